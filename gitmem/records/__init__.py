@@ -1,6 +1,6 @@
-"""What is said: frozen models of each kind and their one-line form.
+"""The kinds of record: a frozen model of each, and their one-line form.
 
-`line` and `read` turn records to bytes and back. Importing this room imports neither pydantic nor json.
+`line` and `read` convert records to bytes and back. Importing this package imports neither pydantic nor json.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ __all__ = [
 
 
 def read_groups(lines: Sequence[bytes]) -> list[Group]:
-    """The records of many lines: see `groups.read_groups`."""
+    """Return the records of many lines: see `groups.read_groups`."""
     from . import groups
 
     return groups.read_groups(lines)
 
 
 def _read_kind(kind: str, line: bytes) -> Any:
-    """Return the record of a line where it is one of this kind, else None."""
+    """Return the record of a line if it is of this kind, else None."""
     record = read(line)
     return record if record is not None and record["kind"] == kind else None
 
@@ -70,7 +70,7 @@ read_kind: ReadKind = _read_kind
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the lines of a kind, as they are read.
+    """Return the JSON Schema (draft 2020-12) of the lines of a kind, as they are read.
 
     Raises:
         RecordError: There is no such kind.
@@ -83,7 +83,7 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    """The models, by class name, imported on first use."""
+    """Import a model by its class name on first use."""
     for kind, place in MODELS.items():
         if place.endswith(f":{name}"):
             from . import models

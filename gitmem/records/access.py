@@ -1,4 +1,4 @@
-"""An access: nodes of the memory were shown to a reader."""
+"""The access record: nodes of the memory were shown to a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit: somebody went past a rule, and says why."""
+"""The audit record: a caller bypassed a rule, and gave a reason."""
 
 from __future__ import annotations
 

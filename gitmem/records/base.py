@@ -1,7 +1,7 @@
-"""What all kinds of record share, and the texts that their fields are made of.
+"""The common fields of all kinds of record, and the types of their text fields.
 
-The models are the only source of the rules. `tools/compile_table.py` writes them down as plain literals
-(`table.py`), so that an everyday record is checked without importing pydantic.
+The models are the only source of the rules. `tools/compile_table.py` compiles them to literals (`table.py`), so that
+an everyday record is validated without importing pydantic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 MESSAGE_MAX_BYTES = 64 * 1024
 
-# Character classes, in the escapes that Rust's regexes and JSON Schema's have in common.
+# Character classes, in escapes that both Rust's and JSON Schema's regexes support.
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _BIDI = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # with the line and paragraph separators
 _UNSEEN = r"\u00ad\u180e\u200b-\u200f\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -38,7 +38,7 @@ _NAME = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN},]+$"
 _LINE = rf"^[^{_CONTROL}{_BIDI}]+$"
 _PATH = r"^[^\u0000]+$"
 
-# What a text must be, for error messages.
+# Descriptions of the patterns, for error messages.
 FORMS = {
     _AT: "a UTC time such as 2026-11-21T20:00:00.123456Z",
     _SIGNAL_ID: "sig- and 4 to 32 lower-case letters or digits",
@@ -61,13 +61,13 @@ FORMS = {
 
 
 class Also:
-    """What a pattern can't say of a text. The compiled table knows each of these by name.
+    """Rules for a text that a pattern can't express; the compiled table supports each of them.
 
     Args:
-        max_bytes: Most bytes in UTF-8; 0 for no limit.
-        not_prefix: What it must not start with.
-        trimmed: Whether white space at either end is wrong.
-        written: The only values that are written; when reading any that the pattern allows will do.
+        max_bytes: Greatest size in UTF-8; 0 for no limit.
+        not_prefix: A prefix that is not allowed.
+        trimmed: Whether white space at either end is not allowed.
+        written: The only values that may be written; when reading, any value that matches the pattern is valid.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ AccessId = Annotated[str, StringConstraints(pattern=_ACCESS_ID)]
 AuditId = Annotated[str, StringConstraints(pattern=_AUDIT_ID)]
 CommitId = Annotated[str, StringConstraints(pattern=_COMMIT)]
 AgentIdentity = Annotated[
-    # "human:" names a person: an agent that took it could be taken for one.
+    # "human:" marks a person: an agent with that prefix could impersonate one.
     str, StringConstraints(pattern=_AGENT, max_length=256), AfterValidator(Also(not_prefix="human:"))
 ]
 Address = Annotated[str, StringConstraints(pattern=_ADDRESS, max_length=256)]
@@ -127,14 +127,14 @@ Message = Annotated[str, StringConstraints(min_length=1), AfterValidator(Also(ma
 
 
 class Record(BaseModel):
-    """One line of the log. A kind is a subclass in a file of its own."""
+    """One line of the log. Each kind is a subclass in its own module."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
     KIND: ClassVar[str]
-    STREAM: ClassVar[str]  # the folder of the log that its lines go to
+    STREAM: ClassVar[str]  # the folder of the log for its lines
     KEPT: ClassVar[tuple[str, ...]] = ()  # fields that are written even when empty
-    FIRST_OF: ClassVar[dict[str, str]] = {}  # old names: the first entry of the list that took their place
+    FIRST_OF: ClassVar[dict[str, str]] = {}  # deprecated field: the list whose first entry it equals
 
     at: At = Field(description="When it was written, by the writer's clock, in UTC with microseconds.")
     kind: str = Field(description="What is said: the name of this schema.")

@@ -1,7 +1,7 @@
-"""Many lines of a kind made at once: the bytes are those of `form.line`, in a third of the time.
+"""Write many lines of a kind at once, in a third of the time, with the same bytes as `codec.line`.
 
-Fields are checked column by column, and texts are searched for secrets some at a time. Both only ever say "plainly
-right": for anything else there is no answer here, and `form.line` says of each record what is wrong with it.
+Fields are validated column by column, and texts are searched for secrets in batches. Both steps only accept records
+that are certainly valid: otherwise the result is None, and `codec.line` reports the error of each record.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 SEARCHED_AT_ONCE = 32  # texts
 _EMPTY = {type(None), str, bool, list}
-_NOT_HERE = ("mac", "seen")  # nobody gives the one, and an empty list says something in the other
+_NOT_HERE = ("mac", "seen")  # callers never pass `mac`, and an empty `seen` differs from a missing one
 
 
 def lines(
     kind: str, first: int, columns: Mapping[str, Sequence[Any]], *, allow_secret: bool, mac: Mac | None
 ) -> tuple[list[bytes], Group] | None:
-    """Return the lines of records, and what `read` gives of them; None where any of them is not plainly right.
+    """Return the lines of records, and the result of `read` for them; None if any of them is not certainly valid.
 
     Args:
         kind: One of `gitmem.records.KINDS`.
-        first: When the first one is written, in microseconds since 1970-01-01 UTC; each other is one later.
-        columns: Of each field the value that each record has; empty ones count as not given.
-        allow_secret: Whether text that looks like a secret may pass.
+        first: The time of the first line, in microseconds since 1970-01-01 UTC; each next line is one later.
+        columns: The values of each field, one for each record; empty values count as missing.
+        allow_secret: Whether text that looks like a secret is allowed.
         mac: The clone's key; without it the lines get no code.
     """
     given = _given(kind, columns)
@@ -54,7 +54,7 @@ def lines(
         parts = [_written(name, values) for name, values in zip(names, table, strict=True)]
         made = [f"{{{''.join(row)[1:]}}}".encode() for row in zip(*parts, strict=True)]
     except (ValueError, RecordError):
-        return None  # half a character
+        return None  # a lone surrogate
     found: list[Record] = [
         {name: value for name, value in zip(names, row, strict=True) if value}
         for row in zip(*table, strict=True)
@@ -71,7 +71,7 @@ def lines(
 
 
 def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]] | None:
-    """Return the fields that `form.line` would write as they are, with None for empty values; None where it would not."""
+    """Return the fields that `codec.line` would write unchanged, with None for empty values; None if it would not."""
     if kind not in MODELS or FIRST_OF[kind] or not columns.keys() >= {*REQUIRED[kind], *FILLED[kind]}:
         return None
     specs = FIELDS[kind]
@@ -97,12 +97,12 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
 
 
 def _is_constant(values: Sequence[Any]) -> bool:
-    """Say whether all records have the same object."""
+    """Return whether all records have the same object."""
     return len(set(map(id, values))) == 1
 
 
 def _texts(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Return the texts that may hold a secret, those of a field each once."""
+    """Yield the texts that may hold a secret, each once per field."""
     for values in columns:
         if list in set(map(type, values)):
             values = list(chain.from_iterable(filter(None, values)))
@@ -112,7 +112,7 @@ def _texts(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
 
 
 def _suspects(texts: Sequence[str], most: int = SEARCHED_AT_ONCE) -> list[str]:
-    """Return which of these texts must be looked at one by one."""
+    """Return the texts that must be searched one by one."""
     found: list[str] = []
     for start in range(0, len(texts), most):
         some = texts[start : start + most]
@@ -122,7 +122,7 @@ def _suspects(texts: Sequence[str], most: int = SEARCHED_AT_ONCE) -> list[str]:
 
 
 def _times(first: int, count: int) -> list[str]:
-    """Return times that follow each other."""
+    """Return consecutive times, one microsecond apart."""
     found: list[str] = []
     seconds = None
     for at in range(first, first + count):
@@ -133,7 +133,7 @@ def _times(first: int, count: int) -> list[str]:
 
 
 def _written(name: str, values: Sequence[Any]) -> list[str]:
-    """Return what stands for a field in each line; nothing where it is empty."""
+    """Return the JSON of a field in each line; "" if it is empty."""
     start = f",{as_json(name)}:"
     if list not in set(map(type, values)):
         different = set(values)

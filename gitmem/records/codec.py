@@ -1,8 +1,8 @@
 """The one-line form: a record to bytes, and bytes to a record.
 
-`{"at":"2026-11-21T20:00:00.123456Z","kind":"signal",…}`: fields in the order of the model, empty ones left
-out, unknown ones last and as they were given. Everyday records pass by the compiled table; what is not
-plainly right goes to the pydantic models, which alone may refuse.
+`{"at":"2026-11-21T20:00:00.123456Z","kind":"signal",…}`: fields in the order of the model, without empty ones,
+then unknown fields unchanged. Everyday records are validated by the compiled table. If that can't accept a record, the
+pydantic models decide; only they reject records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .secrets import find_in, marked
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 try:
-    # The json package would cost a write a third of an empty Python (it imports re).
+    # Importing the json package, which imports re, would take a third of the time of an empty Python.
     from _json import encode_basestring as _quote
 except ImportError:  # not CPython
     from json.encoder import encode_basestring as _quote
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_EVEN_EMPTY = ("seen",)  # an empty list says something else than none
-_OWN = ("at", "kind", "created_at", "read_at", "mac")  # the line's own
+_EVEN_EMPTY = ("seen",)  # an empty list differs from a missing field
+_OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
 
 
 class RecordError(UsageError):
-    """A record that breaks the contract. Nothing was written."""
+    """A record that violates the contract. Nothing was written."""
 
     code = "invalid-record"
 
@@ -59,17 +59,17 @@ def line(
     allow_secret: bool = False,
     mac: Mac | None = None,
 ) -> bytes:
-    """The canonical line of a record, without LF.
+    """Return the canonical line of a record, without LF.
 
     Args:
         kind: One of `gitmem.records.KINDS`.
-        at: When it is written, in microseconds since 1970-01-01 UTC.
-        fields: The record's fields without its time and kind. Empty ones count as not given.
-        allow_secret: Whether text that looks like a secret may pass.
+        at: The time of the line, in microseconds since 1970-01-01 UTC.
+        fields: The record's fields without its time and kind. Empty ones count as missing.
+        allow_secret: Whether text that looks like a secret is allowed.
         mac: The clone's key; without it the line gets no code.
 
     Raises:
-        RecordError: A field is missing, unfit or too long; the message names it.
+        RecordError: A field is missing, invalid or too long; the message names it.
         SecretError: A text looks like a secret.
     """
     if kind not in MODELS:
@@ -96,10 +96,10 @@ def line(
 
 
 def read(line: bytes) -> AnyRecord | None:
-    """The record that a line of the log holds, or None where it holds none that this version can read.
+    """Return the record in a line of the log, or None if this version can't read it.
 
-    Defaults are filled in, and an old name stands in for the new one that is missing. Reading is more
-    lenient than writing, as the contract says. The outer form is the log's business and not checked again.
+    Defaults are filled in, and a deprecated field replaces its missing successor. Reading is more lenient than writing,
+    as the contract specifies. The log has validated the outer form; it is not validated again.
     """
     record = _parsed(line)
     if record is None:
@@ -114,7 +114,7 @@ def read(line: bytes) -> AnyRecord | None:
 
 
 def problem(line: bytes) -> str | None:
-    """Why a line of the log is not a record that `read` gives, as a sentence, or None where it is one."""
+    """Return as a sentence why `read` can't read a line, or None if it can."""
     record = _parsed(line)
     if record is None:
         return "The line is not one JSON object of its own time, each name once, in whole characters"
@@ -129,7 +129,7 @@ def problem(line: bytes) -> str | None:
 
 
 def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one pass over the fields)
-    """The fields as they will stand in the line, in its order."""
+    """Return the fields as they are written, in the order of the line."""
     for old, new in FIRST_OF[kind].items():
         fields = _with_old_name(kind, fields, old, new)
     specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
@@ -146,7 +146,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
             record[name] = value
         elif name in required:
             if value is not None:
-                record[name] = value  # for the sentence that says it is empty
+                record[name] = value  # for the error message that it is empty
         elif name in filled:
             record[name] = filled[name]
     for name, value in fields.items():
@@ -158,7 +158,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
 
 
 def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) -> Mapping[str, object]:
-    """The fields with the old name written beside the list that took its place, one from the other."""
+    """Return the fields with both the deprecated field and the list that replaced it, each filled from the other."""
     entries, first = fields.get(new), fields.get(old)
     if not entries:
         return {**fields, new: [first]} if first else fields
@@ -170,7 +170,7 @@ def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) 
 
 
 def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
-    """RecordError where the models refuse the record, or JSON can't carry it."""
+    """Raise `RecordError` if the models reject the record, or JSON can't represent it."""
     from .models import fault
 
     for name, value in record.items():
@@ -182,7 +182,7 @@ def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
 
 
 def _fault(record: Mapping[str, object]) -> str | None:
-    """What the models say of a record that was read, or None where it is right."""
+    """Return the error that the models find in a record that was read, or None if it is valid."""
     from .models import fault
 
     for name, value in record.items():
@@ -228,12 +228,12 @@ def format_time(micros: int) -> str:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """The one object of a line, with a kind and the line's own time, or None."""
+    """Return the one object of a line, with a kind and the line's own time; None if it is not valid."""
     if len(line) > LINE_MAX_BYTES or b"\r" in line or not line.startswith(b'{"at":"'):
         return None
     try:
         text = line.decode()
-        # Of two values under one name each reader could take another.
+        # Reject duplicate names: different readers could use different values.
         record = read_json(text, once=True) if is_time(text[7:34]) else None
     except (ValueError, RecursionError):
         return None
@@ -245,7 +245,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def is_time(text: str) -> bool:
-    """Whether it is the fixed-width form of a time since 1970, as `log.lines` has it."""
+    """Return whether a text is a time since 1970 in the fixed-width form of `log.lines`."""
     digits = text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:26]
     rest = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
     if rest != "--T::.Z" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
@@ -259,7 +259,7 @@ def is_time(text: str) -> bool:
 
 
 def _fill(kind: str, record: dict[str, Any]) -> None:
-    """Put in the defaults, and for a list that is missing the old name's one entry."""
+    """Fill in the defaults, and for a missing list the entry of its deprecated field."""
     for old, new in FIRST_OF[kind].items():
         if new not in record and record.get(old) is not None:
             record[new] = [record[old]]

@@ -1,7 +1,7 @@
-"""The everyday check of a record, from the table that was compiled from the models.
+"""Validation of everyday records by the table that was compiled from the models.
 
-It says "plainly right" or "ask the models", never "wrong": importing pydantic costs seven times an empty
-Python. So it may know less than the models do, but must not accept what they refuse.
+The result is "certainly valid" or "ask the models", never "invalid": importing pydantic takes seven times as long as
+starting an empty Python. So it may accept less than the models do, but nothing that they reject.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def plain(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
-    """Whether these fields of a known kind are plainly right; False means that the models must say.
+    """Return whether these fields of a known kind are certainly valid; if False, the models must decide.
 
-    Fields that the contract does not know are kept. When they are written the models are asked all the same.
+    Fields that the contract does not define are kept. When writing, the models decide about them.
     """
     specs = FIELDS[kind]
     for name in REQUIRED[kind]:
@@ -39,12 +39,12 @@ def plain(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
 
 
 def fits(kind: str, name: str, value: object) -> bool:
-    """Whether a value is plainly right for a field of a known kind."""
+    """Return whether a value is certainly valid for a field of a known kind."""
     return right(FIELDS[kind][name], value, writing=True)
 
 
 def carried(value: object, depth: int = 1) -> bool:
-    """Whether JSON in UTF-8 carries the value, and every reader gets it back."""
+    """Return whether JSON in UTF-8 can represent the value, so that every reader gets the same value."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -52,7 +52,7 @@ def carried(value: object, depth: int = 1) -> bool:
             return False
         return True
     if isinstance(value, float):
-        return value - value == 0  # not for infinities and NaN
+        return value - value == 0  # False for infinities and NaN
     if isinstance(value, int):
         return value.bit_length() <= 1024
     if depth > DEPTH:
@@ -65,7 +65,7 @@ def carried(value: object, depth: int = 1) -> bool:
 
 
 def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa: C901  (one branch for each form of a field)
-    """One value against (form, may be null, …), as `tools/compile_table.py` writes them."""
+    """Validate one value by (form, may be null, …), as `tools/compile_table.py` writes it."""
     form = spec[0]
     if form == "list":
         if type(value) is not list and type(value) is not tuple:
@@ -105,7 +105,7 @@ def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa:
 
 
 def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> bool:
-    """Whether the text is the start, then these runs of characters, each as long as it can be."""
+    """Return whether a text is the start and then these runs of characters, each matched greedily."""
     start, runs = shape
     if start:
         if not value.startswith(start):

@@ -1,4 +1,4 @@
-"""The records of many lines, in groups whose fields can be taken at once."""
+"""Read many lines into groups of records whose fields can be processed at once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from .bulk import Group as Group
     from .bulk import Record as Record
 
-FEW = 16  # lines that are read one by one as fast
+FEW = 16  # up to this many lines, reading one by one is as fast
 
 
 def read_or_none(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line as `read` does, and None for a line that a reader stumbles over: that costs the line."""
+    """Return the record of a line as `read` does; None if `read` fails: a bad line must not affect others."""
     try:
         return read(line)  # type: ignore[return-value]  # groups are read by field names that their kind decides
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
@@ -24,10 +24,11 @@ def read_or_none(line: bytes) -> dict[str, Any] | None:
 
 
 def read_groups(lines: Sequence[bytes]) -> list[Group]:
-    """Return what `read_or_none` gives of lines, for many of them much faster; those without a record are in no group.
+    """Return the results of `read_or_none` for lines, much faster for many; lines without a record are in no group.
 
-    Returns: Groups of records of one kind: the kind, the numbers of their lines, the records, and where all of them have the
-    same fields the values of each field.
+    Returns:
+        Groups of records of one kind: the kind, the numbers of their lines, the records, and if all of them have the
+        same fields, the values of each field (else None).
     """
     if len(lines) < FEW:
         return read_alone(lines, range(len(lines)))
@@ -38,7 +39,7 @@ def read_groups(lines: Sequence[bytes]) -> list[Group]:
 
 
 def read_alone(lines: Sequence[bytes], numbers: Iterable[int]) -> list[Group]:
-    """The same of the lines with these numbers, each read by itself."""
+    """Return the same for the lines with these numbers, each read by itself."""
     found: dict[str, tuple[list[int], list[Record]]] = {}
     for number in numbers:
         record = read_or_none(lines[number])

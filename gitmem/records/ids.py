@@ -17,17 +17,17 @@ _ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
-    """A new id such as `sig-3f9k2m7q1x0z`.
+    """Return a new id such as `sig-3f9k2m7q1x0z`.
 
     Args:
-        prefix: What it names: `sig`, `sess`, `thread`, …
-        random: Gives that many secure random bytes.
+        prefix: The kind of id: `sig`, `sess`, `thread`, …
+        random: Returns that many secure random bytes.
     """
     return f"{prefix}-{_crockford(random(8))}"
 
 
 def new_ids(prefix: str, count: int, random: Callable[[int], bytes] = os.urandom) -> list[str]:
-    """As many new ids, from one call for random bytes."""
+    """Return `count` new ids, from one call for random bytes."""
     data = random(8 * count)
     pairs = [high + low for high in _ALPHABET for low in _ALPHABET]
     found = []
@@ -41,7 +41,7 @@ def new_ids(prefix: str, count: int, random: Callable[[int], bytes] = os.urandom
 
 
 def keyed_id(prefix: str, *parts: str) -> str:
-    """The id that the same parts always have, from the SHA-256 of the parts joined by LF."""
+    """Return the id that is always the same for the same parts: from the SHA-256 of the parts joined by LF."""
     from ..digests import sha256
 
     digest = sha256("\n".join(parts).encode()).digest()
@@ -49,7 +49,7 @@ def keyed_id(prefix: str, *parts: str) -> str:
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Whether this is an id with that prefix: ours, or another of 4 to 32 lower-case letters or digits."""
+    """Return whether a text is an id with that prefix: ours, or another of 4 to 32 lower-case letters or digits."""
     head = f"{prefix}-"
     if not text.startswith(head):
         return False
@@ -58,7 +58,7 @@ def is_id(prefix: str, text: str) -> bool:
 
 
 def is_work_unit(text: str) -> bool:
-    """Whether this is the name of a work unit, such as `WU-123`."""
+    """Return whether a text is the name of a work unit, such as `WU-123`."""
     word, dash, number = text.rpartition("-")
     plain = bool(dash) and not word.strip(_CAPITALS + _DIGITS) and word[:1] in _CAPITALS
     return plain and bool(word and number) and not number.strip(_DIGITS) and len(text) <= _WORK_UNIT_MAX

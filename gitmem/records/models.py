@@ -1,4 +1,4 @@
-"""What the pydantic models say: imported only when the plain check is not enough."""
+"""Validation by the pydantic models: imported only if the fast validation is not enough."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-_SHOWN = 60  # characters of a refused value that a sentence repeats
+_SHOWN = 60  # characters of a rejected value in an error message
 
 
 def model(kind: str) -> type[Record]:
-    """The model of a known kind."""
+    """Return the model of a known kind."""
     module, _, name = MODELS[kind].partition(":")
     found: type[Record] = getattr(import_module(module), name)
     return found
 
 
 def fault(record: Mapping[str, object], *, writing: bool) -> str | None:
-    """The first thing that is wrong with a whole record of a known kind, as a sentence, or None."""
+    """Return the first error of a whole record of a known kind, as a sentence, or None if it is valid."""
     kind = str(record["kind"])
     try:
         model(kind).model_validate(record, context="writing" if writing else "reading")
@@ -37,7 +37,7 @@ def fault(record: Mapping[str, object], *, writing: bool) -> str | None:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the lines of a known kind."""
+    """Return the JSON Schema (draft 2020-12) of the lines of a known kind."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model(kind).model_json_schema()}
 
 

@@ -1,4 +1,4 @@
-"""A name of the pool that sessions get their display names from."""
+"""The name record: a change of the pool from which sessions get their display names."""
 
 from __future__ import annotations
 

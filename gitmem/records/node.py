@@ -1,4 +1,4 @@
-"""A node of the memory: something that an agent found out, did or decided, for whoever comes later."""
+"""The node record: a finding, a step or a decision that an agent wrote into the memory for later readers."""
 
 from __future__ import annotations
 

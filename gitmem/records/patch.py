@@ -1,4 +1,4 @@
-"""A patch: fields of nodes get other values."""
+"""The patch record: new values for fields of nodes."""
 
 from __future__ import annotations
 

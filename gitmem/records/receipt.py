@@ -1,4 +1,4 @@
-"""A receipt: a signal has reached a reader (the contract's A2AReceiptV1)."""
+"""The receipt record: a signal has reached a reader (the contract's A2AReceiptV1)."""
 
 from __future__ import annotations
 

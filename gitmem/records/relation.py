@@ -1,4 +1,4 @@
-"""A relation between two nodes of the memory."""
+"""The relation record: a link between two nodes of the memory."""
 
 from __future__ import annotations
 

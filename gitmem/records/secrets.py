@@ -1,7 +1,7 @@
-"""Text that looks like a secret. A log is pushed to where others read it, and can't be unsaid.
+"""Detection of text that looks like a secret: others can read a pushed log, and a push can't be undone.
 
 A text without any marker passes after a few substring searches. Formats are matched by hand at their markers, in a
-bounded number of steps, so nothing is compiled and no text is slow.
+bounded number of steps, so no regex is compiled and no text is slow.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# What must be in a text that holds a secret, so that plain talk is searched without the modules that know more.
-# The markers of `secrets_formats`: a format has at least so many characters, and no space unless its marker has one.
+# Strings that every text with a secret contains, so that other texts are searched without further imports.
+# The markers of `secrets_formats`: a format has at least this length, and no space unless its marker has one.
 FORMAT_SHORTEST = 20
 # fmt: off
 MARKERS = (
@@ -42,7 +42,7 @@ MARKERS = (
     "sl.", "tfp_", "rdme_", "secret-", "pat-", "lin_api_", "lin_oauth_", "ntn_", "secret_", "PMAK-",
     "CFPAT-", "sk.eyJ",
 )
-# Words of `secrets_assigned`: fewer searches than one for each name.
+# Words of `secrets_assigned`: fewer searches than for each name.
 WORDS = (
     "pass", "pwd", "secret", "token", "credential", "_key", "-key", "api key", "access key", "apikey",
     "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ",
@@ -50,12 +50,12 @@ WORDS = (
 # fmt: on
 SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_spoken`, with those above
 SPACED = tuple(marker for marker in MARKERS if " " in marker)
-HARMLESS_MAX = 4_096  # texts that were looked at, such as names: records of one writer share them
+HARMLESS_MAX = 4_096  # cached texts without a secret, such as names: records of one writer share them
 HARMLESS_CHARACTERS = 128
 _harmless: set[str] = set()
-SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
-_DISTINCT_MIN = 2  # `XXXX…` and `0000…` stand for something
-_MORE = 64  # characters of a last step that are looked at beyond the least
+SHORTEST = 10  # characters: a shorter text is not a secret, not even together with the name it is assigned to
+_DISTINCT_MIN = 2  # `XXXX…` and `0000…` are placeholders
+_MORE = 64  # characters of a last step that are read beyond the least
 _DISCORD_SIZES = (23, 24, 26)  # of 17 to 19 digits in base64
 _DIGITS_IN_BASE64 = ("MNO", "DTjz", "AEIMQUYcgk", "wxyz012345")
 _EXAMPLES = ("example", "xxxx", "your", "placeholder", "redacted", "dummy")
@@ -65,7 +65,7 @@ class FoundSecret:
     """A secret in a text.
 
     Attributes:
-        what: What it seems to be, such as "a GitHub token".
+        what: Its presumed kind, such as "a GitHub token".
         at: The number of its first character in the text, from 1.
     """
 
@@ -77,9 +77,9 @@ class FoundSecret:
 
 
 def locate(text: str) -> FoundSecret | None:
-    """Return the first kind of secret that a text seems to hold, and where; None where there is none.
+    """Return the first presumed secret in a text, and its position; None if there is none.
 
-    Invisible characters and combining marks are left out and compatibility forms replaced first: `ｇｈｐ＿` is `ghp_`.
+    Invisible characters and combining marks are removed and compatibility forms replaced first: `ｇｈｐ＿` is `ghp_`.
     """
     if len(text) < SHORTEST:
         return None
@@ -87,7 +87,7 @@ def locate(text: str) -> FoundSecret | None:
     found = _formats(plain)
     if found is None:
         small = plain.lower()
-        if len(small) != len(plain):  # a letter that becomes two
+        if len(small) != len(plain):  # the lower case of a letter is two characters
             small = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
         has_word = any(word in small for word in WORDS)
         if has_word:
@@ -104,13 +104,13 @@ def locate(text: str) -> FoundSecret | None:
 
 
 def find_secret(text: str) -> str | None:
-    """Return what kind of secret a text seems to hold, such as "a GitHub token", or None."""
+    """Return the kind of the first presumed secret in a text, such as "a GitHub token", or None."""
     found = locate(text)
     return found.what if found else None
 
 
 def marked(values: Iterable[object]) -> bool:  # noqa: C901  (one pass, without a call for each value)
-    """Return whether `find_in` must look at these values: quick, and mostly False."""
+    """Return whether `find_in` must search these values: quick, and mostly False."""
     texts: list[str] = []
     for value in values:
         if type(value) is str:
@@ -133,7 +133,7 @@ def marked(values: Iterable[object]) -> bool:  # noqa: C901  (one pass, without 
 
 
 def has_mark(text: str) -> bool:
-    """Return whether a text, or one of those that were joined with LF, may hold what `locate` finds."""
+    """Return whether `locate` may find a secret in a text, or in one of several texts joined by LF."""
     together = _plain(text)
     long = _long_words(together)
     if long:
@@ -147,7 +147,7 @@ def has_mark(text: str) -> bool:
 
 
 def find_in(value: object) -> FoundSecret | None:
-    """Return the same for every text inside a value of JSON, keys included."""
+    """Return the first presumed secret in any text inside a value of JSON, keys included; None if there is none."""
     for text in _texts(value):
         found = locate(text)
         if found:
@@ -156,7 +156,7 @@ def find_in(value: object) -> FoundSecret | None:
 
 
 def _long_words(text: str) -> str:
-    """Return what of a text may hold a format: words that are long enough for one; "" for plain talk."""
+    """Return the words of a text that are long enough for a format; "" if there are none."""
     for marker in SPACED:
         if marker in text:
             return text
@@ -164,7 +164,7 @@ def _long_words(text: str) -> str:
 
 
 def _formats(text: str) -> tuple[str, int] | None:
-    """Return the format that a text holds, and where, or None."""
+    """Return the first format in a text and its position, or None."""
     long = _long_words(text)
     if not long:
         return None
@@ -186,7 +186,7 @@ def _formats(text: str) -> tuple[str, int] | None:
 
 
 def _discord(text: str) -> int:
-    """Return where the token of a Discord bot begins: the digits of an id in base64, a time and a digest; -1 without."""
+    """Return the position of a Discord bot's token: an id's digits in base64, a time and a digest; -1 if none."""
     at = text.find(".")
     while at >= 0:
         begin = _discord_before(text, at) if text[at + 7 : at + 8] == "." else -1
@@ -197,7 +197,7 @@ def _discord(text: str) -> int:
 
 
 def _discord_before(text: str, at: int) -> int:
-    """Return where it begins if its first dot is at a place, and its second one six characters on; else -1."""
+    """Return its start if its first dot is at a position, and its second one seven after that; else -1."""
     from .secrets_formats import CLASSES
 
     piece = text[max(0, at - 28) : at]
@@ -206,13 +206,13 @@ def _discord_before(text: str, at: int) -> int:
     if size not in _DISCORD_SIZES or len(digest) < 27 or (text[at + 1 : at + 7] + digest).strip(CLASSES["w"]):
         return -1
     user = text[at - size : at][: size // 4 * 4 + 1]  # the last group may hold fewer bits
-    # A byte of a digit is 0011 and four bits, so few letters can stand at each place.
+    # The byte of a digit is 0011 and four bits, so only few letters are possible at each position.
     fits = all(char in _DIGITS_IN_BASE64[number % 4] for number, char in enumerate(user))
     return at - size if fits else -1
 
 
 def _size_before(text: str, at: int, before: str) -> int:
-    """Return how many characters before a marker belong to its format; -1 where it can't begin there."""
+    """Return how many characters before a marker belong to its format; -1 if it can't begin there."""
     from .secrets_formats import CLASSES
 
     if before == "any":
@@ -230,7 +230,7 @@ def _size_before(text: str, at: int, before: str) -> int:
 
 
 def _follows(text: str, at: int, before: int, size: int, steps: str, needs: str) -> bool:
-    """Return whether the rest of a format follows its marker, and is no example."""
+    """Return whether the rest of a format follows its marker, and is not an example."""
     if not steps:
         return text[max(0, at - 30) : at].rpartition("-----BEGIN ")[1] != ""
     from .secrets_formats import CLASSES, LONGEST
@@ -260,13 +260,13 @@ def _follows(text: str, at: int, before: int, size: int, steps: str, needs: str)
 
 
 def _numbers(text: str) -> tuple[int, int]:
-    """Return the least and the greatest number of a step."""
+    """Return the least and the greatest count of a step."""
     least, _, most = text.rstrip("+").partition("-")
     return int(least), int(most or least)
 
 
 def _plain(text: str) -> str:
-    """Return a text in compatibility form, without what nobody sees."""
+    """Return a text in compatibility form, without invisible characters."""
     if text.isascii():
         return text
     from ..text.compatible import COMPATIBLE
@@ -275,7 +275,7 @@ def _plain(text: str) -> str:
 
 
 def _original(text: str, at: int) -> int:
-    """Return where in a text the character is that is at a place of its plain form."""
+    """Map a position in the plain form of a text to the position in the text."""
     if text.isascii():
         return at
     from ..text.compatible import COMPATIBLE

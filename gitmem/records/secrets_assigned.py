@@ -1,7 +1,7 @@
-"""Secrets that what stands around them gives away: `PASSWORD=…`, `scheme://user:pass@host`, `Authorization: …`.
+"""Secrets that their context reveals: `PASSWORD=…`, `scheme://user:pass@host`, `Authorization: …`.
 
-Each search starts at a fixed word and looks at a bounded number of characters after it, so its cost grows with the
-text and nothing else.
+Each search starts at a fixed word and reads a bounded number of characters after it, so its cost is linear in the
+length of the text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ KEYS = (
 )  # fmt: skip
 _NAME_MAX, _VALUE_MAX, _JUDGED_MAX = 32, 160, 64
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-# What a name ends with where its value is no secret: `password_file`, `token_url`, `max_tokens`.
+# Endings of names that hold no secret: `password_file`, `token_url`, `max_tokens`.
 _ABOUT = (
     "url", "uri", "file", "path", "name", "id", "hash", "type", "count", "length", "len", "max", "min", "ttl", "expiry",
     "expires", "expiration", "limit", "policy", "field", "regex", "pattern", "version", "endpoint", "env", "var", "ref", "arn",
     "label", "prompt", "at", "created", "updated", "date", "usage", "budget", "algorithm", "digest", "checksum", "ids",
     "names", "format", "class", "less", "ize", "izer", "ized",
 )  # fmt: skip
-# What stands for a value: in examples, templates and tests.
+# Placeholders for a value in examples, templates and tests.
 _STANDS = (
     "example", "changeme", "change-me", "change_me", "placeholder", "your", "xxxx", "redacted", "dummy", "insert", "****",
     "...", "…", "environ", "getenv", "process.env", "<", "${", "{{",
@@ -61,10 +61,9 @@ Found = tuple[str, int]
 
 
 def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a text)
-    """Return what a text seems to hold and where, or None.
+    """Return the first presumed secret in a text as its kind and its position, or None.
 
     Args:
-        text: The text.
         small: The same in lower case.
     """
     for at in _places(small, "://"):
@@ -101,14 +100,14 @@ def _places(text: str, word: str) -> Iterator[int]:
 
 
 def _run(text: str, at: int) -> str:
-    """Return the characters of a token that begin at a place."""
+    """Return the characters of a token that begins at a position."""
     piece = text[at : at + _VALUE_MAX]
     rest = piece.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-")
     return piece[: len(piece) - len(rest)]
 
 
 def _userinfo(text: str, at: int) -> bool:
-    """Return whether a user and a password follow the `://` at a place."""
+    """Return whether a user and a password follow the `://` at a position."""
     if not at or not text[at - 1].isalnum():
         return False
     piece = text[at + 3 : at + 3 + _VALUE_MAX]
@@ -122,7 +121,7 @@ def _userinfo(text: str, at: int) -> bool:
 
 
 def _stands_for(password: str) -> bool:
-    """Return whether a password is the placeholder of an example."""
+    """Return whether a password is a placeholder in an example."""
     small = password.lower()
     if small in _PLACEHOLDER_PASSWORDS or len(set(small)) < 3:
         return True
@@ -144,7 +143,7 @@ def _is_basic(value: str) -> bool:
 
 
 def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> str | None:  # noqa: C901  (the refusals of a value, in order)
-    """Return what is assigned to a name with this word in it, or None where that is nothing secret."""
+    """Return the kind of secret that is assigned to a name with this word in it, or None if it is not a secret."""
     end = at + len(word)
     tail = small[end : end + _NAME_MAX]
     about = tail[: len(tail) - len(tail.lstrip("abcdefghijklmnopqrstuvwxyz0123456789_-"))]
@@ -178,7 +177,7 @@ def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> s
         and _is_uuid(value)
         and not (sign == "=" and not spaced and text[at : at + 6] == "TOKEN=")
     ):
-        return None  # of a page; what is set in an environment is one to keep
+        return None  # a page token; only one in an environment variable counts as a secret
     return "a secret value" if is_random(value, 16) else None
 
 
@@ -193,7 +192,7 @@ def _is_option(small: str, at: int) -> bool:
 
 
 def _separator(text: str, at: int, is_option: bool) -> tuple[int, bool, str]:
-    """Return where the value begins, whether there are spaces before the sign, and the sign; -1 where none is."""
+    """Return the start of the value, whether spaces precede the sign, and the sign; the start is -1 without a sign."""
     piece = text[at : at + 12]
     rest = piece.lstrip("\\\"'])")
     closed = len(piece) - len(rest)
@@ -212,7 +211,7 @@ def _separator(text: str, at: int, is_option: bool) -> tuple[int, bool, str]:
 
 
 def _value(text: str, at: int) -> tuple[str, bool]:
-    """Return the value that begins at a place, and whether it is quoted; "" where it is a call or has blanks in quotes."""
+    """Return the value at a position, and whether it is quoted; "" if it is a call or has blanks in quotes."""
     piece = text[at : at + _VALUE_MAX].lstrip("\\")
     if piece[:1] in ('"', "'", "`"):
         value = piece[1:].partition(piece[0])[0].rstrip("\\")
@@ -226,7 +225,7 @@ def _value(text: str, at: int) -> tuple[str, bool]:
 
 
 def _is_password(value: str, quoted: bool, in_code: bool) -> bool:
-    """Return whether a value looks like what people choose for a password: letters, with digits or signs in them."""
+    """Return whether a value looks like a chosen password: letters, with digits or signs in them."""
     value = value[:_JUDGED_MAX]
     letters = sum(char.isalpha() for char in value)
     digits = sum(char.isdigit() for char in value)
@@ -263,10 +262,10 @@ def _is_uuid(value: str) -> bool:
 
 
 def is_random(value: str, least: int) -> bool:
-    """Return whether a text of at least so many characters was drawn rather than written.
+    """Return whether a text of at least `least` characters looks random, not written by a person.
 
-    Measured by how often letters, capitals and digits change places, not counting a capital before a letter, as in
-    `CamelCase`; and by how many different characters there are.
+    It counts how often letters, capitals and digits alternate, except a capital before a letter, as in `CamelCase`; and
+    how many distinct characters there are.
     """
     if len(value) < least:
         return False

@@ -1,9 +1,11 @@
-"""Formats of secrets that a fixed marker gives away: keys and tokens of providers, as a table of constants.
+"""Formats of secrets with a fixed marker: keys and tokens of providers, as a table of constants.
 
-A format is (what it is, marker, what may stand before it, what follows the marker, what the rest must hold).
-Before: `edge` no letter or digit, `word` no letter, digit, `_` or `-`, `any`, or a class and how many of it. What follows is steps
-with a space between: a class with a number (`a36`), a least number (`w20+`), a least and a greatest (`w20-40`), or `=` and
-a literal text. No letter or digit follows a last step of at most so many. The rest must hold one of each class that is named last.
+A format is (kind of secret, marker, context before the marker, steps after it, classes that the rest must contain).
+
+Before: `edge` (no letter or digit), `word` (no letter, digit, `_` or `-`), `any`, or classes with their counts.
+After: steps, separated by spaces: a class with a count (`a36`), a least count (`w20+`), a least and a greatest count
+(`w20-40`), or `=` and a literal text. After a last step with a greatest count, no letter or digit may follow. The
+rest must contain a character of each class in the last field.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ CLASSES = {
     "x": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
     "p": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-%+/",
 }
-LONGEST = 4_000  # characters of a step without a greatest number that others follow
+LONGEST = 4_000  # characters of a step without a greatest count that is not the last one
 
 # fmt: off
 FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
@@ -36,7 +38,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a JSON web token", "eyJ", "word", "w10+ =. w10+ =. w10+", ""),
     ("a private JSON web key", '"d":"', "any", "w43+", "dcl"),
     ("a private JSON web key", '"d": "', "any", "w43+", "dcl"),
-    # clouds
+    # cloud providers
     ("an AWS access key", "AKIA", "edge", "x16", ""),
     ("an AWS access key", "ASIA", "edge", "x16", ""),
     ("an AWS Bedrock key", "ABSK", "edge", "e100+", "d"),
@@ -73,7 +75,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a Render key", "rnd_", "edge", "a24+", "d"),
     ("a Pulumi token", "pul-", "word", "h40", ""),
     ("a Tailscale key", "tskey-", "word", "w16+", "d"),
-    # hosts of code, packages, builds
+    # code hosting, package registries, CI
     ("a GitHub token", "ghp_", "edge", "a36+", ""),
     ("a GitHub token", "gho_", "edge", "a36+", ""),
     ("a GitHub token", "ghu_", "edge", "a36+", ""),
@@ -110,7 +112,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a SonarQube token", "squ_", "edge", "h40", ""),
     ("a SonarQube token", "sqa_", "edge", "h40", ""),
     ("a Sourcegraph token", "sgp_", "edge", "u40+", "d"),
-    # models
+    # AI models
     ("an Anthropic key", "sk-ant-", "edge", "w26+", "d"),
     ("an OpenRouter key", "sk-or-v1-", "edge", "h64", ""),
     ("an OpenAI key", "sk-", "word", "w32+", "dc"),
@@ -139,7 +141,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a Tavily key", "tvly-", "word", "w28+", "d"),
     ("a LangSmith key", "lsv2_", "edge", "u40+", "d"),
     ("a Pinecone key", "pcsk_", "edge", "u40+", "d"),
-    # talk and mail
+    # chat and email
     ("a Slack token", "xoxa-", "edge", "w16+", "d"),
     ("a Slack token", "xoxb-", "edge", "w16+", "d"),
     ("a Slack token", "xoxc-", "edge", "w16+", "d"),
@@ -165,7 +167,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a Brevo key", "xsmtpsib-", "edge", "h64", ""),
     *(("a Facebook token", f"EAA{letter}", "edge", "a99+", "dcl") for letter in "BCDEFGHIJKLMNOP"),
     ("a Resend key", "re_", "word", "a8 =_ a20+", "d"),
-    # money
+    # payments
     ("a Stripe key", "sk_live_", "edge", "a16+", ""),
     ("a Stripe key", "rk_live_", "edge", "a16+", ""),
     ("a Stripe key", "sk_test_", "edge", "a16+", "d"),
@@ -189,7 +191,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a Shippo token", "shippo_live_", "edge", "h40", ""),
     ("an EasyPost key", "EZAK", "edge", "a54", "d"),
     *(("a Shopify token", f"shp{kind}_", "edge", "H32", "d") for kind in ("at", "ca", "pa", "ss")),
-    # stores and secrets
+    # databases and secret stores
     ("a Vault token", "hvs.", "edge", "w24+", ""),
     ("a Vault token", "hvb.", "edge", "w24+", ""),
     ("a Vault token", "hvr.", "edge", "w24+", ""),
@@ -207,7 +209,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a Supabase key", "sb_secret_", "edge", "w20+", ""),
     ("a Neon key", "napi_", "edge", "n40+", "d"),
     ("a MongoDB Atlas secret", "mdb_sa_sk_", "edge", "w40+", ""),
-    # watching
+    # monitoring
     ("a New Relic key", "NRAK-", "edge", "C27", ""),
     ("a New Relic key", "NRAL", "n36", "a0", ""),
     ("a New Relic key", "NRII-", "edge", "w32", "d"),
@@ -225,7 +227,7 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a Sentry token", "sntryu_", "edge", "h64", ""),
     ("a Dynatrace token", "dt0c01.", "edge", "C24 =. C64", ""),
     ("a LaunchDarkly key", "sdk-", "word", "h8 =- h4 =- h4 =- h4 =- h12", ""),
-    # work
+    # office tools
     ("an Airtable token", "pat", "edge", "a14 =. h64", ""),
     ("a Figma token", "figd_", "edge", "w40+", "d"),
     ("a Figma token", "figo_", "edge", "w40+", "d"),

@@ -1,6 +1,6 @@
 """Secrets in command lines, headers and sentences: `mysql -pS3cr3t…`, `Authorization: token …`, "the password is …".
 
-A sentence asks for more than an assignment does: what follows `password` in plain talk is nearly always another word.
+The rule for sentences is stricter than for assignments: after `password`, a sentence nearly always has another word.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .secrets_assigned import (
     is_random,
 )
 
-# A command, the option that takes its password, and whether a space may stand between the two.
+# A command, the option for its password, and whether a space may separate the option from the password.
 _COMMANDS = (
     ("mysql", "-p", False), ("mariadb", "-p", False), ("sshpass", "-p", True), ("docker login", "-p", True),
     ("podman login", "-p", True), ("mongo", "-p", True), ("unzip", "-P", True), ("redis-cli", "-a", True),
 )  # fmt: skip
-_LINE_MAX = 160  # characters of a command line that are looked at
+_LINE_MAX = 160  # characters of a command line that are read
 _KEY_MIN = 20  # characters of a key in a sentence
 _NOUNS = (" access key", " key", " token", " value")
 _LINKS = (" is now ", " is: ", " is ", " was ", " to ", ": ", " = ", " -> ", " ")
@@ -31,10 +31,9 @@ _SPOKEN = ("password", "passwd", "passphrase")
 
 
 def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a text)
-    """Return what a text seems to hold and where, or None.
+    """Return the first presumed secret in a text as its kind and its position, or None.
 
     Args:
-        text: The text.
         small: The same in lower case.
     """
     if " -p" in small or " -a " in small:
@@ -65,14 +64,16 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
                 continue
             if word == "secret" and len(value) == 40 and " key" in small[at : at + 20]:
                 return "an AWS secret key", at
-            is_digest = not value.strip("0123456789abcdef")  # said without "is", it is one of something else
+            is_digest = not value.strip(
+                "0123456789abcdef"
+            )  # without "is", it is the digest of something else
             if value.isalnum() and (sure or not is_digest):
                 return "a secret value", at
     return None
 
 
 def _has_option(line: str, option: str, spaced: bool) -> bool:
-    """Return whether a command line gives a password with an option."""
+    """Return whether a command line passes a password in an option."""
     words = line.partition("\n")[0].split(" ")
     for number, word in enumerate(words):
         if not word.startswith(option):
@@ -112,7 +113,7 @@ def _authorization(text: str, small: str) -> Found | None:
 
 
 def _said(text: str, small: str, at: int) -> tuple[str, bool]:
-    """Return the value that a sentence gives to the name that ends at a place, and whether it says so: `is`, `:`."""
+    """Return the value that follows a name in a sentence, and whether a link such as `is` or `:` assigns it."""
     for noun in _NOUNS:
         if small.startswith(noun, at):
             at += len(noun)
@@ -124,7 +125,7 @@ def _said(text: str, small: str, at: int) -> tuple[str, bool]:
 
 
 def _is_drawn(value: str, sure: bool) -> bool:
-    """Return whether a value in a sentence can only be a password: letters and digits that change places, no name."""
+    """Return whether a value in a sentence can only be a password: alternating letters and digits, not a name."""
     if not 8 <= len(value) <= 64 or _stands_for(value) or _is_uuid(value) or not value.isascii():
         return False
     kinds = ["d" if char.isdigit() else "l" for char in value if char.isalnum()]

@@ -1,4 +1,4 @@
-"""A session: an agent at work in one worktree, from its start to its end."""
+"""The session record: an agent's run in one worktree, from its start to its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A signal: what one agent or person says to others (the contract's A2ASignalV1)."""
+"""The signal record: a message of an agent or a person to others (the contract's A2ASignalV1)."""
 
 from __future__ import annotations
 

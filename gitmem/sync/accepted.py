@@ -22,14 +22,11 @@ NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
 
 
 def last(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
-    """Return the last accepted shared tip, or for a clone that never noted one, what it has published.
+    """Return the last accepted shared tip; for a clone without a record of it, the published tip; None if invalid.
 
     Args:
-        prefix: Where the copies of the remote's refs are.
+        prefix: The prefix of our copies of the remote's refs.
         known: Tips of logs.
-
-    Returns:
-        None if there is no such tip or it fails the checks.
     """
     git = log.git
     found = git.tip(prefix + NAME)
@@ -68,7 +65,7 @@ def moves(remote: Remote, new: str | None) -> list[Move]:
 
 
 def tell(remote: Remote) -> None:
-    """Add to the message which refs were left out, and what that means for the lines of this clone."""
+    """Report the refs that were left out, and the consequences for the lines of this clone."""
     unfetched.tell(remote)
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return

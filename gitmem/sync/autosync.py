@@ -174,7 +174,7 @@ def lock(place: Repo) -> Lock:
 
 
 def begin(place: Repo, now: float) -> None:
-    """Begin a sync, automatic or not: requests from now on are for the next one."""
+    """Start a sync, automatic or not: requests from now on are for the next one."""
     folder = _folder(place)
     every = interval(place)
     if every is not None and os.path.isdir(folder):
@@ -204,13 +204,11 @@ def end(place: Repo, now: float, rejections: int, dice: float) -> None:
 
 
 def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
-    """Record a failed sync and why, and delay the next automatic one exponentially, up to some minutes.
+    """Record a failed sync, and delay the next automatic one longer after each failure, up to some minutes.
 
     Args:
         now: Seconds since the epoch.
         at: The same time as JSON has it.
-        code: Machine name of the error.
-        message: The error.
         dice: Between 0 and 1; it spreads the delay.
     """
     from json import dumps
@@ -231,7 +229,7 @@ def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float)
 
 
 def rest(place: Repo, now: float) -> None:
-    """Delay the next sync by some minutes, because there is no remote."""
+    """Delay the next sync by some minutes, for a clone without a remote."""
     _set_due(_folder(place), now + BACKOFF_SECONDS_MAX, 1.0)
 
 

@@ -34,7 +34,6 @@ def run(
     """Sync when it is due, unless another process of this clone does; record an error for later commands.
 
     Args:
-        place: The repository.
         sync: Syncs with the usual remote.
         now: Returns the seconds since the epoch.
         pause: Waits that many seconds.

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
-    """Return the remotes to sync with, and whether history follows the first of them.
-
-    Raises:
-        UsageError: `no-remote` or `which-remote`.
-    """
+    """Return the remotes to sync with, and whether history follows the first of them."""
     from .remote import configured, usual
 
     place = store.place

@@ -29,7 +29,7 @@ BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "publishe
 
 
 def destination(place: Repo, remote: str) -> str:
-    """Return the URL to which pushes to a remote go, without credentials; consent is given for that URL.
+    """Return the URL of pushes to a remote, without credentials; consent is given for that URL.
 
     Raises:
         UsageError: `unknown-remote`.
@@ -130,12 +130,11 @@ def withdraw_all(place: Repo) -> None:
 def carry_over(log: LocalLog, at: str) -> None:
     """Give consent for remotes that version 0.1 published to. Call it before anything is fetched.
 
-    The evidence has to be older than the first fetch of this version, which brings lines of others: our copy of the
+    The evidence has to be older than the first fetch of this version, which adds lines of others: our copy of the
     remote's log, as 0.1 left it, has a line that this clone's ledger acknowledged, and `refs/gitmem/published` exists.
     That ref alone proves nothing: a log that was only adopted or fetched sets it, too.
 
     Args:
-        log: The log of this clone.
         at: The time, as JSON has it.
     """
     from ..git import remotes

@@ -26,10 +26,9 @@ UNSENT = (
 def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     """Return the function that decides whether the log may be published on a remote.
 
-    Call it before anything is fetched: it carries over the consent of version 0.1.
+    Call it before anything is fetched: it gives consent for the remotes that version 0.1 published to.
 
     Args:
-        store: The store of this clone.
         publish: The user agrees to publish on each remote that the function is called with.
     """
     from ..log.lines import format_at
@@ -67,7 +66,7 @@ def remark(store: Store) -> str | None:
 
 
 def init_command(store: Store) -> str:
-    """Return the `init` command that installs what is missing and does not change the consent to publish."""
+    """Return the `init` command that installs missing parts and does not change the consent to publish."""
     from . import consent
     from .chosen_remotes import chosen
 

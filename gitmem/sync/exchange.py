@@ -47,8 +47,6 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     """Exchange lines with remotes, in this order; errors of a remote are in its state.
 
     Args:
-        log: The log of this clone.
-        names: Names or URLs of remotes.
         timeout: Seconds for each run of git on the network; after that time no new attempt starts.
         may_send: Whether the user has agreed to publish on a remote; called before anything is fetched. If not, lines
             are only fetched, and the state of a remote that lacks any is `consent-needed`.
@@ -57,9 +55,8 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
         forgiving: Whether a remote that history does not follow may reject our push: from then on it is only read.
-        retry: Whether to try again what the remotes rejected before.
+        retry: Whether to retry pushes that the remotes rejected before.
         repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
-        force: Whether the user has agreed to a forced push.
         pause: Waits that many seconds.
 
     Raises:
@@ -104,11 +101,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
 
 
 def _refuse_foreign(found: Sequence[Remote]) -> None:
-    """Reject the log of another project if it is on the only remote.
-
-    Raises:
-        UsageError: `foreign-log`.
-    """
+    """Raise UsageError if the only remote has the log of another project."""
     if len(found) == 1 and found[0].is_foreign:
         raise UsageError(
             found[0].message, hint=FOREIGN, code="foreign-log", next=["git remote -v", "gitmem doctor"]
@@ -163,7 +156,7 @@ def _end(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> No
 
 
 def _tell(remote: Remote, follow: bool, drained: bool) -> None:
-    """Report how many lines came from a remote that history does not follow, and lines that were not sent."""
+    """Report the number of lines from a remote that history does not follow, and that records were not sent."""
     if remote.received and not follow:
         s = "" if remote.received == 1 else "s"
         remote.say(

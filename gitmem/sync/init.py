@@ -33,8 +33,6 @@ class Initialised(Outcome):
         publishes_to: The usual remote's URL, without credentials, if syncs may publish the log there; else None.
         agreed: Whether this call has recorded that consent.
         autosync: How often gitmem syncs automatically, such as `30s`; None if it does not.
-        remarks: Further messages.
-        next: Commands to run next.
     """
 
     __slots__ = (
@@ -69,8 +67,6 @@ class Uninstalled(Outcome):
     Attributes:
         kept: What was kept: the refs and gitmem's own folder.
         remove: The commands that delete these too. Lines that were never pushed are lost then.
-        remarks: Further messages.
-        next: Commands to run next.
     """
 
     __slots__ = ("kept", "remove", "remarks", "next")
@@ -96,7 +92,6 @@ def init(
     user has refused that before. A second call only adds the remote's new lines.
 
     Args:
-        store: The store of this clone.
         publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it unchanged.
         consents: Whether the user agrees to publish; False refuses it until `gitmem sync --publish`; None leaves it
             unchanged.
@@ -145,13 +140,7 @@ def init(
 
 
 def switched(store: Store, outcome: Initialised, every: str | None) -> None:
-    """Apply to the state of autosync what the config has by now, and add it to the result.
-
-    Args:
-        store: The store of this clone.
-        outcome: The result of `init`.
-        every: The interval in the config; None for off.
-    """
+    """Apply the new interval, or None for off, to the state of autosync and to the result of `init`."""
     autosync.switch(store.place, every is not None)
     outcome.autosync = every
     if every is not None and outcome.remote is None:
@@ -204,7 +193,7 @@ def _bring(
 
 
 def uninstall(store: Store) -> Uninstalled:
-    """Report what stays when the merge driver is removed: the log is the user's, and is never deleted for them.
+    """Report the remaining refs and files when the merge driver is removed: the log is never deleted for the user.
 
     Nothing is published any more until the user agrees again.
     """

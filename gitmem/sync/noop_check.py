@@ -82,7 +82,6 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
     """Record the state after a sync with one remote if the next sync would be a no-op; else delete the record.
 
     Args:
-        remote: The remote after the exchange.
         before: `refs_of` when the sync began.
     """
     place = remote.log.place
@@ -131,13 +130,12 @@ def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Sett
     """Ask the remote of the last successful sync for its refs, if this clone is unchanged since.
 
     Args:
-        place: The repository.
-        wals: Returns the folders of all of the clone's write-ahead logs; entries there are unsent. It runs while the
+        wals: Returns the folders of all of the clone's write-ahead logs, whose entries are unsent. It runs while the
             remote answers.
         timeout: Seconds.
 
     Returns:
-        The last sync and whether it still matches; None: sync the usual way.
+        The last sync and whether it still matches; None: sync as usual.
 
     Raises:
         StoreError: git would not work in the repository, or gitmem does not know its kind.

@@ -33,8 +33,7 @@ class Outbox:
         commits: Its commits that the shared ref's history lacks, parents before children.
         lines: The lines that those add, by segment; None if they do more than add lines, and its tree decides.
         files: Those segments, with their entries and the entries before.
-        base: The parent of its first commit.
-        tree: The tree of its last commit.
+        base: The commit on which it is based.
     """
 
     __slots__ = ("base", "commits", "files", "lines", "oid", "tree")
@@ -93,17 +92,11 @@ def read(
     trunk: Trunk | None = None,
     may_stand_on: Callable[[str], bool] = lambda base: True,
 ) -> Outbox | None:
-    """Return the outbox that is based on the history of a log.
+    """Return the outbox if it is based on the history of a log and only adds lines; else None.
 
     Args:
-        log: The log of this clone.
-        oid: The outbox's last commit.
-        shared: The tip of that history.
         trunk: That history, if the caller walks it for several outboxes.
         may_stand_on: Whether the tree of the outbox's base may be read.
-
-    Returns:
-        None if it is not based on that history, or does more than add lines.
     """
     git = log.git
     trunk = trunk or Trunk(git, shared.oid)
@@ -115,7 +108,7 @@ def read(
                 return None
             box = _plain(git, oid, commits, shared.tree)
     except KeyError:
-        return None  # the caller checks it again and reports what is missing
+        return None  # the caller checks it again and reports the missing object
     if box is not None:
         log.boxes = {**(log.boxes if len(log.boxes) < KEPT_MAX else {}), oid: box}
     return box

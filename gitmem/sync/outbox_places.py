@@ -28,8 +28,6 @@ def read(
     """Return the outboxes that pass the checks, those with the least new content first.
 
     Args:
-        log: The log of this clone.
-        check: The checks of this remote's refs.
         boxes: Refs with their commits.
         top: The shared log; None if none passed the checks.
         related: Leaves out those of other projects.

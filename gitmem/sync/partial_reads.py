@@ -1,4 +1,4 @@
-"""Read a part of a remote if not all of it is valid, or if it exceeds what one sync may read."""
+"""Read a part of a remote if some of it is not valid, or if it exceeds the limits of one sync."""
 
 from __future__ import annotations
 

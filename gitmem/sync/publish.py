@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def publish(log: LocalLog, place: str) -> bool:
-    """Record in `format` where the log is published, for all clones; return False if it is recorded already.
-
-    Raises:
-        StoreError: The log can't be read or written; nothing was changed.
-    """
+    """Record in `format` where the log is published, for all clones; return False if it is recorded already."""
     git = log.git
     for _ in range(committer.SWAPS_MAX):
         with rebase.take_lock(log) as lock:

@@ -1,12 +1,12 @@
 """Push to the primary remote: to the shared ref, or to an outbox if the shared ref is contended.
 
-1. No outbox waits there: push to the shared ref, once a round. That is cheapest while one clone writes at a time.
-2. The shared ref moved in between, or outboxes wait: push what the remote lacks to an outbox, which can't lose a race.
+1. No outbox waits: push to the shared ref, once a round. That is cheapest while one clone writes at a time.
+2. The shared ref moved, or outboxes wait: push the lines that the remote lacks to an outbox, which can't lose a race.
 3. Outboxes wait and this clone is drawn: fold them into the shared ref, and delete them once it has their lines.
 
-The draw has a chance of one in the number of outboxes that are new since the last read, so that one clone folds and
-not every clone. If none is new, no other clone is active. A sync that is killed in between leaves outboxes that wait
-or that are folded already: the next sync that reads them folds or deletes them.
+A clone is drawn with a chance of one in the number of outboxes that are new since the last read, so that one clone
+folds and not every clone. If none is new, no other clone is active. A sync that is killed in between leaves outboxes
+that wait or are folded already: the next sync that reads them folds or deletes them.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _put(
                 remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(moved, log)
             )
         except RemoteError as error:
-            if error.code != "refused" or remote.refused:  # a host that lacks objects rejects every push
+            if error.code != "refused" or remote.refused:  # a host with missing objects rejects every push
                 raise
             remote.learn_refused(prefix)
             continue
@@ -172,19 +172,10 @@ def push_shared(
     *,
     follow: bool = False,
 ) -> bool:
-    """Move the ref that the log is published at.
+    """Move the ref that the log is published at; if False, the push lost a race, or the state has the reason.
 
     Args:
-        log: The log of this clone.
-        remote: The remote.
-        publish: The ref to move.
-        shared: The tip that history follows there; None if it has none.
-        new: The new tip.
-        timeout: Seconds for the network.
         follow: Whether history follows this remote.
-
-    Returns:
-        False if the push lost a race, or is not allowed; then the remote's state has the reason.
 
     Raises:
         RemoteError: The push failed.

@@ -39,7 +39,6 @@ def settle(  # noqa: C901  (one loop until the union holds)
     """Move the log's ref to the union of itself, `tips` and `boxes`; return the new tip.
 
     Args:
-        log: The log of this clone.
         shared: The tip that history follows, one of `tips`; None if a remote has none.
         tips: Logs that may be united with ours.
         boxes: Outboxes whose lines the shared tip lacks.
@@ -208,9 +207,6 @@ def publish(log: LocalLog, tip: str, oid: str, also: Sequence[Move] = ()) -> Non
     """Record that a remote has the log's history up to `oid`, which `tip` contains.
 
     Args:
-        log: The log of this clone.
-        tip: The tip of the log.
-        oid: The published commit.
         also: Refs to move with it, if they are unchanged.
     """
     git = log.git

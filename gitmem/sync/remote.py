@@ -52,14 +52,13 @@ class Remote:
         rejections: How often a push lost a race.
         tip: Its commit at the ref where the log is published, as far as known.
         message: Sentences for the user; empty if there is nothing to report.
-        refs: Our copies of its refs, with their commits.
         tips: Its logs that may be united with ours.
         boxes: Its outboxes.
         waiting: Those whose lines its shared log lacks.
         crowd: How many outboxes of other clones were new at the last read.
         most: The greatest crowd of this exchange.
         is_foreign: Whether it was rejected as the log of another project.
-        destination: The URL to which pushes go, after `insteadOf` and without credentials.
+        destination: The URL of pushes to it, after `insteadOf` and without credentials.
         may_send: Whether the user has agreed to publish the log there.
         withheld: The lines that it lacks and that are not sent without that consent.
         left_out: Its refs that failed the checks.

@@ -1,6 +1,6 @@
-"""The state of a remote that a clone keeps between syncs: what it rejects, and how contended it is.
+"""The state of a remote that a clone keeps between syncs: its rejections, and how contended it is.
 
-If the file is lost, syncs learn its content again.
+If the file is lost, later syncs determine its content again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RemoteState:
         return [] if self.keeps_refs else [prefix for prefix in PREFIXES if prefix not in self.refused]
 
     def retry(self) -> None:
-        """Forget what it rejects: a temporary error must not count for ever."""
+        """Forget its rejections: a temporary error must not count for ever."""
         self.refused = []
         self.keeps_refs = False
 

@@ -34,13 +34,13 @@ def base(log: LocalLog, tip: str | None) -> str:
         if found != tip:
             log.git.write(
                 [ref.genesis_draft()], None
-            )  # its empty tree is known to git, and yet missed where a gc took it
+            )  # git knows the empty tree, but reports it as missing after a gc deleted it
         return found
     return new_log(log)
 
 
 def put_back(log: LocalLog, oid: str, top: str) -> str:
-    """Commit on `top` what the commits of a former tip added; return the new tip, or `top` if one is damaged."""
+    """Commit on `top` the additions of a former tip's commits; return the new tip, or `top` if one is damaged."""
     try:
         return squash(log.git, log.git.history(oid, [top]), top)
     except (KeyError, StoreError):
@@ -58,8 +58,6 @@ def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str
     """Write one commit with missing lines and the right form of files on `top`; return the new tip.
 
     Args:
-        log: The log of this clone.
-        top: The tip to repair on.
         lines: The missing lines, by path.
     """
     left = dict(lines)
@@ -83,7 +81,7 @@ def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str
 
 
 def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes]) -> bytes:
-    """Return a file in canonical form with added lines; if it gets too large, put them into another file."""
+    """Return a file in canonical form with added lines; if it gets too large, write them to another file."""
     content = canon(b"\n".join([old, *added]))
     if added and len(content) > ref.UNION_BYTES_MAX:
         _put_beside(changes, path, added)
@@ -121,11 +119,7 @@ def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
     """Delete our damaged copies, which the next sync fetches again, and refs on which git's gc would fail.
 
     Args:
-        log: The log of this clone.
         tip: The log's tip, if that can't be read.
-
-    Returns:
-        The names of the deleted copies.
     """
     every = log.git.refs("refs/gitmem/")
     found = [name for name in damage.damaged_copies(log) if damage.forget(log, name, every[name])]

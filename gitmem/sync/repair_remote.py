@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> bool:
     """Move the shared ref to a valid tree again; return whether it was moved.
 
-    If the history can be fetched and only the tree is bad, push a commit on top with the tree of the local log. If it
-    can't be fetched, or clones would leave out that commit too, force-push the last accepted tip, but only if the ref
-    is still at the bad commit.
+    If only the tree is bad and the history can be fetched, push a commit on top with the tree of the local log. If not,
+    or if clones would leave out that commit too, force-push the last accepted tip, but only if the ref is still at the
+    bad commit.
 
     Args:
-        log: The log of this clone.
-        remote: The remote.
-        timeout: Seconds for the network.
         force: Whether the user has agreed to a forced push.
 
     Raises:
@@ -73,11 +70,7 @@ def _on_top(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
 
 
 def _ask(log: LocalLog, remote: Remote, found: LeftOut, good: str) -> None:
-    """Ask the user to agree to a forced push.
-
-    Raises:
-        UsageError: `repair-needs-yes`.
-    """
+    """Raise UsageError: the user has to agree to a forced push."""
     options = ["--repair", "--yes", *(["--allow-large"] if log.allow_large else [])]
     raise UsageError(
         f"The repair would replace {found.commit[:12]} by {good[:12]} at {found.ref} of {remote.shown_name} with a "

@@ -38,7 +38,6 @@ def sync(
     """Fetch from remotes, and push what they lack if the user has agreed to publish.
 
     Args:
-        store: The store of this clone.
         remotes: Names of remotes; none for the usual one (the branch's upstream, `origin`, or the only one).
             History follows the usual one; another gets its lines in a commit on its own tip.
         all: Every configured remote.
@@ -119,7 +118,6 @@ def look(
     It needs no store and hardly any imports. If something is new, pass the result to `sync`.
 
     Args:
-        place: The repository.
         wals_elsewhere: Returns the folders of write-ahead logs outside of the repository. It runs while the remote
             answers.
         now: Seconds since the epoch.
@@ -135,14 +133,7 @@ def look(
 
 
 def unchanged(place: Repo, looked: Settled, now: float, dice: float) -> Synced:
-    """Return the result of a sync that had nothing to do.
-
-    Args:
-        place: The repository.
-        looked: The result of `look`.
-        now: Seconds since the epoch.
-        dice: Between 0 and 1.
-    """
+    """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `dice`: between 0 and 1)."""
     autosync.end(place, now, 0, dice)
     states = [RemoteResult(looked)]
     return Synced(states, _next(states, leads=True))

@@ -54,7 +54,7 @@ class RemoteResult(Outcome):
         tip: The commit of the log there, as far as known.
         left_out: Its refs that failed the checks and were not read, at most 20; `message` has the number of all.
         message: Sentences for the user, or "".
-        url: The URL to which pushes go, without credentials.
+        url: The URL of pushes to it, without credentials.
         unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
         kinds: The number of those of each kind, records of people and agents first.
         records: At most 20 of them in that order of kinds, within a kind the newest first; each with `kind`, `id` and
@@ -107,9 +107,7 @@ class Synced(Outcome):
     """The outcome for each remote.
 
     Attributes:
-        remotes: The outcomes.
         autosync: Why the last sync before this one failed; None if this one succeeded.
-        next: Commands to run next.
     """
 
     __slots__ = ("remotes", "autosync", "next")

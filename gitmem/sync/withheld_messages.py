@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 IDS = ("signal_id", "audit_id", "session_id", "id", "name")
 DESCRIBED = ("signal", "node", "audit", "receipt", "session")  # kinds that `commit_message.describe` supports
-# Records of people and agents come before those that gitmem wrote about them.
+# Records of people and agents precede those that gitmem wrote about them.
 ORDER = ("signal", "node", "patch", "relation", "audit", "session", "name", "receipt", "access")
 UNREADABLE = "unreadable"
 RECORDS_MAX = 20
@@ -56,7 +56,7 @@ def of(line: bytes) -> dict[str, str]:
 
 
 def sentence(count: int, url: str) -> str:
-    """Return the sentence that reports unsent records, and what publishing them would mean."""
+    """Return the sentence that reports unsent records, and who could read them after publishing."""
     what = "1 record was" if count == 1 else f"{count} records were"
     return (
         f"{what} not sent: nobody has agreed yet to publish this log to {url}, where everybody who can read that "

@@ -58,7 +58,6 @@ def find(text: str, *, markup: bool, lines: bool) -> list[int]:
     """Return the positions of the signs that must be replaced, ascending.
 
     Args:
-        text: Any text.
         markup: Whether any tag outside Markdown code counts, known or not.
         lines: Whether reply lines count (`— from session …`).
     """

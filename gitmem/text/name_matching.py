@@ -50,7 +50,7 @@ def is_word(text: str) -> bool:
 def is_reserved_identity(text: str) -> bool:
     """Return whether an agent identity reads like an id, or consists of words for a group.
 
-    No session may take such an identity: other code takes a text with the prefix of an id for a session or a client.
+    No session may take such an identity: other code treats a text that starts like an id as a session or a client.
     """
     return fold(text).startswith(_ID_PREFIXES) or all(map(is_word, text.split(":")))
 

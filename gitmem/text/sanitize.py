@@ -68,7 +68,6 @@ def sanitize(text: str, keep: str = "") -> str:
     r"""Return a text as it may be displayed to people.
 
     Args:
-        text: A text of any origin.
         keep: Unsafe characters that are not escaped, such as a tab.
 
     Returns:
@@ -90,7 +89,6 @@ def defuse_tags(text: str, *, markup: bool = False) -> str:
     """Return a text of the same length without imitation tags and reply lines.
 
     Args:
-        text: A text of any origin.
         markup: Whether any tag outside code is marked, known or not.
     """
     found = _imitations(text, markup)

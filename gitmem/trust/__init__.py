@@ -1,1 +1,1 @@
-"""Decide which lines this clone wrote, and in whose name. May import index and the packages below it."""
+"""Decide which lines this clone wrote, and in which name. May import index and the packages below it."""

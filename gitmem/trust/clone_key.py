@@ -56,7 +56,7 @@ class CloneKey:
         """Reject a damaged key: lines written now would not be recognized as this clone's.
 
         Raises:
-            StoreError: `clone-key`; nothing was written.
+            StoreError: `clone-key`.
         """
         if self.damage:
             raise StoreError(
@@ -71,9 +71,8 @@ class Keys:
     """The key of one clone, read when it is first needed.
 
     Args:
-        state: The state folder.
         random: Returns secure random bytes.
-        make_state: Creates that folder; returns False if this process may not write to it.
+        make_state: Creates the state folder; returns False if this process may not write to it.
     """
 
     __slots__ = ("_key", "_make_state", "_random", "_state")

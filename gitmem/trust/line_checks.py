@@ -1,9 +1,9 @@
-"""Checks of lines that speak for sessions and clients of this clone: were they written here?
+"""Check whether lines that speak for sessions and clients of this clone were written here.
 
 A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
 code (`gitmem.digests`) has started that session, or speaks for that client (agent identities: `own_identities`).
 A line that speaks for our own name without a valid code is *forged*. It counts in every fold, as `docs/format.md`
-section 9 specifies, but it is ignored when this clone determines its own sessions and what they have read.
+section 9 specifies, but not when this clone determines its own sessions and the signals that they have read.
 """
 
 from __future__ import annotations
@@ -123,8 +123,6 @@ def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
     A session also needs a start line, because we may write for a session of another clone.
 
     Args:
-        kind: The kind of the lines.
-        lines: The lines.
         places: The positions of lines whose code is valid.
     """
     fields, _ = _SPEAKERS.get(kind, _ELSE)
@@ -179,7 +177,7 @@ def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _settle_doubts(db: sqlite3.Connection, rows: Rows) -> None:
-    """Remove doubts about signals that a new line that is not forged also marks as read."""
+    """Remove the doubts about signals that a new line that is not forged marks as read."""
     if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
         forged = _forged_among(db, [row.id for row in rows])
         said = [mark for row in rows if row.id not in forged for mark in _marks(row.record)]

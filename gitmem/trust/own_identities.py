@@ -1,9 +1,9 @@
 """Agent identities that only sessions of this clone have, and forged lines in their names.
 
 An identity is *ours alone* while every session of the log that has it was started here, by lines with a valid code.
-Then a line in its name without a valid code is forged, whatever session it names, unless it is older than the first
-of those lines. A receipt or reply can't be older than its signal: so an older one is forged too if its signal is
-not older.
+Then a line in its name without a valid code is forged, whatever session it names, if any, unless it is older than
+the first of those lines. A receipt or reply can't be older than its signal: so an older one is forged too if its
+signal is not older.
 """
 
 from __future__ import annotations
@@ -81,7 +81,6 @@ def update(
     """Update the forged lines after new lines arrived.
 
     Args:
-        db: The index.
         signals: The signals among these lines.
         claims: The names for which these lines speak without a valid code, with the lines.
         changed: Identities whose sessions may have changed.
@@ -112,11 +111,7 @@ def update(
 
 
 def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
-    """Determine again whether an identity is ours alone, and which lines in its name are forged.
-
-    Returns:
-        The lines that became forged, and whether any line stopped being forged.
-    """
+    """Update whether an identity is ours alone, and its forged lines; return as `update` does."""
     (since,) = db.execute(_SINCE, (name,)).fetchone()
     before = {line for (line,) in db.execute("SELECT line FROM forged WHERE name = ?", (name,))}
     now = _forged(db, name, since) if since else set()
@@ -147,7 +142,6 @@ def _forged(db: sqlite3.Connection, name: str, since: str, among: Collection[int
     Each signal that is read or answered is looked up once, however many claims name it and however many lines it has.
 
     Args:
-        db: The index.
         name: The identity.
         since: When the identity was first used here.
         among: Only these lines; None for all in the index.
