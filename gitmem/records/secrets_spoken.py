@@ -64,9 +64,7 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
                 continue
             if word == "secret" and len(value) == 40 and " key" in small[at : at + 20]:
                 return "an AWS secret key", at
-            is_digest = not value.strip(
-                "0123456789abcdef"
-            )  # without "is", it is the digest of something else
+            is_digest = not value.strip("0123456789abcdef")  # without "is": a digest of something else
             if value.isalnum() and (sure or not is_digest):
                 return "a secret value", at
     return None

@@ -34,7 +34,7 @@ LOOKED = "look"
 OFF = "off"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
-START_SECONDS = 5.0  # the time in which a started process gets the lock
+START_SECONDS = 5.0  # the time that a started process may take to get the lock
 # A process waits for a sync that is due within this time. It is shorter after a failure: offline, no process stays.
 PATIENCE_SECONDS, PATIENCE_FAILED_SECONDS = 600.0, 60.0
 BACKOFF_SECONDS_MAX = 300.0
@@ -178,9 +178,8 @@ def begin(place: Repo, now: float) -> None:
     folder = _folder(place)
     every = interval(place)
     if every is not None and os.path.isdir(folder):
-        _set_due(
-            folder, now + every, _stretch(folder)
-        )  # before removing the marks, or a look would start another sync
+        # Before dropping the marks: else a reader of the inbox would start another process.
+        _set_due(folder, now + every, _stretch(folder))
     for mark in (ASKED, HURRY):
         atomic_write.drop(os.path.join(folder, mark))
 
