@@ -77,17 +77,17 @@ def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int,
     at, most, spent = begin, 0, 0.0
     began = time.perf_counter()
     with stages.open_log(where, caller, now=lambda: at) as log:
-        unite = packing.unite
+        unite = packing.combine
 
         def timed(common: str) -> int:
             nonlocal most, spent
-            most = max(most, len(packing.own(common)))
+            most = max(most, len(packing.own_packs(common)))
             before = time.perf_counter()
             done = unite(common)
             spent += time.perf_counter() - before
             return done
 
-        packing.unite = timed
+        packing.combine = timed
         for number in range(0, count, group):
             at = begin + 30 * stages.DAY * number // count
             with log.batch():
@@ -95,7 +95,7 @@ def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int,
                     to = stages.identity(dice.choice(names))
                     log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
         took = time.perf_counter() - began
-        packing.unite = unite
+        packing.combine = unite
     stage.git(where, "fsck", "--no-dangling", "--no-progress")
     after = _counted(stage, where)
     return (after["size"] + after["size-pack"]) * 1024.0, most, after["packs"], took, spent

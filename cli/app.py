@@ -16,7 +16,7 @@ import typer
 from gitmem.errors import UsageError
 
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
-from .render.out import say_lines
+from .render.out import write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,12 +112,12 @@ def before(
     if version:
         from gitmem import __version__
 
-        say_lines([f"gitmem {__version__}"])
+        write_lines([f"gitmem {__version__}"])
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         if json:
             raise UsageError("There is no command to answer with JSON.", next=["gitmem --help"])
-        say_lines([ctx.get_help()])
+        write_lines([ctx.get_help()])
         raise typer.Exit
     ctx.obj = {"directory": directory, "as_": as_, "json": json, "commit": commit}
     return 0

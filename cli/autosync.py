@@ -12,7 +12,7 @@ from . import background
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.sync.sync_result import Synced
+    from gitmem.sync.sync_result import SyncResult
 
     from .opened_repo import OpenedRepo
 
@@ -39,7 +39,7 @@ def start(at: OpenedRepo, how: int) -> None:
         return
 
 
-def tick(at: OpenedRepo) -> None:
+def start_if_due(at: OpenedRepo) -> None:
     """Start a background sync from a long-lived process, which calls this repeatedly and keeps its store open."""
     store = at.store()
     how, store.wrote = store.wrote, LOOK
@@ -60,13 +60,13 @@ def run(at: OpenedRepo) -> int:
     place = at.place
     autosync_process.refuse_untrusted(place)
     again = [*at.same_place, "sync", "--auto"]
-    _let_go()
+    _detach()
     if autosync_process.run(place, lambda: _sync(at)):
         background.start(again)
     return 0
 
 
-def _let_go() -> None:
+def _detach() -> None:
     """Leave the session of the starting process, such as a shell, and its folder, which may be removed."""
     try:
         os.chdir(os.sep)
@@ -75,7 +75,7 @@ def _let_go() -> None:
         return
 
 
-def _sync(at: OpenedRepo) -> Synced:
+def _sync(at: OpenedRepo) -> SyncResult:
     """Sync, and end all git processes at the time limit.
 
     Raises:
@@ -86,7 +86,7 @@ def _sync(at: OpenedRepo) -> Synced:
     from . import syncing
 
     def stop(number: int, frame: object) -> None:
-        raise _TooLong if number != signal.SIGTERM else SystemExit(0)
+        raise _SyncTimeout if number != signal.SIGTERM else SystemExit(0)
 
     timed = hasattr(signal, "setitimer")
     numbers = [signal.SIGTERM, *([signal.SIGALRM] if timed else [])]
@@ -94,8 +94,8 @@ def _sync(at: OpenedRepo) -> Synced:
     try:
         if timed:
             signal.setitimer(signal.ITIMER_REAL, LIMIT_SECONDS)
-        return syncing.usual(at, GIT_SECONDS)
-    except _TooLong:
+        return syncing.sync_usual(at, GIT_SECONDS)
+    except _SyncTimeout:
         raise TimeoutError from None
     finally:
         if timed:
@@ -104,5 +104,5 @@ def _sync(at: OpenedRepo) -> Synced:
             signal.signal(number, handler)
 
 
-class _TooLong(BaseException):
+class _SyncTimeout(BaseException):
     """Not an Exception: code between could handle that as an error of the disk."""

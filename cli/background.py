@@ -26,7 +26,7 @@ def start(args: Sequence[str]) -> None:
     It inherits the folder and the environment, but no open file: another process may wait for the end of a pipe. A
     failure to start it is ignored.
     """
-    _reap()
+    _collect_ended()
     try:
         command = [*program(), *args]
         if sys.platform != "win32" and hasattr(os, "posix_spawn"):
@@ -108,7 +108,7 @@ def _inherited() -> list[int]:
     return found
 
 
-def _reap() -> None:
+def _collect_ended() -> None:
     """Collect ended children: a long-lived process would keep them as zombies."""
     for pid in list(_started):
         try:

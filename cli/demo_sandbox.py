@@ -9,7 +9,7 @@ from gitmem.errors import GitmemError
 from gitmem.outcome import Outcome
 
 from .background import program
-from .environment import HARNESSES, MARKERS
+from .environment import MARKERS, SESSION_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Step(Outcome):
         self.output = output
 
 
-class Stage:
+class Sandbox:
     """The folders of the demo, and its steps so far.
 
     Args:
@@ -128,7 +128,7 @@ def _environment(folder: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_FOREIGN) and name not in (*HARNESSES, *dict(MARKERS))
+        if not name.startswith(_FOREIGN) and name not in (*SESSION_VARIABLES, *dict(MARKERS))
     }
     home = os.path.join(folder, "home")
     os.makedirs(home, exist_ok=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 # The variables in which clients pass their own session id to the commands that they run.
-HARNESSES = (
+SESSION_VARIABLES = (
     "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
 )  # fmt: skip
 # The variables that clients set for their commands, with or without a session: the caller is not a person.
@@ -59,7 +59,7 @@ class Environment:
         self.is_hook = False  # a client's hook prints only its answer
         self.looks = False  # a live session reads its signals
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
-        out.carry(directory, as_)
+        out.set_options(directory, as_)
         if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
                 "--as is empty; nothing was written.",
@@ -79,7 +79,7 @@ class Environment:
             from gitmem import damaged_index
 
             is_recorded = self._store is not None and self._store.recorded
-            damage = damaged_index.of(error, self._place, machine(), recorded=is_recorded)
+            damage = damaged_index.error_for(error, self._place, machine(), recorded=is_recorded)
         self.close(ends=out.is_last())
         if damage is not None:
             raise damage from error
@@ -93,9 +93,9 @@ class Environment:
         store, self._store, self._caller = self._store, None, None
         if store is not None:
             if store.log.left_in is not None and not self.is_hook:
-                from .wal_folders import tell_of_temporary
+                from .wal_folders import warn_temporary
 
-                tell_of_temporary(store.log.left_in)
+                warn_temporary(store.log.left_in)
             store.close(tidies=not ends)
             _left.extend([store] if ends else [])
         if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
@@ -160,7 +160,7 @@ class Environment:
     @property
     def harness(self) -> tuple[str, str] | None:
         """The variable of the client that runs us, and the session id in it."""
-        for name in HARNESSES:
+        for name in SESSION_VARIABLES:
             value = variable(name)
             if value:
                 return name, value
@@ -186,7 +186,7 @@ class Environment:
         Args:
             own: The session id that the client which runs us has passed to us.
         """
-        return bool(self.session) or any(variable(name) not in (None, own) for name in HARNESSES)
+        return bool(self.session) or any(variable(name) not in (None, own) for name in SESSION_VARIABLES)
 
     def who(self) -> Who:
         """Return everything that identifies the caller."""
@@ -210,7 +210,7 @@ class Environment:
             assert found is not None
             self._caller = found
             if found.remark and not self.json:  # JSON answers have a field for it
-                out.complain(f"note: {out.sanitize(found.remark)}")
+                out.write_error(f"note: {out.sanitize(found.remark)}")
                 found.remark = None
         return self._caller
 
@@ -232,7 +232,7 @@ class Environment:
             from gitmem.open_store import open_store
 
             from . import background
-            from .wal_folders import tell_of_strange, wal_parents, wals_elsewhere
+            from .wal_folders import report_foreign, wal_parents, wals_elsewhere
 
             written, read = wals_elsewhere(self.place)
             self._store = open_store(
@@ -248,7 +248,7 @@ class Environment:
             self._store.log.wal_parents = wal_parents()
             if not self.is_hook:
                 outside = (*self._store.log.elsewhere, *self._store.log.others)
-                tell_of_strange(wal.folder for wal in outside if wal.is_strange())
+                report_foreign(wal.folder for wal in outside if wal.is_strange())
         return self._store
 
     def _start_upkeep(self) -> None:
@@ -263,7 +263,7 @@ def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
         with make() as at:
             return job(at)
     except Exception as error:
-        if not getattr(error, "may_repeat", False) or out.has_said():
+        if not getattr(error, "may_repeat", False) or out.has_written():
             raise
     with make() as at:
         at.is_repeated = True

@@ -36,11 +36,11 @@ def report(error: Exception, args: Sequence[str]) -> int:
     known = usage_of(error, args) or known_of(error)
     expected = known is not None
     known = known or unexpected(error, "The report on standard error helps to mend it.")
-    known.next = _others(known.next or [_usual_next(known, args)], args)
+    known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
     # Earlier output is an answer: a second document would break it for a JSON reader.
-    if wants_json(args) and not out.has_said():
+    if wants_json(args) and not out.has_written():
         try:
-            out.say_json(error_object(known))
+            out.write_json(error_object(known))
         except OSError:
             pass
     lines = [f"gitmem: {sanitize(known.message)}"]
@@ -50,11 +50,11 @@ def report(error: Exception, args: Sequence[str]) -> int:
         lines += [f"  {sanitize(str(each), keep='')}" for each in known.suggestions]
     if not expected:
         lines.append(details(error, args))
-    out.complain(out.with_next(lines, known.next))
+    out.write_error(out.with_next(lines, known.next))
     return known.status
 
 
-def _others(next: Sequence[str], args: Sequence[str]) -> list[str]:
+def _without_doctor(next: Sequence[str], args: Sequence[str]) -> list[str]:
     """Return the commands without `doctor` if that has just failed, and `git fsck` if no command is left."""
     if not any(arg == "doctor" for arg in args):
         return list(next)
@@ -82,7 +82,7 @@ def error_object(error: GitmemError) -> dict[str, object]:
             "hint": error.hint,
             "suggestions": error.suggestions,
         },
-        "next": out.onward(error.next[: out.NEXT_MAX]),
+        "next": out.with_options(error.next[: out.NEXT_MAX]),
     }
 
 

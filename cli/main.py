@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _answer(list(argv))
     gc.set_threshold(GARBAGE_MIN)
     if "threading" not in sys.modules:  # otherwise the process does more than this command
-        out.answer_last()
+        out.set_last()
     try:
         status = _answer(sys.argv[1:])
     finally:
@@ -74,7 +74,7 @@ def _run(args: list[str]) -> int:
     if args == ["--version"]:
         from gitmem import __version__
 
-        out.say(f"gitmem {__version__}")
+        out.write(f"gitmem {__version__}")
         return 0
     from .app import run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.sync.sync_result import Synced
+    from gitmem.sync.sync_result import SyncResult
 
     from .opened_repo import OpenedRepo
 
@@ -16,7 +16,7 @@ def is_agent(at: OpenedRepo) -> bool:
     return at.client is not None or at.harness is not None
 
 
-def usual(at: OpenedRepo, timeout: float) -> Synced:
+def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
     """Sync with the usual remote; if nothing is new, that costs only one query of the remote."""
     import os
     import time
@@ -33,13 +33,13 @@ def usual(at: OpenedRepo, timeout: float) -> Synced:
         written, read = wals_elsewhere(place)
         return [*written, *read]
 
-    looked = operation.look(place, meanwhile, time.time(), timeout)
+    looked = operation.check_noop(place, meanwhile, time.time(), timeout)
     if looked is not None and looked.unchanged:
-        return operation.unchanged(place, looked, time.time(), os.urandom(1)[0] / 255)
+        return operation.noop_result(place, looked, time.time(), os.urandom(1)[0] / 255)
     return operation.sync(at.store(lives_on=True), timeout=timeout, looked=looked)
 
 
-def sync_too(at: OpenedRepo) -> tuple[list[str], bool, str]:
+def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:
     """Sync with the usual remote, without consenting to anything.
 
     Returns:
@@ -55,7 +55,7 @@ def sync_too(at: OpenedRepo) -> tuple[list[str], bool, str]:
     good = ("synced", "up-to-date")
     again = synced.next[0] if synced.status == 2 else "gitmem sync"
     if is_agent(at) and synced.status == 2:
-        consent_messages.ask_user(synced)
+        consent_messages.reword_for_agent(synced)
         again = ""  # its user decides
     failures = [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good

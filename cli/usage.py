@@ -73,7 +73,7 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
             next=[example, f"{path} --help"],
         )
     message = message if message.endswith((".", "?", "!")) else message + "."
-    meant = _meant(message)
+    meant = _similar_commands(message)
     hint = _hint(path, message, option, getattr(error, "possibilities", None)) or (
         f"Perhaps {' or '.join(f'`{each}`' for each in meant)}." if meant else f"`{path} --help` shows how."
     )
@@ -93,7 +93,7 @@ def _path(args: Sequence[str]) -> str:
     return path
 
 
-def _meant(message: str) -> list[str]:
+def _similar_commands(message: str) -> list[str]:
     if not message.startswith("No such command '"):
         return []
     word = message.removeprefix("No such command '").partition("'")[0].lower()

@@ -50,19 +50,19 @@ def wal_parents() -> list[str]:
     return list(dict.fromkeys(each for parents in _wal_parents() for each in parents))
 
 
-def tell_of_strange(folders: Iterable[str]) -> None:
+def report_foreign(folders: Iterable[str]) -> None:
     """Report where lines of another repository wait, which can't be committed here."""
     for folder in folders:
-        out.complain(
+        out.write_error(
             f"note: lines of another repository wait in {out.sanitize(folder)}; none is committed here."
             " `gitmem doctor` says more."
         )
 
 
-def tell_of_temporary(folder: str) -> None:
+def warn_temporary(folder: str) -> None:
     """Warn if a line was written to a temporary folder."""
     if os.path.dirname(folder) != user_state():
-        out.complain(
+        out.write_error(
             f"warning: what was said waits in {out.sanitize(folder)}, a temporary folder: a command with another one, such"
             " as in a container, does not find it there, and it may be emptied. Let this process write the git folder or"
             " your state folder."

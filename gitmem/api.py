@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox import InboxResult
-    from .sync.sync_result import Synced
+    from .sync.sync_result import SyncResult
 
 
 def open(
@@ -130,7 +130,7 @@ class Log:
         caller = self.caller
         if not mark:
             return inbox.read(self.store, caller, **filters)
-        with delivery_lock.turn(self.store, caller.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
+        with delivery_lock.delivery_lock(self.store, caller.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
             found = inbox.read(self.store, caller, **filters)
             inbox.mark(self.store, found)
         return found
@@ -159,7 +159,7 @@ class Log:
         """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that."""
         from .signals import gate
 
-        return gate.look(self.store, self.caller, wu=wu, initiative=initiative, reason=reason)
+        return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason)
 
     def roster(self, query: str | None = None, *, all: bool = False) -> roster.Roster:
         """Return the live and idle sessions; with `all` also those that are gone or have ended."""
@@ -167,7 +167,7 @@ class Log:
 
     def sync(
         self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0
-    ) -> Synced:
+    ) -> SyncResult:
         """Exchange lines with remotes. No other method here uses the network.
 
         Args:
@@ -183,7 +183,9 @@ class Log:
         """Import LumenFlow's records of a project into this log; see `importers.lumenflow.import_files`."""
         from .importers.lumenflow import import_files
 
-        return import_files.bring(self.store, self.caller, folder, dry_run=dry_run, allow_secret=allow_secret)
+        return import_files.import_folder(
+            self.store, self.caller, folder, dry_run=dry_run, allow_secret=allow_secret
+        )
 
     def batch(self) -> AbstractContextManager[Batch]:
         """Commit all records of a `with` block together at its end.

@@ -37,7 +37,7 @@ def replace(path: str, content: bytes, *, durable: bool = False, private: bool =
             os.close(handle)
         os.replace(temporary, path)
     except OSError:
-        drop(temporary)
+        remove_quietly(temporary)
         raise
 
 
@@ -49,7 +49,7 @@ def names_in(folder: str) -> list[str]:
         return []
 
 
-def drop(path: str) -> None:
+def remove_quietly(path: str) -> None:
     """Remove a file; ignore errors."""
     try:
         os.unlink(path)

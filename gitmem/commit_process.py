@@ -30,7 +30,7 @@ WINDOW_SECONDS = 1.0
 WINDOW_SECONDS_MAX = 3600.0
 SENTENCE_MAX = 500
 COMMIT_SECONDS = 5.0  # how long an operation that returns its commit waits for another committing process
-AGAIN_SECONDS = 1.0  # pause after a failed commit, as one operation queries many times
+RETRY_SECONDS = 1.0  # pause after a failed commit, as one operation queries many times
 OVERDUE_SECONDS = 10.0  # after the window; then a reader commits, as no committer is alive
 REAPED_SECONDS = 30  # some systems reap ended processes only after seconds
 # How urgently to sync: a reader checks for news, there is something to send, send it without delay.
@@ -59,7 +59,7 @@ def window(settings: Mapping[str, str], given: str | None = None) -> float:
     return WINDOW_SECONDS
 
 
-def soon(lines: Iterable[tuple[str, bytes]]) -> int:
+def urgency(lines: Iterable[tuple[str, bytes]]) -> int:
     """Return `NOW` if a line is a proposal, a decision, or asks for one; else `LATER`."""
     for stream, line in lines:
         if stream == _STREAM and any(words in line for words in _URGENT):
@@ -106,7 +106,7 @@ def _notice_zombie(place: Repo, pid: bytes) -> bool:
         content = pid.strip() + b" %d\n" % now
     else:
         if noted:
-            atomic_write.drop(path)
+            atomic_write.remove_quietly(path)
         return False
     try:
         atomic_write.replace(path, content)
@@ -183,15 +183,15 @@ def commit_overdue(store: StoreIndex) -> None:
 
     store.is_committing = True
     try:
-        rows = committer.rows_waiting(store.log)
-        if commit(store, 0.0, swaps=committer.SWAPS_OF_A_READER) is not None:
-            store.wrote = max(store.wrote, soon(rows))
+        rows = committer.waiting_rows(store.log)
+        if commit(store, 0.0, swaps=committer.READER_SWAPS_MAX) is not None:
+            store.wrote = max(store.wrote, urgency(rows))
             return
     except (GitmemError, OSError):
         pass  # a process that can write reports the error
     finally:
         store.is_committing = False
-    store.commit_again = time.monotonic() + AGAIN_SECONDS
+    store.commit_again = time.monotonic() + RETRY_SECONDS
 
 
 def _is_overdue(store: StoreIndex) -> bool:
@@ -201,7 +201,7 @@ def _is_overdue(store: StoreIndex) -> bool:
     from .log import wal_files
 
     oldest = time.time() - store.commit_after - OVERDUE_SECONDS
-    return any(wal_files.changed(file) < oldest for file in files)
+    return any(wal_files.modified_at(file) < oldest for file in files)
 
 
 def commit_at_once(store: StoreIndex) -> str | None:
@@ -249,14 +249,14 @@ def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = 
     try:
         found = commit(store, seconds, deferred=deferred)
     except (GitmemError, OSError) as error:
-        fail(store.place, error)
+        save_failure(store.place, error)
         raise
     if found is not None:
-        atomic_write.drop(os.path.join(store.place.state, FAILED))
+        atomic_write.remove_quietly(os.path.join(store.place.state, FAILED))
     return found
 
 
-def commit_first(store: StoreIndex, *, deferred: bool = False) -> str | None:
+def try_commit_waiting(store: StoreIndex, *, deferred: bool = False) -> str | None:
     """Commit waiting records before an answer that is correct without it. Never raise an error."""
     try:
         return commit_waiting(store, WINDOW_SECONDS, deferred=deferred)
@@ -264,7 +264,7 @@ def commit_first(store: StoreIndex, *, deferred: bool = False) -> str | None:
         return None
 
 
-def fail(place: Repo, error: Exception) -> None:
+def save_failure(place: Repo, error: Exception) -> None:
     """Save the reason why a commit failed. Never raise an error."""
     message = error.message if isinstance(error, GitmemError) else str(error)
     text = " ".join(message.split())[:SENTENCE_MAX]

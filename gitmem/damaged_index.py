@@ -34,7 +34,7 @@ class IndexDamagedError(StoreError):
         self.may_repeat = not recorded
 
 
-def of(error: Exception, place: Repo, machine: str, *, recorded: bool) -> IndexDamagedError | None:
+def error_for(error: Exception, place: Repo, machine: str, *, recorded: bool) -> IndexDamagedError | None:
     """Return the error to raise for a failure caused by a damaged index, and move that index aside; else None.
 
     Args:
@@ -43,6 +43,8 @@ def of(error: Exception, place: Repo, machine: str, *, recorded: bool) -> IndexD
         machine: Name of this machine.
         recorded: Whether the operation had recorded anything.
     """
-    if isinstance(error, (GitmemError, OSError)) or not damage.put_away(schema.path(place, machine), error):
+    if isinstance(error, (GitmemError, OSError)) or not damage.remove_if_damaged(
+        schema.path(place, machine), error
+    ):
         return None
     return IndexDamagedError(recorded=recorded)

@@ -31,7 +31,7 @@ TAIL_BYTES = len(_FIELD) + _CHARACTERS + 2  # the field, its closing quote and t
 MANY = 1_000  # number of hashes from which loading OpenSSL is faster
 
 
-def hash_of(count: int) -> Callable[[bytes], HASH]:
+def hash_function_for(count: int) -> Callable[[bytes], HASH]:
     """Return the fastest hash function for `count` texts: OpenSSL uses the processor's SHA instructions."""
     if count < MANY and "_hashlib" not in sys.modules:
         return sha256
@@ -51,7 +51,7 @@ class Mac:
 
     def __init__(self, key: bytes) -> None:
         block = key.ljust(_BLOCK_BYTES, b"\0")
-        hashed = hash_of(1)
+        hashed = hash_function_for(1)
         self._inner = hashed(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashed(bytes(byte ^ 0x5C for byte in block))
         self._known: frozenset[bytes] = frozenset()

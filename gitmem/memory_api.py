@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .memory.source_files import Source
     from .memory.sources import Indexed
     from .memory.summarize import Summarized
-    from .memory.triage import BecameUnit, Triaged
+    from .memory.triage import PromotedToUnit, Triaged
     from .store import Store
 
     class Opened(Protocol):
@@ -92,7 +92,7 @@ class Memory(Constants):
         from .memory import resolve_node
 
         db = self._log.store.db()
-        return stored.one(db, resolve_node.find(db, _id(id)))
+        return stored.load_one(db, resolve_node.find(db, _id(id)))
 
     def select(self, **filters: Any) -> listing.Listing:
         """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
@@ -100,7 +100,7 @@ class Memory(Constants):
 
     def load(self, **filters: Any) -> Sequence[Node]:
         """Return all matching nodes, in order of creation; see `listing.Filter`."""
-        return listing.every(self._log.store, **filters)
+        return listing.all_nodes(self._log.store, **filters)
 
     def by_wu(self, wu: str, *, include_archived: bool = False) -> Sequence[Node]:
         """Return the nodes of a work unit, in order of creation."""
@@ -148,7 +148,7 @@ class Memory(Constants):
             now: Microseconds since the epoch.
             half_life: Microseconds.
         """
-        decay.checked(half_life)
+        decay.validate(half_life)
         now = self._log.store.now() if now is None else now
         found = node if isinstance(node, Node) else self.get(node)
         return decay.score(found, now=now, half_life=half_life)
@@ -157,7 +157,7 @@ class Memory(Constants):
         self, node: Node, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
     ) -> float:
         """Return the age factor of the score: 1 for a new node. Units are those of `decay_score`."""
-        decay.checked(half_life)
+        decay.validate(half_life)
         now = self._log.store.now() if now is None else now
         return decay.recency(node.touched, now, half_life)
 
@@ -191,7 +191,7 @@ class Memory(Constants):
         """Return the nodes about a work unit as text for a prompt; see `context.context` and `as_of`."""
         from .memory import context
 
-        return context.of_any_time(self._log.store, self._log.caller, wu=wu, **options)
+        return context.context_at(self._log.store, self._log.caller, wu=wu, **options)
 
     def recover(self, **options: Any) -> Recovered:
         """Restore the caller's context, for example after compaction; see `recover.recover` for the options."""
@@ -231,7 +231,7 @@ class Memory(Constants):
 
         return triage.listing(self._log.store, **options)
 
-    def triage_promote(self, node: Id, **options: Any) -> BecameUnit:
+    def triage_promote(self, node: Id, **options: Any) -> PromotedToUnit:
         """Return the work unit to create for a discovery, and record that it became one; see `triage.promote`."""
         from .memory import triage
 

@@ -28,11 +28,11 @@ def warning(store: Store) -> str | None:
     Two sources are compared. The index keeps lines that the log no longer has. The ledger names the commit that this
     clone accepted last: the tip must be that commit or a descendant of it.
     """
-    if query.has_all(store.db(), ledger.last_commit(store.place.state)):
+    if query.has_accepted(store.db(), ledger.last_commit(store.place.state)):
         return None
     from .index import lost_lines
 
-    count = lost_lines.count(store.db()) or _behind(store)
+    count = lost_lines.count(store.db()) or _count_missing(store)
     if not count:
         return None
     lines = (
@@ -46,7 +46,7 @@ def warning(store: Store) -> str | None:
     )
 
 
-def tell(store: Store, answer: Answer) -> None:
+def add_warning(store: Store, answer: Answer) -> None:
     """If lines are missing, add the warning to an answer and put the repair command first."""
     missing = warning(store)
     if missing is not None:
@@ -59,7 +59,7 @@ def repair_first(next: Sequence[str]) -> list[str]:
     return [FIX, *(each for each in next if each != FIX)][:3]
 
 
-def _behind(store: Store) -> int:
+def _count_missing(store: Store) -> int:
     """Return how many lines of the last accepted commit the tip lacks; 0 if the tip descends from that commit."""
     from .log import tree_union
 

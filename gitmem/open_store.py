@@ -5,7 +5,7 @@ from __future__ import annotations
 from .agents import heartbeats
 from .git.open_git import open_port
 from .mailbox import broadcasts
-from .repo import refuse_odd
+from .repo import reject_unsupported
 from .store import Store, wall_clock
 from .trust import sender_tables
 
@@ -41,10 +41,10 @@ class DomainPackages:
 
     def feed(self, store: Store) -> None:
         """Update the queues of this clone's sessions from the index."""
-        if not heartbeats.is_fed(store.index.db, store.place.state):
+        if not heartbeats.is_queued(store.index.db, store.place.state):
             from .mailbox import session_queue
 
-            session_queue.feed(store)
+            session_queue.queue_new(store)
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
@@ -72,7 +72,7 @@ def open_store(
     Raises:
         StoreError: `unsupported-repository`.
     """
-    refuse_odd(place)
+    reject_unsupported(place)
     git = open_port(place, lives_on=lives_on)
     return Store(place, git, DOMAIN, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
                  wals_read=wals_read, progress=progress)  # fmt: skip

@@ -49,7 +49,7 @@ class Repo:
         return os.path.join(self.common, "gitmem")
 
     def __repr__(self) -> str:
-        return f"Place({self.common!r}, {self.git_dir!r}, {self.worktree!r})"
+        return f"Repo({self.common!r}, {self.git_dir!r}, {self.worktree!r})"
 
 
 def find(
@@ -96,7 +96,7 @@ def find(
     return Repo(common, found, top, by_folder=not git_dir and found == start)
 
 
-def refuse_odd(place: Repo) -> None:
+def reject_unsupported(place: Repo) -> None:
     """Reject repositories in which the log would not be safe, or whose extensions gitmem does not know.
 
     Raises:
@@ -115,11 +115,11 @@ def _refuse_odd_config(config: bytes) -> None:
         if section == "extensions":
             known = _EXTENSIONS.get(last)
             if known is None or (known and value.lower() not in known):
-                raise _odd(f"a repository with {key} = {value}", "Use a repository without it.")
+                raise _unsupported(f"a repository with {key} = {value}", "Use a repository without it.")
         if not section.startswith("remote."):
             continue
         if (last == "mirror" and on) or (last == "fetch" and _covers_ours(value)):
-            raise _odd(
+            raise _unsupported(
                 "a mirror clone, whose next fetch would delete gitmem's refs",
                 f"Use a usual clone, or narrow the config value {key}.",
             )
@@ -286,7 +286,7 @@ def _no_repository(what: str) -> UsageError:
     )
 
 
-def _odd(kind: str, hint: str) -> StoreError:
+def _unsupported(kind: str, hint: str) -> StoreError:
     return StoreError(
         f"This is {kind}, which gitmem can't keep a log in; nothing was written.",
         hint=hint,

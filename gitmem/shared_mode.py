@@ -61,7 +61,7 @@ def setting(path: str) -> int:
     return known[1]
 
 
-def wanted(mode: int, bits: int) -> int:
+def mode_for(mode: int, bits: int) -> int:
     """Return the mode for a file or folder with the given mode, under a setting from `parse`."""
     tweak = abs(bits)
     if not mode & stat.S_IWUSR:
@@ -81,7 +81,7 @@ def adjust(path: str) -> None:
         return
     try:
         found = os.lstat(path)
-        new = wanted(found.st_mode, bits)
+        new = mode_for(found.st_mode, bits)
         if (
             new != stat.S_IMODE(found.st_mode)
             and found.st_uid == os.geteuid()

@@ -155,10 +155,12 @@ class Store(StoreIndex):
 
     def record_all(self, entries: Sequence[LogEntry]) -> Appended:
         """Append several entries as one, in one commit."""
-        from .log.commit_draft import tell
+        from .log.commit_draft import combine_messages
 
         lines = [line for entry in entries for line in entry.lines]
-        return self._append(LogEntry(lines, tell(entries), deferred=all(entry.deferred for entry in entries)))
+        return self._append(
+            LogEntry(lines, combine_messages(entries), deferred=all(entry.deferred for entry in entries))
+        )
 
     def _append(self, entry: LogEntry) -> Appended:
         if not schema.can_write(self._last_look()):
@@ -170,7 +172,7 @@ class Store(StoreIndex):
         appended = self.log.append(entry)
         if not entry.deferred:
             self.recorded = True
-            self.wrote = max(self.wrote, commit_process.soon(entry.lines))
+            self.wrote = max(self.wrote, commit_process.urgency(entry.lines))
             if appended.where is None:
                 if not self.commit_after:
                     appended.commit = commit_process.commit_at_once(self)
@@ -182,7 +184,7 @@ class Store(StoreIndex):
         """Combine the log's small packs if there are many."""
         from .log import auto_pack
 
-        auto_pack.keep_up(self.log, self.starts_upkeep)
+        auto_pack.pack_if_due(self.log, self.starts_upkeep)
 
     def refresh_or_leave(self, *, start: bool = False) -> bool:
         """Catch up after a sync, or leave that to the background upkeep process if the sync fetched much.

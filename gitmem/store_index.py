@@ -94,7 +94,7 @@ class StoreIndex(ABC):
     def __init__(self) -> None:
         self.views = LazyViews(self.domain, self.keys)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
-        self.fed: object = None  # the state that `session_queue.feed` has processed
+        self.fed: object = None  # the state that `session_queue.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self.snapshot: Snapshot | None = None  # the snapshot of `in_one_look`
         self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
@@ -143,7 +143,7 @@ class StoreIndex(ABC):
     def _take(self) -> Snapshot | None:
         if self._ahead is not None or self.collecting is not None or self.log.elsewhere or self.log.others:
             return None
-        snapshot = query.take(self.place, self.machine, SHAPE)
+        snapshot = query.take_snapshot(self.place, self.machine, SHAPE)
         if snapshot is not None and not sender_tables.is_checked(snapshot.db, self.keys.now()):
             snapshot.db.close()
             return None
@@ -198,7 +198,7 @@ class StoreIndex(ABC):
         if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
             self._index = schema.open_index(self.place, self.machine, self.views, records.read_groups)
         else:
-            self._index = schema.beside(self.place, self.machine, self.views, records.read_groups)
+            self._index = schema.open_copy(self.place, self.machine, self.views, records.read_groups)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
@@ -214,7 +214,7 @@ class StoreIndex(ABC):
                 if self.git.tip(query.LOG_REF) is None:
                     from .log import start
 
-                    start.adopt(self.log)
+                    start.create_ref_from_fetched(self.log)
             except (GitmemError, OSError, KeyError):
                 return  # `doctor` and writers report the fault
 
@@ -234,7 +234,7 @@ class StoreIndex(ABC):
                 self._feed()
         except Exception as error:
             self.leave_index()
-            damage.put_away(schema.path(self.place, self.machine), error)
+            damage.remove_if_damaged(schema.path(self.place, self.machine), error)
 
     def foresee(self, lines: Sequence[bytes], group: Group) -> None:
         """Give the index lines that are about to be recorded, to save parsing them; see `forget_foreseen`."""

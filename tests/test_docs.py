@@ -24,7 +24,7 @@ from gitmem.mailbox import broadcasts
 from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import ids, models
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
-from gitmem.signals.causality import Said
+from gitmem.signals.causality import ThreadSignal
 from gitmem.sync import partial_reads
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -119,7 +119,7 @@ def test_the_line_is_one_and_is_written_just_so() -> None:
 
     again = records.line("signal", lines.parse_at(record["at"]), fields)
 
-    assert lines.problem(LINE) is None
+    assert lines.validation_error(LINE) is None
     assert again == LINE
     assert f"`{ref.segment_path('signals', LINE, '7d2kq0ze')}`" in FORMAT
 
@@ -134,7 +134,7 @@ def test_the_code_of_a_line_is_an_hmac_of_all_its_other_bytes() -> None:
     assert line == covered[:-1] + f',"mac":"{said}"}}'.encode()
     assert Mac(key).signed(covered) == line
     assert Mac(key).is_valid(line)
-    assert records.problem(line) is None
+    assert records.explain_unreadable(line) is None
 
 
 def test_the_digest_is_that_of_the_line() -> None:
@@ -171,7 +171,7 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     thread = {}
     for record in json.loads(example("thread")):
         line = json.dumps(record).encode()
-        thread[record["signal_id"]] = Said(record, [line])
+        thread[record["signal_id"]] = ThreadSignal(record, [line])
     edges = causality.earlier(thread)
     standing = causality.decision("curie", thread, edges)
 
@@ -188,8 +188,8 @@ def test_what_is_void_is_what_the_example_says() -> None:
     """A new session of who proposed decides for nobody, and another agent for whom it speaks."""
     given = json.loads(example("own"))
     called = {each.pop("session_id"): list(each.values()) for each in given["sessions"]}
-    thread = {each["signal_id"]: Said(each, [json.dumps(each).encode()]) for each in given["signals"]}
-    found = own_decisions.without_own(thread, lambda ids: called)
+    thread = {each["signal_id"]: ThreadSignal(each, [json.dumps(each).encode()]) for each in given["signals"]}
+    found = own_decisions.void_own_decisions(thread, lambda ids: called)
 
     assert [id for id, said in found.items() if said.void] == given["void"]
 

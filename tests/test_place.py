@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError, UsageError
-from gitmem.repo import Repo, find, read_config, refuse_odd
+from gitmem.repo import Repo, find, read_config, reject_unsupported
 
 Run = Callable[..., str]
 
@@ -192,7 +192,7 @@ def test_usual_repositories_are_accepted(repo: Path, tmp_path: Path, git: Run) -
     git("config", "remote.origin.mirror", "false", cwd=clone)
     git("config", "alias.mirror", "push --mirror", cwd=clone)
     for folder in (repo, clone):
-        refuse_odd(find(str(folder)))
+        reject_unsupported(find(str(folder)))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_kinds_that_git_knows_are_accepted(repo: Path, settings: str) -> None:
     with (repo / ".git/config").open("a") as config:
         config.write(f"[{head}]\n\t{last} = {value}\n")
 
-    refuse_odd(find(str(repo)))
+    reject_unsupported(find(str(repo)))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_odd_configurations_are_refused(repo: Path, git: Run, settings: list[str
         git("config", "--add", key, value, cwd=repo)
 
     with pytest.raises(StoreError, match=kind) as caught:
-        refuse_odd(place)
+        reject_unsupported(place)
     assert (caught.value.code, caught.value.status) == ("unsupported-repository", 4)
     assert caught.value.hint
 
@@ -253,7 +253,7 @@ def test_a_mirror_clone_is_refused(repo: Path, tmp_path: Path, git: Run) -> None
     git("clone", "--quiet", "--mirror", str(repo), "clone")
 
     with pytest.raises(StoreError, match="mirror"):
-        refuse_odd(find(str(tmp_path / "clone")))
+        reject_unsupported(find(str(tmp_path / "clone")))
 
 
 CONFIG = r"""

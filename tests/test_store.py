@@ -136,7 +136,7 @@ def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
 
         assert bodies(log.store) == before
         assert log.caller.session_id == mine.session_id
-        assert mine.session_id in heartbeats.heartbeats(log.store), "it is still at work here"
+        assert mine.session_id in heartbeats.all_last_seen(log.store), "it is still at work here"
         assert [row["status"] for row in roster.listing(log.store).sessions] == ["live"]
         assert log.sessions.start(name="Planck").display_name == "Planck"
 

@@ -158,11 +158,11 @@ def form(schema: Any, null: bool = False) -> tuple[Any, ...]:  # noqa: C901  (on
 
 def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
     """The form of a value that an `Also` checks after its type."""
-    from gitmem.records.base import Also
+    from gitmem.records.base import TextRule
 
     only(schema, "schema", "function")
     also = schema["function"]["function"]
-    if type(also) is not Also or schema["function"]["type"] != "with-info":
+    if type(also) is not TextRule or schema["function"]["type"] != "with-info":
         raise CannotExpressError(f"the validator {also!r}")
     inner = form(schema["schema"], null)
     if inner[0] == "choice":

@@ -48,7 +48,7 @@ def agents_md(
         if at.json:
             out.answer(True, found, hooks.block)
         else:  # the lines alone, so that they can be piped into a file
-            out.say_lines([str(found.text).rstrip("\n")])
+            out.write_lines([str(found.text).rstrip("\n")])
         return 0
     if file is None:
         path = operation.default(at.place.worktree)

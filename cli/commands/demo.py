@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..demo_sandbox import Agent, Stage
+from ..demo_sandbox import Agent, Sandbox
 from ..environment import Environment
 from ..render import out
 
@@ -26,7 +26,7 @@ def demo(
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="gitmem-demo-")
-    stage = Stage(folder, (lambda lines: None) if at.json else out.say_lines)
+    stage = Sandbox(folder, (lambda lines: None) if at.json else out.write_lines)
     try:
         _build(stage)
         picture = _play(stage)
@@ -37,9 +37,9 @@ def demo(
     if at.json:
         kept = folder if keep else None
         answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
-        out.say_json(answer)
+        out.write_json(answer)
     else:
-        out.say_lines(
+        out.write_lines(
             [
                 "",
                 *([f"It is all left in {folder}"] if keep else []),
@@ -71,7 +71,7 @@ def _onward(kept: str | None) -> list[str]:
     return [*found, command(program, "--help")][: out.NEXT_MAX]
 
 
-def _build(stage: Stage) -> None:
+def _build(stage: Sandbox) -> None:
     """One project with a remote, two linked worktrees and a second clone."""
     stage.tell(["# A project with two worktrees, its remote, and a clone on another machine", ""])
     stage.git(".", "init", "--quiet", "--bare", "--initial-branch=main", "hub.git")
@@ -87,7 +87,7 @@ def _build(stage: Stage) -> None:
     stage.git(".", "clone", "--quiet", stage.path("hub.git"), "laptop")
 
 
-def _play(stage: Stage) -> str:
+def _play(stage: Sandbox) -> str:
     """The play; the picture that it ends with."""
     planck = Agent("Planck", "project", "demo:architect:shop")
     curie = Agent("Curie", "prices", "demo:implementer:prices")
@@ -140,6 +140,6 @@ def _play(stage: Stage) -> str:
     return stage.git("project", *STORY, quiet=False)
 
 
-def _start(stage: Stage, agent: Agent) -> None:
+def _start(stage: Sandbox, agent: Agent) -> None:
     said = stage.gitmem(agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity)
     agent.session = said.rpartition("GITMEM_SESSION=")[2].strip()

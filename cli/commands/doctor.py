@@ -29,7 +29,7 @@ class LocalInstallation:
     def hooks(self) -> HookStatus:
         from gitmem.clients.hooks import status
 
-        return status.look(places(self.at), git_hook(self.at))
+        return status.read_status(places(self.at), git_hook(self.at))
 
     def install_driver(self) -> list[str]:
         return driver.installer.install(self.at.place, driver.program())

@@ -6,7 +6,7 @@ from gitmem.errors import UsageError
 
 from ..environment import Environment
 from ..render import mail, out
-from ..render.out import onward
+from ..render.out import with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def gate(
             )
         return _before_push(at)
     at.store().asks_once = reason is None
-    found = operation.look(
+    found = operation.check(
         at.store(), at.caller(), wu=wu, initiative=initiative, reason=reason, allow_secret=allow_secret
     )
     _say(at, found)
@@ -79,12 +79,12 @@ def _before_push(at: Environment) -> int:
     for wu in units:
         callers = pushing(store, at.who())
         if not callers:
-            _say_unchecked(at, work_units.of_nobody(wu))
+            _say_unchecked(at, work_units.unknown_pusher(wu))
         for caller in callers:
-            found = operation.look(store, caller, wu=wu, heed_passes=True)
+            found = operation.check(store, caller, wu=wu, heed_passes=True)
             if not found.open:
                 status = CLOSED
-                found.next = [*found.next[:2], operation.way_past(wu)]
+                found.next = [*found.next[:2], operation.pass_command(wu)]
             if not found.open or found.warnings:
                 _say(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
     return status
@@ -94,7 +94,7 @@ def _say_unchecked(at: Environment, found: Unchecked) -> None:
     """Say what was not checked, and that the log lacks lines where it does."""
     from gitmem import moved_back
 
-    moved_back.tell(at.store(), found)
+    moved_back.add_warning(at.store(), found)
     out.answer(at.json, found, mail.unchecked)
 
 
@@ -113,6 +113,6 @@ def _say(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
     for signal in found.signals:
         listed = signal["commands"]
         assert isinstance(listed, list)
-        signal["commands"] = onward(acting(listed))
+        signal["commands"] = with_options(acting(listed))
     found.next = acting(found.next)
     out.answer(at.json, found, mail.gate)

@@ -49,7 +49,7 @@ def log(
     from gitmem.signals import history
 
     most = number("-n", n, ENTRIES)
-    commit_process.commit_first(at.store())  # so that git tells the same story
+    commit_process.try_commit_waiting(at.store())  # so that git tells the same story
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_stranger(at, from_)
     out.answer(at.json, found, mail.story)
@@ -76,16 +76,16 @@ def converged(
     from gitmem.signals import change_watcher, threads
 
     from .. import autosync
-    from ..syncing import sync_too
+    from ..syncing import sync_after_command
 
-    waker = change_watcher.Waker(at.store(), change_watcher.Never(), events=False)
+    waker = change_watcher.ChangeWatcher(at.store(), change_watcher.Never(), events=False)
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
     sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []
     while True:
         if time.monotonic() >= sync_at:
             if sync:
-                failures, _, _ = sync_too(at)
+                failures, _, _ = sync_after_command(at)
             else:
                 autosync.start(at, autosync.LOOK)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS

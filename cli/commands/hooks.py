@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.clients.hooks.clients import Places
-    from gitmem.clients.hooks.git_hook import Gated, Hook
+    from gitmem.clients.hooks.clients import ClientFolders
+    from gitmem.clients.hooks.git_hook import GitHookResult, Hook
     from gitmem.repo import Repo
 
     from .options import ClientOption, GitHook, InstalledOption, Scope
@@ -77,7 +77,7 @@ def status(at: Environment) -> int:
     """What is installed for which client, and whether it can work."""
     from gitmem.clients.hooks import status as operation
 
-    found = operation.look(places(at), git_hook(at))
+    found = operation.read_status(places(at), git_hook(at))
     out.answer(at.json, found, render.status)
     return found.status
 
@@ -91,7 +91,7 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
     return found.status
 
 
-def places(at: Environment, scope: str = "user") -> Places:
+def places(at: Environment, scope: str = "user") -> ClientFolders:
     """What the environment, the home folder and the PATH say of clients.
 
     Args:
@@ -99,7 +99,7 @@ def places(at: Environment, scope: str = "user") -> Places:
     """
     import shutil
 
-    from gitmem.clients.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, Places
+    from gitmem.clients.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, ClientFolders
 
     place = _place(at)
     if place is None and scope != USER:
@@ -116,7 +116,7 @@ def places(at: Environment, scope: str = "user") -> Places:
     wanted = ["gitmem", *(each for client in CLIENTS.values() for each in client.programs)]
     programs = {name: path for name in wanted if (path := shutil.which(name))}
     linked = place is not None and place.git_dir != place.common and os.path.basename(place.common) == ".git"
-    return Places(
+    return ClientFolders(
         worktree=place.worktree if place is not None else None,
         main=os.path.dirname(place.common) if place is not None and linked else None,
         state=place.state if place is not None else None,
@@ -194,7 +194,7 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
     return hook
 
 
-def install_gate(at: Environment, hook: Hook) -> Gated:
+def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Put the gate into git's hook."""
     from gitmem.clients import hook_paths
     from gitmem.clients.hooks import git_hook as operation

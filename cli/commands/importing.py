@@ -30,7 +30,7 @@ def lumenflow(
 
     from gitmem.importers.lumenflow import import_files
 
-    found = import_files.bring(
+    found = import_files.import_folder(
         at.store(lives_on=True),
         at.caller(),
         os.path.join(at.folder, folder),

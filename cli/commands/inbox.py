@@ -44,10 +44,10 @@ def inbox(
     is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
     if is_plain and _is_empty(at, count=count):
         return
-    from gitmem.agents.caller import says_nobody
+    from gitmem.agents.caller import is_unidentified
     from gitmem.mailbox import delivery_lock
     from gitmem.signals import inbox as operation
-    from gitmem.signals.inbox_owner import target
+    from gitmem.signals.inbox_owner import resolve_owner
 
     from ..render import mail
     from ..values import moment, number
@@ -57,14 +57,16 @@ def inbox(
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
     caller = at.caller() if for_ is None else at.caller_if_any()
-    nobody = for_ is not None and says_nobody(store, at.who())
+    nobody = for_ is not None and is_unidentified(store, at.who())
     at.looks = caller is not None and caller.session_id is not None
     if count and not filtered:
         out.answer(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
         return
-    whose = target(store, caller, for_, nobody=nobody)
+    whose = resolve_owner(store, caller, for_, nobody=nobody)
     marks = not (count or no_mark or whose.peek)
-    with delivery_lock.turn(store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None):
+    with delivery_lock.delivery_lock(
+        store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None
+    ):
         reading = operation.read(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=out.program(),
@@ -107,9 +109,9 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "warnings": []}
         out.answer_values(at.json, values, [out.nothing_line(reader)], ["gitmem roster"])
     elif at.json:
-        out.say_json({"reader": reader, "unread": 0})
+        out.write_json({"reader": reader, "unread": 0})
     else:
-        out.say("0")
+        out.write("0")
     return True
 
 

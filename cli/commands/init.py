@@ -45,7 +45,7 @@ def init(
     from gitmem.sync import autosync as syncs
     from gitmem.sync import init as operation
 
-    every = syncs.spelled(autosync) if autosync is not None else None
+    every = syncs.normalize_interval(autosync) if autosync is not None else None
     store = at.store(lives_on=True)
     if uninstall:
         changed = _unique([*installer.set_autosync(store.place, None), *installer.uninstall(store.place)])
@@ -65,7 +65,7 @@ def init(
     changed = installer.install(store.place, merger)
     if autosync is not None:
         changed = _unique([*changed, *installer.set_autosync(store.place, every)])
-        operation.switched(store, found, every)
+        operation.apply_autosync(store, found, every)
     if is_agent(at):  # its user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
     values = {**found.as_json(), "program": merger, "changed": changed}

@@ -32,5 +32,5 @@ def mcp(at: Environment) -> None:
             next=[INSTALL, PIPX, UV],
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
-        out.complain("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
+        out.write_error("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
     server.run(at.directory, at.as_)

@@ -30,4 +30,4 @@ def schema(
         found = {each: records.schema(each) for each in records.KINDS}
     if at.json:  # every answer ends so; without --json it is the schema alone
         found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
-    out.say_json(found)
+    out.write_json(found)

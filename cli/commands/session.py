@@ -44,11 +44,13 @@ def start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
         client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
-    started.remark = " ".join(filter(None, (started.remark, consent_messages.remark(at.store())))) or None
+    started.remark = (
+        " ".join(filter(None, (started.remark, consent_messages.consent_remark(at.store())))) or None
+    )
     if at.json:
         out.answer(True, started, people.session)
     else:
-        out.say_lines(people.started(started))
+        out.write_lines(people.started(started))
 
 
 def change(

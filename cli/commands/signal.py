@@ -92,7 +92,7 @@ def signal(
     if sent.commit is None:
         sent.warnings += where_waiting(at)
     if quiet and not at.json:
-        out.say_lines([str(sent.signal["signal_id"])])
+        out.write_lines([str(sent.signal["signal_id"])])
     else:
         out.answer(at.json, sent, lines_of)
 
@@ -128,9 +128,9 @@ def _publish(at: Environment, sent: Sent) -> None:
     """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
     from gitmem.signals import history
 
-    from ..syncing import sync_too
+    from ..syncing import sync_after_command
 
-    failures, sent.pushed, again = sync_too(at)
+    failures, sent.pushed, again = sync_after_command(at)
     sent.warnings += failures
     sent.next = [command for command in sent.next if command != "gitmem sync"]
     if sent.pushed:
@@ -142,11 +142,11 @@ def _publish(at: Environment, sent: Sent) -> None:
 
 def lines_of(found: Sent) -> list[str]:
     """A signal that was recorded, as text."""
-    from gitmem.signals.message_frame import SEPARATOR, who
+    from gitmem.signals.message_frame import SEPARATOR, sender_text
 
     signal = found.signal
     intent = str(signal.get("intent") or "INFO")
-    people = [who(each["display_name"], each["address"]) for each in found.resolved]
+    people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
     lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", out.where(found.commit)))]
     if signal.get("thread_id"):

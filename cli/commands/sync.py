@@ -54,13 +54,13 @@ def sync(
         if publish:
             from gitmem.sync import consent_messages
 
-            consent_messages.tell_agreed(at.store(), synced.remotes)
+            consent_messages.report_consent(at.store(), synced.remotes)
     else:
-        synced = syncing.usual(at, seconds)
+        synced = syncing.sync_usual(at, seconds)
     if syncing.is_agent(at) and synced.status == 2:
         from gitmem.sync import consent_messages
 
-        consent_messages.ask_user(synced)
+        consent_messages.reword_for_agent(synced)
     from ..render import out, upkeep
 
     out.answer(at.json, synced, upkeep.sync)

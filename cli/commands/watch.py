@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import typer
 
     from gitmem.signals.inbox import InboxResult
-    from gitmem.signals.watch import Watch, Whose
+    from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 
     from ..children import Syncs
@@ -71,7 +71,7 @@ def watch(
             hint="Only that reader itself runs commands for its signals: its own session, or --as where no variable names another.",
             code="not-yours",
         )
-    out.carry(None, (of.session or of.reader) if session is not None else None)
+    out.set_options(None, (of.session or of.reader) if session is not None else None)
     showing = SignalPrinter(at, of, stop, exec_, limit or 0.0)
     if write is not None:
         from gitmem.signals.message_frame import LIMIT
@@ -109,7 +109,7 @@ def _go_on(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Syncs | 
             _note(f"the session of {seen.of.name} has ended, and so has the watch")
             return
         if syncs is None:
-            autosync.tick(at)
+            autosync.start_if_due(at)
         elif (said := syncs.tick()) is not None:
             _note(said)
         seen.store.log.read_also(wals_elsewhere(at.place)[1])
@@ -127,7 +127,7 @@ class SignalPrinter:
     """
 
     def __init__(
-        self, at: Environment, of: Whose, stop: WatchEnded, command: str | None, limit: float
+        self, at: Environment, of: WatchOwner, stop: WatchEnded, command: str | None, limit: float
     ) -> None:
         self.at = at
         self.of = of
@@ -147,7 +147,7 @@ class SignalPrinter:
                 render.text(fields, self.of, age=ago(str(fields["created_at"]))) for fields in batch.signals
             ]
             said = render.together(texts)
-        if not out.say(said):
+        if not out.write(said):
             return False
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:
@@ -224,7 +224,7 @@ class WatchEnded:
         self._set = True
 
 
-def _other(store: Store, of: Whose) -> str:
+def _other(store: Store, of: WatchOwner) -> str:
     """How to watch for an agent, where a person may have meant one that works here."""
     from gitmem.agents import local_sessions
 
@@ -253,4 +253,4 @@ def _minute(at: object) -> str:
 
 
 def _note(sentence: str) -> None:
-    out.complain(f"gitmem: {out.sanitize(sentence)}")
+    out.write_error(f"gitmem: {out.sanitize(sentence)}")

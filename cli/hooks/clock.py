@@ -55,7 +55,7 @@ class HookTimer:
 
         if os.path.isdir(self.state):
             hook_errors.note(self.state, time.time_ns() // 1000, self._name, sentence)
-            hook_errors.stick(self.state)
+            hook_errors.limit_to_turns(self.state)
 
     def _give_up(self, *_: object) -> None:
         self.note(f"gave up after {self._seconds:g} s")

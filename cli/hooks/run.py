@@ -44,7 +44,7 @@ def _main(args: Sequence[str]) -> int:
     kind = events.kind(client, event)
     if kind is None:
         if sys.stdin is not None and sys.stdin.isatty():
-            out.complain(USAGE)
+            out.write_error(USAGE)
         return 0
     from . import hook_input
     from .clock import HookTimer
@@ -106,9 +106,9 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         return 0
     from . import show_signals
 
-    if show_signals.drain(at, call, clock):
+    if show_signals.show_unread(at, call, clock):
         from . import session
 
         session.start(at, call, clock)
-        show_signals.settle(at.store(), call)
+        show_signals.limit_retries(at.store(), call)
     return 0

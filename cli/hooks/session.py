@@ -25,7 +25,7 @@ from gitmem.sync import consent_messages
 from ..environment import variable
 from ..wal_folders import user_state, wal_folders
 from . import who
-from .show_signals import hand_over, settle
+from .show_signals import deliver, limit_retries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,27 +46,27 @@ _FORGOT = ("compact", "resume", "clear")  # the agent has worked here before, bu
 def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     """Register the session, and give the agent its name, its memory and its unread signals."""
     store = at.store()
-    if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
+    if not hook_catch_up.update_index(store, BUSY_MILLISECONDS):
         return
     _prepare(at, store)
     found = _register(at, call)
     if found is None:
         return
     worktree_sessions.add(store, call.client, found.session_id)
-    _beat(store, call.session, found.session_id)
+    _create_beat_files(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     before = [
         who.you(at, call, caller, exported=exported),
-        consent_messages.remark(store),
+        consent_messages.consent_remark(store),
         _memory(store, caller, call.source),
     ]
-    hand_over(
+    deliver(
         store, caller, call, clock, via=who.via(at, call, caller, exported=exported),
         before="\n\n".join(filter(None, before)), variables=variables,
     )  # fmt: skip
-    settle(store, call)
+    limit_retries(store, call)
 
 
 def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
@@ -77,7 +77,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
         return
     worktree_sessions.remove(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
-        atomic_write.drop(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
+        atomic_write.remove_quietly(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
     lifecycle.end(store, callers.of_session(found, "harness"))
 
 
@@ -91,12 +91,12 @@ def _prepare(at: Environment, store: Store) -> None:
         except OSError:
             continue
     checked_scripts.share(state)
-    hook_errors.go_on(state)
-    cached_settings.keep(store)
+    hook_errors.lift_limit(state)
+    cached_settings.update(store)
     hook_paths.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.place))
 
 
-def _beat(store: Store, *names: str | None) -> None:
+def _create_beat_files(store: Store, *names: str | None) -> None:
     """Create the files that the script touches, with the repository's file mode: a shell has only its umask."""
     for name in names:
         if name and os.path.basename(name) == name and not name.startswith("."):
@@ -136,7 +136,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
         hook_errors.note(store.place.state, store.now(), f"{call.client} {call.event}", error.message)
         given.identity = None
         started = lifecycle.start(store, given, client=call.client)
-    return presence.one(store, started.session_id)
+    return presence.get(store, started.session_id)
 
 
 def _work_unit(store: Store) -> str | None:

@@ -33,14 +33,14 @@ BUDGET_MAX = 7000  # Codex cuts the middle out of more than 10,000 bytes, and a 
 TOP_BYTES = 160  # the injection's first and last line
 
 
-def drain(at: Environment, call: HookInput, clock: HookTimer) -> bool:
+def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
     """Show unread signals within the budget; the rest waits for the next call.
 
     Returns:
         Whether a session must be started first: the client's session began before the log, or before the hooks.
     """
     store = at.store()
-    if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
+    if not hook_catch_up.update_index(store, BUSY_MILLISECONDS):
         return False
     caller = who.caller(at, call)
     at.looks = caller is not None
@@ -48,17 +48,17 @@ def drain(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         if call.kind == PROMPT and call.session:
             return True
         if call.session:
-            hook_catch_up.forget(store, call.session)
+            hook_catch_up.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
         untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
         intro = who.you(at, call, caller) if untold else ""
         via = who.via(at, call, caller)
-        hand_over(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
-    settle(store, call)
+        deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
+    limit_retries(store, call)
     return False
 
 
-def hand_over(
+def deliver(
     store: Store,
     caller: Caller,
     call: HookInput,
@@ -79,7 +79,7 @@ def hand_over(
         intro: A text that comes first only with signals.
         variables: See `answers.answer`.
     """
-    with delivery_lock.turn(store, caller.reader) as free:
+    with delivery_lock.delivery_lock(store, caller.reader) as free:
         mine = free and call.kind in READS[call.client]
         if not mine and not before:
             return
@@ -92,7 +92,7 @@ def hand_over(
             if not clock.is_waited_for():
                 return
             clock.end()
-            if not out.say(text):
+            if not out.write(text):
                 return
         if reading is not None:
             inbox.mark(store, reading)
@@ -134,8 +134,8 @@ def budget(store: Store) -> int:
     return max(512, min(cached_settings.budget(store) or BUDGET, BUDGET_MAX))
 
 
-def settle(store: Store, call: HookInput) -> None:
+def limit_retries(store: Store, call: HookInput) -> None:
     """Limit retries of a failed commit to once a turn; signals must still be shown at every tool call."""
-    hook_errors.leave(store.place.state, hook_catch_up.is_left(store))
+    hook_errors.set_left(store.place.state, hook_catch_up.has_waiting_entries(store))
     if call.kind != TOOL:
-        hook_errors.go_on(store.place.state)
+        hook_errors.lift_limit(store.place.state)

@@ -119,7 +119,7 @@ def _wake(at: Environment, call: HookInput) -> bool:
         caller = who.caller(at, call)
         if caller is None:
             return False
-        with delivery_lock.turn(store, caller.reader) as mine:
+        with delivery_lock.delivery_lock(store, caller.reader) as mine:
             if not mine:
                 return False
             text_of = show_signals.shown(store, caller, who.via(at, call, caller))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..environment import Environment
     from .hook_input import HookInput
 
-# Clients that pass their session id to their agent's commands, see `environment.HARNESSES`.
+# Clients that pass their session id to their agent's commands, see `environment.SESSION_VARIABLES`.
 _TOLD = ("claude-code", "codex", "copilot", "opencode")
 # Clients whose start gives variables to later hooks; whether the agent's shell gets them is unknown.
 _APART = ("cursor",)

@@ -44,7 +44,7 @@ def of(
     commands = list(getattr(outcome, "next", ()))
     values = _safe(plain(outcome.as_json()), stamped)
     if "next" in values:
-        values["next"] = [sanitize_for_model(each) for each in out.onward(commands)]
+        values["next"] = [sanitize_for_model(each) for each in out.with_options(commands)]
     if peers:
         values = {"peers": PEERS, **values}
         lines = lines if stamped and LIMIT in lines[0] else [PEERS, *lines]  # an inbox says it itself
@@ -71,14 +71,18 @@ def of_error(error: Exception, tool: str) -> CallToolResult:
 def sentences(error: Exception, where: str) -> str:
     """The same in one paragraph, for what has no room for more."""
     known = _known(error, where)
-    shown = [known.message, known.hint, *(f"next: {each}" for each in out.onward(known.next[: out.NEXT_MAX]))]
+    shown = [
+        known.message,
+        known.hint,
+        *(f"next: {each}" for each in out.with_options(known.next[: out.NEXT_MAX])),
+    ]
     return " ".join(sanitize_for_model(each) for each in shown if each)
 
 
 def _known(error: Exception, where: str) -> GitmemError:
     known = failure.known_of(error)
     if known is None:
-        out.complain(failure.details(error, ["mcp", where]))
+        out.write_error(failure.details(error, ["mcp", where]))
         known = failure.unexpected(error, "The server wrote a report to its standard error.")
     if known.code == "secret":  # tools have no option that lets it pass
         known.hint = REPHRASE

@@ -75,7 +75,9 @@ class Handing:
             at = shown.stack.enter_context(self._desk.here())
             caller = self._desk.caller(at)
             patience = delivery_lock.WAIT_SECONDS if marks else None
-            shown.stack.enter_context(delivery_lock.turn(at.store(), caller.reader, wait_seconds=patience))
+            shown.stack.enter_context(
+                delivery_lock.delivery_lock(at.store(), caller.reader, wait_seconds=patience)
+            )
             reading, answer = show(at, caller)
             shown.reading = reading if marks else None
             shown.stack.callback(self._mark, at, shown)
@@ -112,7 +114,7 @@ class Handing:
         except Exception as error:
             known = failure.known_of(error)
             what = known.message if known is not None else failure.details(error, ["mcp", "inbox"])
-            out.complain(f"gitmem: what was shown could not be marked as delivered. {what}")
+            out.write_error(f"gitmem: what was shown could not be marked as delivered. {what}")
 
     async def _enter(self) -> bool:
         try:

@@ -220,7 +220,7 @@ async def exchange(desk: Desk, network: Worker, ctx: Ctx, remotes: Sequence[str]
 
         with desk.here() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
-            consent_messages.ask_user(synced)
+            consent_messages.reword_for_agent(synced)
             return answers.of(synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes))
 
     what = f"exchanging with {'the named remotes' if remotes else 'the usual remote'}"  # a url may hold a password

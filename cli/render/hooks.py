@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from gitmem.clients.agents_md import AgentsMdBlock
     from gitmem.clients.hooks.client_result import ClientHooks
-    from gitmem.clients.hooks.git_hook import Gated
-    from gitmem.clients.hooks.hook_tests import Tried
-    from gitmem.clients.hooks.install import Hooked
+    from gitmem.clients.hooks.git_hook import GitHookResult
+    from gitmem.clients.hooks.hook_tests import HookTestResults
+    from gitmem.clients.hooks.install import InstallResult
     from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 
 _STATES = {
@@ -35,12 +35,12 @@ _BLOCK_STATES = {
 }
 
 
-def hooked(found: Hooked) -> list[str]:
+def hooked(found: InstallResult) -> list[str]:
     lines = [line for each in found.clients for line in _client(each)]
     return [*lines, *_git(found), *(sanitize(each) for each in found.remarks)]
 
 
-def unhooked(found: Hooked) -> list[str]:
+def unhooked(found: InstallResult) -> list[str]:
     lines = [*(line for each in found.clients for line in _client(each)), *_git(found)]
     return [
         *(lines or ["Nothing of ours is installed in this scope"]),
@@ -48,7 +48,7 @@ def unhooked(found: Hooked) -> list[str]:
     ]
 
 
-def _git(found: Hooked) -> list[str]:
+def _git(found: InstallResult) -> list[str]:
     return gated(found.git) if found.git is not None else []
 
 
@@ -66,7 +66,7 @@ def _client(each: ClientHooks) -> list[str]:
     ]
 
 
-def gated(found: Gated) -> list[str]:
+def gated(found: GitHookResult) -> list[str]:
     said = {
         "installed": "A push asks the gate first",
         "updated": "A push asks the gate first; the hook is up to date again",
@@ -136,7 +136,7 @@ _TRUST = {
 }
 
 
-def tried(found: Tried) -> Sequence[str]:
+def tried(found: HookTestResults) -> Sequence[str]:
     lines = []
     for each in found.trials:
         name = f"{each.title} ({each.scope})"

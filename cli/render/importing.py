@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.importers.lumenflow.import_result import Imported, Told
+    from gitmem.importers.lumenflow.import_result import Imported, LineNote
 
 
 def imported(found: Imported) -> list[str]:
@@ -35,7 +35,7 @@ def _head(found: Imported) -> str:
     return f"{folder}: nothing new"
 
 
-def _told(word: str, every: Sequence[Told], more: int) -> list[str]:
+def _told(word: str, every: Sequence[LineNote], more: int) -> list[str]:
     lines = []
     for each in every:
         where = sanitize(f"{each.file}:{each.line}" if each.line else each.file, keep="")

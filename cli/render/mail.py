@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.signals.message_frame import LIMIT
 
 from .out import nothing_line, sanitize, where
-from .text import SEPARATOR, ago, framed, plural, table, who
+from .text import SEPARATOR, ago, framed, plural, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gitmem.sessions.work_units import Unchecked
     from gitmem.signals.gate import Gate
-    from gitmem.signals.history import Chapter, One
+    from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count, Inbox, InboxResult
     from gitmem.signals.threads import Converged, Recipient, Thread
 
@@ -74,7 +74,7 @@ def _delivery(signal: Mapping[str, object]) -> str:
 
 
 def _recipient(each: Recipient) -> str:
-    parts = [who(each.display_name, each.identity), each.decision]
+    parts = [sender_text(each.display_name, each.identity), each.decision]
     if each.stale:
         parts.append("before a later proposal")
     if each.signal_id:
@@ -110,7 +110,7 @@ def _missing(each: Recipient, found: Converged) -> str:
     return f"{name} agreed before a later proposal: {name} must AGREE again" if stale else ""
 
 
-def story(found: Chapter) -> list[str]:
+def story(found: LogPage) -> list[str]:
     from gitmem.commit_message import describe
 
     if not found.entries:
@@ -124,7 +124,7 @@ def _id_of(entry: Mapping[str, object]) -> str:
     return sanitize(str(next(filter(None, ids), "")), keep="")
 
 
-def one(found: One) -> list[str]:
+def one(found: RecordDetail) -> list[str]:
     """Return one record in full."""
     record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
@@ -139,7 +139,7 @@ def one(found: One) -> list[str]:
 
 
 def gate(found: Gate) -> list[str]:
-    from gitmem.signals.gate import counted
+    from gitmem.signals.gate import count_text
 
     reader = sanitize(found.reader, keep="")
     about = sanitize(found.about, keep="")
@@ -147,9 +147,9 @@ def gate(found: Gate) -> list[str]:
     if found.open and not found.passed:
         return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
     if found.passed:
-        head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where(found.commit)}"
+        head = f"gate passed: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where(found.commit)}"
     else:
-        head = f"gate closed: {counted(found)} on {about} for {reader}"
+        head = f"gate closed: {count_text(found)} on {about} for {reader}"
     lines = [head]
     for signal in found.signals:
         lines += _held_up(signal)
@@ -169,7 +169,7 @@ def _held_up(signal: Mapping[str, object]) -> list[str]:
     parts = [
         str(signal["signal_id"]),
         str(signal["intent"]),
-        f"from {who(signal['sender_name'], signal['sender_identity'])}",
+        f"from {sender_text(signal['sender_name'], signal['sender_identity'])}",
         str(signal["wu_id"] or signal["initiative_id"] or ""),
         ago(str(signal["created_at"])),
         str(signal["why"]),

@@ -28,37 +28,37 @@ def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]
     """Print an outcome; return False if the output is closed."""
     next = getattr(outcome, "next", ())
     if not json:
-        return say(with_next(lines(outcome), next))
+        return write(with_next(lines(outcome), next))
     values = outcome.as_json()
-    return say_json({**values, "next": onward(next)} if "next" in values else values)
+    return write_json({**values, "next": with_options(next)} if "next" in values else values)
 
 
 def answer_values(
     json: bool, values: Mapping[str, object], lines: Sequence[str], next: Sequence[str]
 ) -> bool:
     """Print an answer that combines several outcomes, see `answer`."""
-    return say_json({**values, "next": onward(next)}) if json else say(with_next(lines, next))
+    return write_json({**values, "next": with_options(next)}) if json else write(with_next(lines, next))
 
 
-def say_json(values: Mapping[str, object]) -> bool:
+def write_json(values: Mapping[str, object]) -> bool:
     """Print one line of JSON, see `say`."""
     from .as_json import as_json
 
-    return say(as_json(values))
+    return write(as_json(values))
 
 
-def say_lines(lines: Sequence[str]) -> bool:
+def write_lines(lines: Sequence[str]) -> bool:
     """Print lines, see `say`."""
-    return say("\n".join(lines))
+    return write("\n".join(lines))
 
 
 def note(sentences: Sequence[str]) -> None:
     """Print notes on the answer to standard error."""
     for each in sentences:
-        complain(f"note: {sanitize(each)}")
+        write_error(f"note: {sanitize(each)}")
 
 
-def say(text: str) -> bool:
+def write(text: str) -> bool:
     """Print text to standard output and flush; return False if the output is closed, such as a pipe.
 
     Raises:
@@ -73,12 +73,12 @@ def say(text: str) -> bool:
         write_whole(out.buffer, (text + "\n").encode("utf-8", "backslashreplace"))
         out.flush()
     except BrokenPipeError:
-        _let_go()
+        _redirect_to_null()
         return False
     except ValueError:  # already closed
         return False
     except OSError:
-        _let_go()  # otherwise the interpreter would report the error again at exit
+        _redirect_to_null()  # otherwise the interpreter would report the error again at exit
         raise
     return True
 
@@ -102,7 +102,7 @@ def is_read() -> bool:
         return True  # not supported here
 
 
-def has_said() -> bool:
+def has_written() -> bool:
     """Return whether an answer was printed: a second one would break it for a JSON reader."""
     return _state["said"]
 
@@ -113,7 +113,7 @@ def begin() -> None:
     _typed.clear()
 
 
-def answer_last() -> None:
+def set_last() -> None:
     """Note that the process ends after its answer: cleanup that the exit makes unnecessary can be skipped."""
     _state["last"] = True
 
@@ -134,12 +134,12 @@ def is_flushed() -> bool:
     return True
 
 
-def carry(directory: str | None, as_: str | None) -> None:
+def set_options(directory: str | None, as_: str | None) -> None:
     """Remember -C and --as as typed, for `onward`."""
     _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
 
 
-def onward(commands: Sequence[str]) -> list[str]:
+def with_options(commands: Sequence[str]) -> list[str]:
     """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller."""
     return [_onward(each) for each in commands] if _typed else list(commands)
 
@@ -163,7 +163,7 @@ def _onward(command: str) -> str:
     return " ".join([program, *known, *([rest] if rest else [])])
 
 
-def complain(text: str) -> None:
+def write_error(text: str) -> None:
     """Write lines to standard error; ignore failures, which could not be reported."""
     err = sys.stderr
     if err is None:
@@ -194,7 +194,7 @@ def write_for_models() -> None:
 
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     """Return the lines of an answer, followed by the commands to run next."""
-    shown = onward(commands[:NEXT_MAX])
+    shown = with_options(commands[:NEXT_MAX])
     return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
 
 
@@ -221,10 +221,10 @@ class Progress:
         self._done = done
         if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
             self._shown = now
-            complain(f"gitmem: reading the log into the index, {done} lines so far")
+            write_error(f"gitmem: reading the log into the index, {done} lines so far")
 
 
-def _let_go() -> None:
+def _redirect_to_null() -> None:
     """Redirect standard output to the null device for the interpreter's last flush."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.signals.message_frame import within
 
-from .out import onward, sanitize, where
+from .out import sanitize, where, with_options
 from .text import SEPARATOR, ago, table, trouble
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ ACTIVITY_MAX = 40  # columns
 
 def started(found: Started) -> list[str]:
     """Return a new session. The last line is the command that selects it for the caller's shell."""
-    rest = onward([command for command in found.next if not command.startswith("export ")])
+    rest = with_options([command for command in found.next if not command.startswith("export ")])
     return [
         *session(found),
         *(f"next: {sanitize(command)}" for command in rest[:3]),

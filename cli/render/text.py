@@ -7,8 +7,8 @@ import time
 from gitmem.signals import message_frame
 from gitmem.signals.message_frame import BAR as BAR
 from gitmem.signals.message_frame import SEPARATOR as SEPARATOR
-from gitmem.signals.message_frame import barred as barred
-from gitmem.signals.message_frame import who as who
+from gitmem.signals.message_frame import quote_lines as quote_lines
+from gitmem.signals.message_frame import sender_text as sender_text
 
 from .out import sanitize
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.sync.autosync import Trouble
+    from gitmem.sync.autosync import FailedSync
 
 
 def ago(at: str, now: int | None = None) -> str:
@@ -63,7 +63,7 @@ def framed(signal: Mapping[str, object], *, note: str = "", line: str | None = N
         line: The command for a reply, if the reader gets one.
     """
     text = message_frame.signal_text(signal, age=ago(str(signal.get("created_at"))), note=note)
-    return message_frame.handed(text, line).split("\n")
+    return message_frame.with_reply_line(text, line).split("\n")
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -80,7 +80,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def trouble(found: Trouble | None) -> list[str]:
+def trouble(found: FailedSync | None) -> list[str]:
     """Return the error of the last sync in a line, or no line."""
     if found is None:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import onward, sanitize
+from .out import sanitize, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from gitmem.doctor.doctor import Report
     from gitmem.sync.init import Initialised, Uninstalled
-    from gitmem.sync.sync_result import RemoteResult, Synced
+    from gitmem.sync.sync_result import RemoteResult, SyncResult
 
 RECORDS_SHOWN = 10
 KIND_NAMES = {
@@ -20,7 +20,7 @@ KIND_NAMES = {
 }  # fmt: skip
 
 
-def sync(found: Synced) -> list[str]:
+def sync(found: SyncResult) -> list[str]:
     lines = [line for each in found.remotes for line in _with_records(each)] or [
         "There is no remote to sync with; the log is here alone"
     ]
@@ -123,6 +123,6 @@ def doctor(found: Report) -> list[str]:
         if each.fix and each.state != "mended":
             lines.append(f"  {sanitize(each.fix)}")
         if each.command:
-            lines += [f"  do: {sanitize(command)}" for command in onward([each.command])]
+            lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
     mended = f", {found.mended} mended" if found.mended else ""
     return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}{mended}; looked at {looked}"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .out import onward, program
+from .out import program, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.signals.watch import Whose
+    from gitmem.signals.watch import WatchOwner
 
 
-def text(fields: Mapping[str, object], of: Whose, *, age: str) -> str:
+def text(fields: Mapping[str, object], of: WatchOwner, *, age: str) -> str:
     """Return a signal in its frame."""
     from gitmem.signals import message_frame
 
@@ -26,7 +26,7 @@ def together(shown: Sequence[str]) -> str:
     return message_frame.injection(shown) + "\n"
 
 
-def event(fields: Mapping[str, object], of: Whose) -> str:
+def event(fields: Mapping[str, object], of: WatchOwner) -> str:
     """Return a signal as one line of JSON."""
     from gitmem.signals import message_frame, watch
 
@@ -42,6 +42,6 @@ def event(fields: Mapping[str, object], of: Whose) -> str:
             "reply_line": message_frame.reply_line(
                 fields, reader=reader, workspace=of.workspace, via=program()
             ),
-            "next": onward(watch.steps(fields, of)),
+            "next": with_options(watch.steps(fields, of)),
         }
     )

@@ -9,8 +9,8 @@ from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, i
 from ..text.sanitize import is_unsafe
 from ..trust import clone_key
 from . import name_pins, own_recipients, own_sessions, presence
-from .caller import is_own_mail, own_mail
-from .presence import Presence, ago
+from .caller import is_own_person, own_person
+from .presence import Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,11 +120,11 @@ def reader_of(store: Store, text: str) -> Resolved:
     return _of_session(store, guess, text, "fuzzy")
 
 
-def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
+def from_addresses(store: Store, addresses: Iterable[str]) -> list[Resolved]:
     """Return recipients that a thread names. They are addresses already; only their remarks are looked up."""
     found = []
     for address in addresses:
-        session = presence.one(store, address)
+        session = presence.get(store, address)
         if session is not None and session.agent_identity is None:
             found.append(_of_session(store, session, address, "thread"))
         else:
@@ -139,7 +139,7 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
     identity; a name in any spelling; the beginning of a session id. A name that a session has takes precedence over
     client ids and identities, which peers or local processes choose. Words for groups never match.
     """
-    session = presence.one(store, text)
+    session = presence.get(store, text)
     holders: list[Presence] = []
     if session is None:
         pinned = _pinned(store, text)
@@ -157,27 +157,27 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
         found = _by_client_id(store, text)
         if found is not None:
             return found
-    if (not holders and presence.is_seen(store, text)) or is_own_mail(store, text):
+    if (not holders and presence.is_known_reader(store, text)) or is_own_person(store, text):
         return _of_identity(store, text, "exact")
     own_recipients.refuse_mixed(text)
     own_recipients.refuse_redirected(store, text, holders)
     own = [] if holders or is_reserved(text) else own_recipients.named(store, text)
     if own:
-        one = _single(text, own)
-        shown = presence.one(store, one.session_id) or one
+        one = _only_one(text, own)
+        shown = presence.get(store, one.session_id) or one
         return _by_id(store, shown, text, "exact" if one.name == text else "folded")
     same = [one for one in holders if one.name == text]
     if holders:
-        return _of_session(store, _single(text, same or holders), text, "exact" if same else "folded")
+        return _of_session(store, _only_one(text, same or holders), text, "exact" if same else "folded")
     if text.startswith("sess-") and len(text) >= PREFIX_MIN:
         begun = presence.with_prefix(store, text)
         if begun:
-            return _by_id(store, _single(text, begun), text, "prefix")
+            return _by_id(store, _only_one(text, begun), text, "prefix")
     return None
 
 
 def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
-    session, warning = own_recipients.by_id(store, session)
+    session, warning = own_recipients.corrected(store, session)
     found = _of_session(store, session, text, resolved_by)
     found.remark = warning or found.remark  # a remark about a forged end would contradict the warning
     return found
@@ -191,7 +191,7 @@ def _by_client_id(store: Store, text: str) -> Resolved | None:
     if session is not None:
         return _of_session(store, session, session.session_id, "exact")
     client = clone_key.hashed(store.keys.now(), text)
-    return _of_identity(store, client, "exact") if presence.is_seen(store, client) else None
+    return _of_identity(store, client, "exact") if presence.is_known_reader(store, client) else None
 
 
 def _pinned(store: Store, text: str) -> Resolved | None:
@@ -205,7 +205,7 @@ def _pinned(store: Store, text: str) -> Resolved | None:
     return found
 
 
-def keep_names(store: Store, resolved: Sequence[Resolved]) -> None:
+def pin_names(store: Store, resolved: Sequence[Resolved]) -> None:
     """Pin the names by which recipients were just resolved. Ids, identities and guesses need no pin."""
     for each in resolved:
         name = each.display_name or ""
@@ -213,7 +213,7 @@ def keep_names(store: Store, resolved: Sequence[Resolved]) -> None:
             name_pins.note(store, name, each.session_id, each.address if ":" in each.address else None)
 
 
-def _single(text: str, found: Sequence[Presence]) -> Presence:
+def _only_one(text: str, found: Sequence[Presence]) -> Presence:
     if len(found) == 1:
         return found[0]
     from . import suggestions
@@ -277,7 +277,7 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
             found.remark = unknown_recipients.ended_identity(identity, sessions[0], store.now())
     elif identity.startswith("human:"):
         found.display_name = identity.removeprefix("human:")
-        found.elsewhere = identity != own_mail(store)
+        found.elsewhere = identity != own_person(store)
     return found
 
 
@@ -286,4 +286,4 @@ def _describe(found: Resolved, session: Presence, now: int) -> None:
     found.asleep = session.status != "live"
     found.elsewhere = not session.here
     if found.asleep:
-        found.remark = f"{session.name} looks asleep: last seen {ago(now - session.last_seen)}."
+        found.remark = f"{session.name} looks asleep: last seen {format_age(now - session.last_seen)}."

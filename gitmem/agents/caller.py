@@ -10,9 +10,9 @@ from ..trust import clone_key
 from . import own_recipients, own_sessions, presence
 from .caller_identity import Caller as Caller
 from .caller_identity import Who as Who
-from .caller_identity import is_own_mail as is_own_mail
+from .caller_identity import is_own_person as is_own_person
 from .caller_identity import of_session as of_session
-from .caller_identity import own_mail as own_mail
+from .caller_identity import own_person as own_person
 from .caller_identity import person as person
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
         return None
 
 
-def says_nobody(store: Store, who: Who) -> bool:
+def is_unidentified(store: Store, who: Who) -> bool:
     """Return whether nothing identifies the caller, in a clone without a session that could be the caller's."""
     from . import local_sessions
 
@@ -59,9 +59,9 @@ def says_nobody(store: Store, who: Who) -> bool:
 
 
 def _named(store: Store, text: str) -> Caller:
-    if presence.one(store, text) is not None:
+    if presence.get(store, text) is not None:
         return of_session(_session(store, text, "--as names"), "as")
-    if is_own_mail(store, text):
+    if is_own_person(store, text):
         return person(store, "as")
     from . import name_pins
 
@@ -78,7 +78,7 @@ def _named(store: Store, text: str) -> Caller:
         named = presence.of_name(store, fold(text))
     clients = [clone_key.hashed(store.keys.now(), text)] if is_client_id(text) else []
     for name in (text, *clients):
-        if not named and not is_word(text) and presence.is_seen(store, name):
+        if not named and not is_word(text) and presence.is_known_reader(store, name):
             return _identity(store, name)
     named = own_recipients.trusted_only(store, named)
     holders = [one for one in named if one.name == text and one.is_current]
@@ -90,7 +90,9 @@ def _named(store: Store, text: str) -> Caller:
     if holders:
         from . import unnamed_caller
 
-        raise unnamed_caller.which(holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"])
+        raise unnamed_caller.which_session_error(
+            holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"]
+        )
     raise UsageError(
         f"--as names {sanitize(text)}, which is no session, identity or live name here; nothing was written.",
         hint="It takes an exact session id, agent identity or the name of a live session; "
@@ -134,7 +136,7 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
             next=moved_back.repair_first(next) if missing else next,
         )
     if found.ended is not None:
-        when = presence.ago(store.now() - found.ended)
+        when = presence.format_age(store.now() - found.ended)
         raise UsageError(
             f"{where} {session_id} ({found.name}), which ended {when}; nothing was written.",
             hint="Start a session, and export the id that it gets.",

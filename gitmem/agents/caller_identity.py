@@ -124,15 +124,15 @@ def of_session(found: Presence, source: str) -> Caller:
     return caller
 
 
-def own_mail(store: Store) -> str | None:
+def own_person(store: Store) -> str | None:
     """Return the reader identity of this clone's user, or None without `user.email`."""
     mail = store.person()[1]
     return f"human:{mail}" if mail else None
 
 
-def is_own_mail(store: Store, text: str) -> bool:
+def is_own_person(store: Store, text: str) -> bool:
     """Return whether a text is the reader identity of this clone's user."""
-    return text.startswith("human:") and text == own_mail(store)
+    return text.startswith("human:") and text == own_person(store)
 
 
 def person(store: Store, source: str) -> Caller:

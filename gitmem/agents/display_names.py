@@ -6,7 +6,7 @@ from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
-from ..text.name_matching import fold, is_mixed, is_reserved, is_reserved_identity, is_within
+from ..text.name_matching import fold, is_reserved, is_reserved_identity, is_within_edits, mixes_scripts
 from ..text.sanitize import is_unsafe
 from ..text.shell_quote import command
 from .name_pool import POOL
@@ -88,7 +88,7 @@ def listing(store: Store) -> NamePool:
 def _origin(name: str, shipped: Container[str]) -> str:
     if fold(name) in shipped:
         return "shipped"
-    return "refused" if _wrong(name) else "added"
+    return "refused" if _defect(name) else "added"
 
 
 def check(name: str) -> None:
@@ -97,7 +97,7 @@ def check(name: str) -> None:
     Raises:
         UsageError: `bad-name`.
     """
-    wrong = _wrong(name)
+    wrong = _defect(name)
     if wrong:
         raise UsageError(
             f"The name {ascii(name)[:80]} {wrong}; nothing was recorded.",
@@ -129,7 +129,7 @@ def check_identity(identity: str | None) -> None:
         )
 
 
-def _wrong(name: str) -> str:
+def _defect(name: str) -> str:
     """Return what is wrong with a name, as the rest of a sentence; "" for a valid name."""
     if not name or name != name.strip():
         return "is empty or has white space at an end"
@@ -141,7 +141,7 @@ def _wrong(name: str) -> str:
         return "has no letter or digit"
     if is_reserved(name):
         return "could be taken for an option, an id, an address, a list or a group"
-    if is_mixed(name):
+    if mixes_scripts(name):
         return "mixes letters of several scripts, so that it could pass for another name"
     return ""
 
@@ -201,7 +201,7 @@ def pick(store: Store) -> str:
     for name in order:
         folded = fold(name)
         rivals = strangers if folded in shipped else held.keys()
-        if folded not in held and not any(is_within(folded, other, NEAR_EDITS) for other in rivals):
+        if folded not in held and not any(is_within_edits(folded, other, NEAR_EDITS) for other in rivals):
             return name
     taken = [name for name in order if fold(name) in held] or order
     number = 2
@@ -232,7 +232,7 @@ def _by_use(store: Store) -> Iterator[str]:
             pool.setdefault(folded, name)
         else:
             pool.pop(folded, None)
-    first = _first_place(store)
+    first = _pool_offset(store)
     used = [
         (
             db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0,
@@ -244,7 +244,7 @@ def _by_use(store: Store) -> Iterator[str]:
     return (name for _, _, name in sorted(used))
 
 
-def _first_place(store: Store) -> int:
+def _pool_offset(store: Store) -> int:
     return int.from_bytes(store.log.clone_id().encode(), "big")
 
 

@@ -41,7 +41,7 @@ class Forgery:
         self.where = where
 
 
-def every(db: sqlite3.Connection) -> list[Forgery]:
+def all_forged_lines(db: sqlite3.Connection) -> list[Forgery]:
     """Return every forged line of the log."""
     rows = db.execute(_FORGED).fetchall() if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() else []
     return [Forgery(name, kind, at, body.encode(), where) for _, kind, at, body, where, name in rows]
@@ -66,7 +66,7 @@ def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
 def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
     """Return warnings about forged signals and receipts of a thread that name a session of this clone."""
     found: list[str] = []
-    for each in every(db):
+    for each in all_forged_lines(db):
         signal_id = str(each.record.get("signal_id"))
         if each.kind not in ("signal", "receipt") or signal_id not in ids:
             continue

@@ -30,16 +30,16 @@ LABEL_MAX = 80
 FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
 
 
-def fed(db: sqlite3.Connection) -> tuple[str | None, int | None]:
+def queued_until(db: sqlite3.Connection) -> tuple[str | None, int | None]:
     """Return the signal of the index up to which the queues are filled, and the last signal in the index."""
     marks: tuple[str | None, int | None] = db.execute(_FED).fetchone()
     return marks
 
 
-def is_fed(db: sqlite3.Connection, state: str) -> bool:
+def is_queued(db: sqlite3.Connection, state: str) -> bool:
     """Return whether the queues certainly have all signals of the index. Their folders may have been removed."""
     try:
-        before, newest = fed(db)
+        before, newest = queued_until(db)
     except Exception:
         return False
     return newest is None or (before == str(newest) and has_queues(state))
@@ -84,7 +84,7 @@ def flag_names(session_id: str, harness: str | None) -> list[str]:
     return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
 
 
-def announce(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
+def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
     """Raise the flags of this clone's sessions that a signal goes to. The signal is queued when the index reads it.
 
     Args:
@@ -134,14 +134,14 @@ def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> Non
         atomic_write.replace(os.path.join(folder, session_id), content)
     except OSError:
         return
-    seen(store, session_id)
+    touch(store, session_id)
     oldest = store.now() - FORGOTTEN_MICROS
-    for known, at in heartbeats(store).items():
+    for known, at in all_last_seen(store).items():
         if at < oldest:
             end(store, known)
 
 
-def seen(store: Store, session_id: str) -> None:
+def touch(store: Store, session_id: str) -> None:
     """Touch the file of a session that acts here. A session that started elsewhere has none."""
     if not is_id("sess", session_id):
         return  # a client's own id: it has no file, and could be any path
@@ -162,15 +162,15 @@ def end(store: Store, session_id: str) -> str:
     return client_id
 
 
-def heartbeat(store: Store, session_id: str) -> int:
+def last_seen(store: Store, session_id: str) -> int:
     """Return when a session was last seen here, in microseconds since the epoch; 0 if it started in another clone."""
     if not is_id("sess", session_id):
         return 0
-    at = _touched(os.path.join(_folder(store), session_id))
+    at = _modified_micros(os.path.join(_folder(store), session_id))
     return max(at, _beat(store, session_id, _beats(store))) if at else 0
 
 
-def heartbeats(store: Store) -> dict[str, int]:
+def all_last_seen(store: Store) -> dict[str, int]:
     """Return when each session of this clone was last seen here, in microseconds since the epoch."""
     found = {}
     try:
@@ -197,7 +197,7 @@ def _beat(store: Store, session_id: str, beats: set[str]) -> int:
     if not beats:
         return 0
     names = {session_id, _read(store, session_id)[1]} & beats
-    return max((_touched(os.path.join(store.place.state, BEATS, name)) for name in names), default=0)
+    return max((_modified_micros(os.path.join(store.place.state, BEATS, name)) for name in names), default=0)
 
 
 def forget_old(store: Store, oldest: int) -> None:
@@ -206,13 +206,13 @@ def forget_old(store: Store, oldest: int) -> None:
         folder = os.path.join(store.place.state, kind)
         try:
             for name in os.listdir(folder):
-                if _touched(os.path.join(folder, name)) < oldest:
+                if _modified_micros(os.path.join(folder, name)) < oldest:
                     os.unlink(os.path.join(folder, name))
         except OSError:
             continue
 
 
-def _touched(path: str) -> int:
+def _modified_micros(path: str) -> int:
     try:
         return os.stat(path).st_mtime_ns // 1000
     except OSError:
@@ -248,10 +248,10 @@ def is_here(store: Store, session_id: str) -> bool:
     return is_id("sess", session_id) and os.path.exists(os.path.join(_folder(store), session_id))
 
 
-def known(store: Store) -> dict[str, tuple[str, int]]:
+def known_sessions(store: Store) -> dict[str, tuple[str, int]]:
     """Return every session that started in this clone: the real path of its worktree, and when it was last seen."""
     found = {}
-    for session_id, at in heartbeats(store).items():
+    for session_id, at in all_last_seen(store).items():
         where, _ = _read(store, session_id)
         if where:
             found[session_id] = (where, at)

@@ -29,7 +29,7 @@ def candidates(store: Store) -> list[Presence]:
 def _open(store: Store, folder: str | None) -> list[Presence]:
     """Return the open sessions of one worktree, or of all."""
     found = []
-    for session_id, (where, _) in sorted(heartbeats.known(store).items()):
+    for session_id, (where, _) in sorted(heartbeats.known_sessions(store).items()):
         if folder in (None, where):
             one = own_sessions.trusted(store, session_id)
             if one is not None and one.ended is None:

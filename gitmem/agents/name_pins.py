@@ -13,10 +13,10 @@ import os
 from .. import atomic_write, shared_mode
 from ..digests import sha256
 from ..errors import UsageError
-from ..text.name_matching import fold, is_reserved, root
+from ..text.name_matching import fold, is_reserved, strip_numbers
 from ..text.sanitize import sanitize
 from . import own_recipients, own_sessions, presence
-from .presence import HOLD_MICROS, Presence, ago
+from .presence import HOLD_MICROS, Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
     if not others:
         return None
     state = (
-        f"ended {ago(store.now() - kept.ended)}"
+        f"ended {format_age(store.now() - kept.ended)}"
         if kept.ended is not None
-        else f"was last seen {ago(kept.age)}"
+        else f"was last seen {format_age(kept.age)}"
     )
     if kept.is_current:
         state = f"is called {kept.name} now"
@@ -111,18 +111,18 @@ def note(store: Store, name: str, session_id: str, identity: str | None) -> None
         return
     try:
         if before is None:
-            _make_room(os.path.dirname(path))
+            _evict_oldest(os.path.dirname(path))
         atomic_write.replace(path, content)
     except OSError:
         return
 
 
-def took(store: Store, one: Presence, *former: str) -> None:
+def replace(store: Store, one: Presence, *former: str) -> None:
     """Pin the name that a session of this clone has taken, and remove the pins of the names that it gave up."""
     for name in former:
         pin = read(store, name)
         if pin is not None and pin.session_id == one.session_id:
-            atomic_write.drop(_path(store, name))
+            atomic_write.remove_quietly(_path(store, name))
     note(store, one.name, one.session_id, one.agent_identity)
 
 
@@ -142,7 +142,7 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
     by_client = presence.of_published_client(store, name)
     if by_client is not None:
         found.setdefault(by_client.reader, by_client)
-    if presence.is_seen(store, name):
+    if presence.is_known_reader(store, name):
         found.setdefault(name, None)
     found.pop(kept.reader, None)
     found.pop(kept.session_id, None)
@@ -166,7 +166,7 @@ def _holder(store: Store, pin: Pin) -> Presence | None:
 
 def _asks_for(one: Presence, name: str) -> bool:
     """Return whether a session shows under a name, or would if no other session claimed it."""
-    return fold(one.name) == fold(name) or root(fold(one.asked)) == root(fold(name))
+    return fold(one.name) == fold(name) or strip_numbers(fold(one.asked)) == strip_numbers(fold(name))
 
 
 def _path(store: Store, name: str) -> str:
@@ -194,14 +194,14 @@ def _parse(content: bytes | None, folded: str | None) -> Pin | None:
     return Pin(name, session_id, identity)
 
 
-def _make_room(folder: str) -> None:
+def _evict_oldest(folder: str) -> None:
     """Create the folder, and keep it below its limit by removing the oldest pins."""
     shared_mode.make_dirs(folder)
     names = atomic_write.names_in(folder)
     if len(names) >= PINS_MAX:
         aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
         for each in aged[: len(names) - PINS_MAX + 1]:
-            atomic_write.drop(os.path.join(folder, each))
+            atomic_write.remove_quietly(os.path.join(folder, each))
 
 
 def _modified(path: str) -> float:

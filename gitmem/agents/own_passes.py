@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .caller import Caller
 
 
-def of(store: Store, caller: Caller, wu: str | None) -> set[str]:
+def passed_signals(store: Store, caller: Caller, wu: str | None) -> set[str]:
     """Return the signals on a work unit that the caller passed with a reason.
 
     For a session of this clone, only audits that were written here count.

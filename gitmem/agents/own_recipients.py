@@ -9,7 +9,7 @@ such a session another identity. Signals to it then go to its id, which the sess
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..text.name_matching import fold, is_mixed
+from ..text.name_matching import fold, mixes_scripts
 from ..text.sanitize import sanitize
 from ..trust import sender_tables
 from . import own_sessions, presence
@@ -28,7 +28,7 @@ _IDENTITIES = (
 _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'sess.'"
 
 
-def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
+def corrected(store: Store, found: Presence) -> tuple[Presence, str | None]:
     """Return a session named by its id as its own lines show it, and a warning if forged lines differ."""
     if not sender_tables.is_forged(store.db(), (found.session_id,)):
         return found, None
@@ -43,7 +43,7 @@ def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
 
 def named(store: Store, name: str) -> list[Presence]:
     """Return this clone's open sessions with forged lines that have this name by their own lines."""
-    return [own for _, own in _forged_sessions(store) if own.ended is None and _is_called(own, name)]
+    return [own for _, own in _forged_sessions(store) if own.ended is None and _has_name(own, name)]
 
 
 def of_identity(store: Store, identity: str) -> list[Presence]:
@@ -103,7 +103,7 @@ def refuse_redirected(store: Store, text: str, found: Sequence[Presence]) -> Non
     shown = {one.session_id: one for one in found}
     for _, own in _forged_sessions(store):
         other = shown.get(own.session_id)
-        is_own = own.ended is None and _is_called(own, text)
+        is_own = own.ended is None and _has_name(own, text)
         if other is not None and (not is_own or other.reader != own.reader):
             raise _refusal(text, other.reader, own)
         if other is None and is_own and found:
@@ -130,13 +130,13 @@ def of_published_client(store: Store, value: str) -> Presence | None:
 def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
     """Yield each session of this clone with forged lines: as the log shows it, and by its own lines."""
     for (name,) in store.db().execute(_FORGED).fetchall():
-        shown = presence.one(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
+        shown = presence.get(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
         own = own_sessions.trusted(store, shown.session_id) if shown is not None else None
         if shown is not None and own is not None:
             yield shown, own
 
 
-def _is_called(own: Presence, text: str) -> bool:
+def _has_name(own: Presence, text: str) -> bool:
     return fold(text) == fold(own.name)
 
 
@@ -217,7 +217,7 @@ def refuse_mixed(text: str) -> None:
     Raises:
         UsageError: `unknown-recipient`.
     """
-    if not any(is_mixed(part) for part in text.split(":")):
+    if not any(mixes_scripts(part) for part in text.split(":")):
         return
     raise UsageError(
         f"{ascii(text)[:80]} mixes letters of several scripts, so that it could pass for another name; "

@@ -22,8 +22,8 @@ _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
 def trusted(store: Store, session_id: str) -> Presence | None:
-    """Return a session as `presence.one` does, without forged lines."""
-    found = presence.one(store, session_id)
+    """Return a session as `presence.get` does, without forged lines."""
+    found = presence.get(store, session_id)
     db = store.db()
     if found is None or not sender_tables.is_forged(db, (session_id,)):
         return found
@@ -41,7 +41,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
         shown,
         *(fields.get(name) for name in presence.FIELDS),
     )
-    return Presence(values, store.now(), store.log.clone_id(), heartbeats.heartbeat(store, session_id))
+    return Presence(values, store.now(), store.log.clone_id(), heartbeats.last_seen(store, session_id))
 
 
 def fold(
@@ -111,7 +111,7 @@ def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[s
 def touch(store: Store, caller: Caller) -> None:
     """Record that the caller is here: touch a file, without a commit."""
     if caller.session_id is not None:
-        heartbeats.seen(store, caller.session_id)
+        heartbeats.touch(store, caller.session_id)
 
 
 def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:

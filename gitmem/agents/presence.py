@@ -94,14 +94,14 @@ def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
     if all:
         return _found(store, "", ())
     held = _found(store, "WHERE s.ended IS NULL AND t.until > ?", (now,))
-    beats = heartbeats.heartbeats(store)
+    beats = heartbeats.all_last_seen(store)
     recent = [name for name, at in beats.items() if name not in held and at > now - IDLE_MICROS]
     for session_id in recent:
         held.update(_found(store, "WHERE s.ended IS NULL AND s.session_id = ?", (session_id,)))
     return held
 
 
-def one(store: Store, session_id: str) -> Presence | None:
+def get(store: Store, session_id: str) -> Presence | None:
     """Return the session with exactly this id, or None."""
     return _found(store, "WHERE s.session_id = ?", (session_id,)).get(session_id)
 
@@ -135,15 +135,15 @@ def of_name(store: Store, folded: str) -> list[Presence]:
     ]
 
 
-def former(store: Store, folded: str) -> Presence | None:
+def last_holder(store: Store, folded: str) -> Presence | None:
     """Return the last session that showed under a name, or None."""
     row = store.db().execute(
         "SELECT session_id FROM tenure WHERE shown_fold = ? ORDER BY until DESC LIMIT 1", (folded,)
     ).fetchone()  # fmt: skip
-    return one(store, row[0]) if row else None
+    return get(store, row[0]) if row else None
 
 
-def is_seen(store: Store, reader: str) -> bool:
+def is_known_reader(store: Store, reader: str) -> bool:
     """Return whether the log has a line by or about this reader identity."""
     row = store.db().execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone()
     return row is not None
@@ -178,7 +178,7 @@ def names_by_reader(db: sqlite3.Connection) -> ShownNames:
     return ShownNames(db, "(s.session_id = :key OR s.agent_identity = :key)")
 
 
-def readers_called(db: sqlite3.Connection, name: str) -> set[str]:
+def readers_named(db: sqlite3.Connection, name: str) -> set[str]:
     """Return session id and identity of the session that shows under a name, or was the last to do so."""
     row = db.execute(
         "SELECT s.session_id, s.agent_identity FROM tenure t JOIN session s ON s.session_id = t.session_id"
@@ -226,7 +226,7 @@ def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Pres
     if not rows:
         return {}
     now, clone_id = store.now(), store.log.clone_id()
-    return {row[0]: Presence(row, now, clone_id, heartbeats.heartbeat(store, row[0])) for row in rows}
+    return {row[0]: Presence(row, now, clone_id, heartbeats.last_seen(store, row[0])) for row in rows}
 
 
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:
@@ -269,7 +269,7 @@ def role_of(identity: str | None) -> str | None:
     return parts[1] if len(parts) == 3 else None
 
 
-def ago(micros: int) -> str:
+def format_age(micros: int) -> str:
     """Return a time span in words, such as "2 hours ago"."""
     seconds = max(0, micros) // 1_000_000
     for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):

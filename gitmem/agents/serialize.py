@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
     """Return the present name of a record's sender, else its name when it wrote."""
-    return named(presence.names_by_session(store.db()), record)
+    return sender_name_from(presence.names_by_session(store.db()), record)
 
 
-def named(names: ShownNames, record: Mapping[str, object]) -> str | None:
+def sender_name_from(names: ShownNames, record: Mapping[str, object]) -> str | None:
     """Return the same as `sender_name`, for callers that look up many."""
     name = names.get(str(record.get("sender_session") or ""))
     return name or (str(record["sender_name"]) if record.get("sender_name") else None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..index.schema import View
 from ..log.lines import parse_at
-from ..text.name_matching import fold, root
+from ..text.name_matching import fold, strip_numbers
 from .presence import FIELDS as FIELDS
 from .presence import HOLD_MICROS as HOLD_MICROS
 
@@ -79,10 +79,10 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)
     since: dict[str, int] = {}  # roots whose names must be assigned again, and from which time
     for session_id in sorted(times):
-        if _was_alive(db, session_id, times[session_id]) or session_id in changed:
+        if _extend_alive(db, session_id, times[session_id]) or session_id in changed:
             _fold_session(db, session_id, since)
     for name_root, at in since.items():
-        _settle(db, name_root, at)
+        _assign_shown_names(db, name_root, at)
 
 
 def _micros(at: str) -> int | None:
@@ -93,7 +93,7 @@ def _micros(at: str) -> int | None:
         return None
 
 
-def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
+def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
     """Add the times of records to the periods when an id was at work; return False if nothing changed."""
     ends = [_micros(min(times)), _micros(max(times))]
     first, last = ends
@@ -182,10 +182,10 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
     alive = db.execute(
         "SELECT begin, until FROM alive WHERE session_id = ? ORDER BY begin", (session_id,)
     ).fetchall()
-    _replace_tenures(db, session_id, _tenures(claims, alive, ended), since)
+    _replace_name_periods(db, session_id, _name_periods(claims, alive, ended), since)
 
 
-def _tenures(
+def _name_periods(
     claims: Sequence[tuple[int, int, str]], alive: Sequence[tuple[int, int]], ended: int | None
 ) -> dict[tuple[int, int], tuple[int, str]]:
     """Return (line, claimed) → (until, name) in the order of time; at least one.
@@ -210,7 +210,7 @@ def _tenures(
     return found or {(line, at): (at, name)}
 
 
-def _replace_tenures(
+def _replace_name_periods(
     db: sqlite3.Connection,
     session_id: str,
     now: dict[tuple[int, int], tuple[int, str]],
@@ -230,7 +230,7 @@ def _replace_tenures(
             folded = fold(name)
             db.execute(
                 "INSERT INTO tenure VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?)",
-                (session_id, *key, until, name, folded, root(folded), key == last),
+                (session_id, *key, until, name, folded, strip_numbers(folded), key == last),
             )
             _note(since, name, key[1])
             continue
@@ -242,11 +242,11 @@ def _replace_tenures(
 
 
 def _note(since: dict[str, int], name: str, at: int) -> None:
-    name_root = root(fold(name))
+    name_root = strip_numbers(fold(name))
     since[name_root] = min(since.get(name_root, at), at)
 
 
-def _settle(db: sqlite3.Connection, name_root: str, since: int) -> None:
+def _assign_shown_names(db: sqlite3.Connection, name_root: str, since: int) -> None:
     """Assign the displayed names of a root's tenures that were claimed at `since` or later.
 
     In the order of claims each gets its own name, or the lowest free number after it. A later claim to exactly such a

@@ -15,7 +15,7 @@ _UNPROVEN = (
 )
 
 
-def every(store: Store) -> list[Presence]:
+def list_unproven(store: Store) -> list[Presence]:
     """Return the open sessions of the last 30 days with this clone's id but without a valid MAC or a local file.
 
     A session of gitmem 0.1 has no MAC, but a file while it is open. Without a clone key nothing can be checked.
@@ -24,13 +24,13 @@ def every(store: Store) -> list[Presence]:
         return []
     oldest = store.now() - heartbeats.FORGOTTEN_MICROS
     rows = store.db().execute(_UNPROVEN, (store.log.clone_id(),)).fetchall()
-    found = [presence.one(store, str(id)) for (id,) in rows if not heartbeats.is_here(store, str(id))]
+    found = [presence.get(store, str(id)) for (id,) in rows if not heartbeats.is_here(store, str(id))]
     return [one for one in found if one is not None and one.record_at > oldest]
 
 
 def warning(store: Store) -> str | None:
     """Return the roster's warning about such sessions, or None."""
-    found = every(store)
+    found = list_unproven(store)
     if not found:
         return None
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""

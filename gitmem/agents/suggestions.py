@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..text.name_matching import fold
 from . import presence
-from .presence import Presence, ago
+from .presence import Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SUGGESTIONS_MAX = 3
 # Share of equal characters, for read commands and suggestions: half accepts `plnk` → Planck and rejects unrelated
 # names. No share is safe for identifiers: `…:host8` has 0.95 of `…:host7`.
-ALIKE = 0.5
+SIMILARITY_MIN = 0.5
 # For a write: one or two edits, and at most one in three characters. Names of the pool are more than two edits
 # apart, so a name with one typo is at least two edits from every other name. Hence the gap.
 WRITE_EDITS_MAX = 2
@@ -26,9 +26,9 @@ WRITE_GAP = 2
 def is_known(store: Store, text: str) -> bool:
     """Return whether a session has or had this name, or this id or identity is known."""
     return bool(
-        presence.readers_called(store.db(), text)
-        or presence.is_seen(store, text)
-        or presence.one(store, text)
+        presence.readers_named(store.db(), text)
+        or presence.is_known_reader(store, text)
+        or presence.get(store, text)
     )
 
 
@@ -36,14 +36,14 @@ def suggestions(store: Store, text: str) -> list[str]:
     """Return at most three sessions or identities that could be meant, each with distinguishing details."""
     folded = fold(text)
     found: dict[str, tuple[float, str]] = {}
-    before = presence.former(store, folded)
+    before = presence.last_holder(store, folded)
     if before is not None:
         found[before.reader] = (1.0, describe(before, before.reader))
     for score, one in _ranked(store, text):
-        if score >= ALIKE:
+        if score >= SIMILARITY_MIN:
             found.setdefault(one.reader, (score, describe(one, one.name if one.held else one.reader)))
     for score, identity in _identities(store, text):
-        if score >= ALIKE and identity not in found:
+        if score >= SIMILARITY_MIN and identity not in found:
             sessions = presence.of_identity(store, identity)
             found[identity] = (score, describe(sessions[0], identity) if sessions else identity)
     best = sorted(found.values(), key=lambda each: -each[0])
@@ -52,14 +52,14 @@ def suggestions(store: Store, text: str) -> list[str]:
 
 def describe(one: Presence, typed: str) -> str:
     """Return the text to type, followed by name, identity, worktree, work unit and when it was last seen."""
-    seen = f"{one.status}, seen {ago(one.age)}"
+    seen = f"{one.status}, seen {format_age(one.age)}"
     about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
-    return f"{typed} ({', '.join([*about, *_place(one), seen])})"
+    return f"{typed} ({', '.join([*about, *_location(one), seen])})"
 
 
 def nearest(store: Store, text: str) -> Presence | None:
     """Return the one most similar session, for read commands; None if none or several are."""
-    ranked = [each for each in _ranked(store, text) if each[0] >= ALIKE]
+    ranked = [each for each in _ranked(store, text) if each[0] >= SIMILARITY_MIN]
     if not ranked or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):
         return None
     return ranked[0][1]
@@ -88,7 +88,7 @@ def clearly_nearest(store: Store, text: str) -> Presence | None:
 def matching(store: Store, text: str, *, all: bool) -> list[Presence]:
     """Return the sessions that a roster query means: first those that contain the text, then similar ones."""
     ranked = _ranked(store, text, all=all)
-    return [one for score, one in ranked if score >= ALIKE]
+    return [one for score, one in ranked if score >= SIMILARITY_MIN]
 
 
 def _ranked(store: Store, text: str, *, all: bool = False) -> list[tuple[float, Presence]]:
@@ -125,7 +125,7 @@ def _identities(store: Store, text: str) -> list[tuple[float, str]]:
     return sorted(scored, key=lambda each: (-each[0], each[1]))[: 2 * SUGGESTIONS_MAX]
 
 
-def _place(one: Presence) -> list[str]:
+def _location(one: Presence) -> list[str]:
     place = [f"in {one.worktree}"] if one.worktree else []
     return place + ([f"on {one.wu_id}"] if one.wu_id else [])
 

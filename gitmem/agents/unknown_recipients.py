@@ -8,7 +8,7 @@ from ..text.name_matching import fold, is_identity, is_reserved, is_word
 from ..text.shell_quote import command
 from . import own_recipients, presence
 from . import suggestions as suggest
-from .presence import ago
+from .presence import format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def error(store: Store, text: str, option: str) -> UsageError:
         text: The text as typed.
         option: The option of the text, such as `--to`.
     """
-    former = presence.former(store, fold(text)) if text and not is_reserved(text) else None
+    former = presence.last_holder(store, fold(text)) if text and not is_reserved(text) else None
     forged = own_recipients.warning(store, former.session_id) if former is not None else None
     if former is not None and forged is not None:
         return UsageError(
@@ -62,11 +62,13 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
     """Return the error for a name that a session had and no longer has."""
     shown = sanitize(text)[:80]
     if former.ended is not None:
-        what = f"the session of that name, {former.session_id}, ended {ago(store.now() - former.ended)}"
+        what = (
+            f"the session of that name, {former.session_id}, ended {format_age(store.now() - former.ended)}"
+        )
     elif fold(former.name) != fold(text):
         what = f"the session of that name, {former.session_id}, is called {sanitize(former.name)} now"
     else:
-        what = f"the session of that name, {former.session_id}, was last seen {ago(former.age)}, and its name is free"
+        what = f"the session of that name, {former.session_id}, was last seen {format_age(former.age)}, and its name is free"
     to = sanitize(former.reader)
     if former.agent_identity is not None and former.ended is not None:
         hint = f"To reach the next session of the same agent, send to its identity: --to {to}."
@@ -90,7 +92,7 @@ def ended_session(session: Presence, now: int) -> str:
         session: The session; `ended` is set.
         now: Microseconds since the epoch.
     """
-    when = f"{sanitize(session.name)} ({session.session_id}) ended {ago(now - (session.ended or now))}"
+    when = f"{sanitize(session.name)} ({session.session_id}) ended {format_age(now - (session.ended or now))}"
     if session.agent_identity is not None:
         return f"{when}; this goes to its identity {sanitize(session.agent_identity)}, which any session of it reads."
     return f"{when} and has no agent identity: no later session reads this. `gitmem roster` lists who is at work."
@@ -104,7 +106,7 @@ def ended_identity(identity: str, latest: Presence, now: int) -> str:
         latest: Its session that was seen last; `ended` is set.
         now: Microseconds since the epoch.
     """
-    when = f"the last one, {sanitize(latest.name)}, {ago(now - (latest.ended or now))}"
+    when = f"the last one, {sanitize(latest.name)}, {format_age(now - (latest.ended or now))}"
     return f"All sessions of {sanitize(identity)} have ended, {when}; its next session reads this."
 
 

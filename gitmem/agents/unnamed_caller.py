@@ -35,7 +35,9 @@ def choose(store: Store, who: Who) -> Caller:
         return caller
     if here:
         what = f"{len(here)} sessions of this worktree are active, and no variable says which of them calls"
-        raise which(here, what, ["gitmem roster", "gitmem session start"], caller_identity.own_mail(store))
+        raise which_session_error(
+            here, what, ["gitmem roster", "gitmem session start"], caller_identity.own_person(store)
+        )
     known = local_sessions.candidates(store)
     if not known and who.client is None:
         return caller_identity.person(store, "nobody")
@@ -44,7 +46,9 @@ def choose(store: Store, who: Who) -> Caller:
     )
     if who.client is not None:
         what = f"Cannot tell who you are: {who.client or 'an agent'} calls, and has no active session in this worktree"
-    raise which(known, what, ["gitmem session start", "gitmem roster"], caller_identity.own_mail(store))
+    raise which_session_error(
+        known, what, ["gitmem session start", "gitmem roster"], caller_identity.own_person(store)
+    )
 
 
 def _may_be(one: Presence, client: str | None) -> bool:
@@ -52,7 +56,9 @@ def _may_be(one: Presence, client: str | None) -> bool:
     return not client or one.record.get("client") in (None, client)
 
 
-def which(found: Sequence[Presence], what: str, next: list[str], person: str | None = None) -> UsageError:
+def which_session_error(
+    found: Sequence[Presence], what: str, next: list[str], person: str | None = None
+) -> UsageError:
     """Return the error with the candidates. The commands in `next`, run unchanged, act as none of them."""
     from . import suggestions
 

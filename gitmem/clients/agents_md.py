@@ -85,7 +85,7 @@ def default(worktree: str | None) -> str:
             code="no-worktree",
         )
     path = os.path.join(worktree, FILE)
-    user_files.inside(path, worktree)
+    user_files.resolve_inside(path, worktree)
     return path
 
 
@@ -98,7 +98,7 @@ def refuse_outside(path: str, worktree: str | None) -> None:
     if worktree is not None:
         written, top = os.path.abspath(path), os.path.realpath(worktree)
         if written.startswith(os.path.join(top, "")):
-            user_files.inside(path, top)
+            user_files.resolve_inside(path, top)
 
 
 def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:

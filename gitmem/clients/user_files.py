@@ -51,7 +51,7 @@ class FileChange:
         return self.before != self.after
 
 
-def inside(path: str, top: str) -> str:
+def resolve_inside(path: str, top: str) -> str:
     """Return a path of a work tree with all links resolved.
 
     Args:
@@ -86,7 +86,7 @@ def read(path: str, top: str | None = None) -> bytes | None:
         StoreError: The file can't be read.
     """
     if top is not None:
-        path = inside(path, top)
+        path = resolve_inside(path, top)
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -112,7 +112,7 @@ def apply(change: FileChange, made: list[str]) -> bool:
     """
     if not change.needed:
         return False
-    target = os.path.realpath(change.path) if change.top is None else inside(change.path, change.top)
+    target = os.path.realpath(change.path) if change.top is None else resolve_inside(change.path, change.top)
     try:
         if read(target) != change.before:
             raise StoreError(

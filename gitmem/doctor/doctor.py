@@ -6,7 +6,7 @@ from .. import records
 from ..errors import StoreError, UsageError
 from ..index import fill
 from ..log import ref
-from ..log.dropped_lines import Survey
+from ..log.dropped_lines import LogReadResult
 from ..outcome import Outcome
 from ..sync import consent_messages, remote
 from ..text.shell_quote import command
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..clients.hooks.status import HookStatus
     from ..store import Store
-    from .fixes.fix_result import Done
+    from .fixes.fix_result import FixResult
     from .installed import DriverStatus, Installed
 
 
@@ -69,7 +69,7 @@ def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus 
         driver: The status of the merge driver; None skips its check.
         hooks: The status of the hooks of clients; None skips their check.
     """
-    return Report(_look(store, driver, hooks))
+    return Report(_run_checks(store, driver, hooks))
 
 
 def mend(store: Store, installed: Installed | None = None) -> Report:
@@ -84,14 +84,14 @@ def mend(store: Store, installed: Installed | None = None) -> Report:
 
     def look() -> Findings:
         if installed is None:
-            return _look(store, None, None)
-        return _look(store, installed.driver(), installed.hooks())
+            return _run_checks(store, None, None)
+        return _run_checks(store, installed.driver(), installed.hooks())
 
     before = look()
     if not before.damaged and not any(finding.mends for finding in before.listed()):
-        return Report(_told(before, None))
+        return Report(_set_states(before, None))
     done = fix_order.mend(store, before, installed)
-    after = _told(look(), done)
+    after = _set_states(look(), done)
     still = {(finding.code, finding.where) for finding in after.listed()}
     mended = []
     for finding in before.listed():
@@ -103,7 +103,7 @@ def mend(store: Store, installed: Installed | None = None) -> Report:
     return Report(after, mended)
 
 
-def _told(found: Findings, done: Done | None) -> Findings:
+def _set_states(found: Findings, done: FixResult | None) -> Findings:
     """Set `state` and `did` of the remaining findings."""
     for finding in found.listed():
         finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
@@ -112,7 +112,7 @@ def _told(found: Findings, done: Done | None) -> Findings:
     return found
 
 
-def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -> Findings:
+def _run_checks(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -> Findings:
     found = Findings(*_network(store))
 
     def check(look: Callable[[], None]) -> None:
@@ -128,11 +128,11 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
             hint = "Mend what else is said here first."
             found.problem("not-checked", f"Not everything could be looked at: {what}.", "", hint)
 
-    survey = Survey()
+    survey = LogReadResult()
     check(lambda: log_ref_files.check_names(store, found))
     tip, readable = log_ref_files.tip_of(store)
     if readable:
-        check(lambda: _look_at_log(store, tip, survey, found))
+        check(lambda: _check_log(store, tip, survey, found))
     check(lambda: clone_files.check_refs(store, tip, found))
     check(lambda: log_ref_files.check_copies(store, survey, found))
     check(lambda: log_ref_files.check_outboxes(store, found))
@@ -153,7 +153,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     return found
 
 
-def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings) -> None:
+def _check_log(store: Store, tip: str | None, survey: LogReadResult, found: Findings) -> None:
     if tip is None:
         found.note(
             "no-log",
@@ -162,14 +162,14 @@ def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings)
             f"The first record starts it; `{consent_messages.init_command(store)}` brings the remote's.",
             consent_messages.init_command(store),
         )
-        log_ref_files.check_losses(store, None, survey, found)
+        log_ref_files.check_missing_lines(store, None, survey, found)
     elif log_commits.check_tip(store, tip, found):
-        anew = fill.temporary(store.views, records.read_groups)
+        anew = fill.open_temporary(store.views, records.read_groups)
         try:
             failure = log_lines.check(store, tip, anew, survey, found)
             store.git.close()  # a git process that has read every file holds 96 MB
             log_commits.check_history(store, tip, survey, found)
-            log_ref_files.check_losses(store, tip, survey, found)
+            log_ref_files.check_missing_lines(store, tip, survey, found)
             index_content.check_index(store, found, anew, failure)
         finally:
             anew.close()
@@ -180,7 +180,7 @@ def _network(store: Store) -> tuple[str, str]:
     """Return the commands that sync this repository and that fetch its log's objects again; "" without a remote."""
     known = remote.configured(store.place)
     try:
-        usual = remote.usual(store.place)
+        usual = remote.default_remote(store.place)
         sync = SYNC
     except UsageError:
         usual = known[0] if known else ""

@@ -9,7 +9,7 @@ from ..errors import StoreError
 from ..index import lost_lines
 from ..log import committer, ledger, log_refs, recovery, ref, tree_union
 from ..log import lines as form
-from ..log.dropped_lines import History, Survey
+from ..log.dropped_lines import History, LogReadResult
 from .checks import wal_content
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STREAM = "restored"  # for lines without a known path
 
 
-class Losses:
+class MissingLines:
     """Lines that are missing from the log.
 
     Attributes:
@@ -48,9 +48,9 @@ class Losses:
         self.sources[source] = self.sources.get(source, 0) + 1
 
 
-def look(  # noqa: C901  (one source of lines after the other)
-    store: Store, tip: str | None, *, damaged: str | None = None, survey: Survey | None = None
-) -> Losses:
+def find(  # noqa: C901  (one source of lines after the other)
+    store: Store, tip: str | None, *, damaged: str | None = None, survey: LogReadResult | None = None
+) -> MissingLines:
     """Compare a tip of the log with all sources of lines in this clone.
 
     Args:
@@ -59,12 +59,12 @@ def look(  # noqa: C901  (one source of lines after the other)
         survey: The lines of the log that were read before; they are not searched.
     """
     log = store.log
-    losses = Losses()
-    survey = survey or Survey()
+    losses = MissingLines()
+    survey = survey or LogReadResult()
     reader = recovery.RecoveredLines(store.git)
     # The order matters: later acknowledgments are ignored, and a line committed meanwhile is seen twice, not never.
     acknowledged, _ = ledger.acknowledged(log.place)
-    heads = recovery.heads(log, tip)
+    heads = recovery.past_heads(log, tip)
     more = {ledger.key(line) for line in _waiting(store)}
     for oid in (tip, store.git.tip(ref.LOG_REF) if damaged is None else None):
         if oid is not None and oid not in survey.commits:
@@ -77,20 +77,24 @@ def look(  # noqa: C901  (one source of lines after the other)
             key = ledger.key(line)
             if key in survey.keys or key in more or key in losses.found:
                 continue
-            if (all or key in missing) and form.problem(
+            if (all or key in missing) and form.validation_error(
                 line
             ) is None:  # anything that is not a line of a log may be removed
                 losses.add(source, path, line, key)
         return len(losses.found) - before
 
-    sound, ours = recovery.Sound(log, survey.commits), recovery.projects(log, tip)
+    sound, ours = recovery.CompletenessCheck(log, survey.commits), recovery.projects(log, tip)
     for oid in heads if damaged is None else [damaged, *heads]:
         if oid in survey.commits:
             continue
         is_ours = recovery.belongs(log, sound, oid, ours)
         if is_ours and take("commits that the ref was at", reader.of_commit(oid), all=True):
             losses.heads.append(oid)
-    kept = lost_lines.everything(log) if damaged is not None or tip is None else lost_lines.lines(store.place)
+    kept = (
+        lost_lines.all_known_lines(log)
+        if damaged is not None or tip is None
+        else lost_lines.lines(store.place)
+    )
     for each in kept:
         take("the index", [(each.path, each.line)], all=bool(each.path))
     take("the write-ahead log", _damaged(store), all=False)
@@ -105,7 +109,7 @@ def look(  # noqa: C901  (one source of lines after the other)
 
 def _waiting(store: Store) -> Iterator[bytes]:
     """Return the lines that wait for a commit."""
-    return (line for _, line in committer.rows_waiting(store.log, deferred=True))
+    return (line for _, line in committer.waiting_rows(store.log, deferred=True))
 
 
 def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
@@ -114,7 +118,7 @@ def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
         for name in wal_content.unreadable(wal) if not wal.check_owner or wal.is_ours() else ():
             for row in _raw(wal.folder, name).replace(b"\0", b"\n").split(b"\n"):
                 line = row.partition(b"\t")[2]
-                if form.problem(line) is None:
+                if form.validation_error(line) is None:
                     yield "", line
 
 

@@ -35,7 +35,7 @@ BYTES_MAX = 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
 
-class KnownBehind:
+class CachedBehind:
     """The cached answer to one query.
 
     Args:

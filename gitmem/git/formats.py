@@ -19,7 +19,7 @@ def id_length(common: str) -> int:
     return 40
 
 
-def cut_commits(common: str) -> frozenset[str]:
+def shallow_commits(common: str) -> frozenset[str]:
     """Return the boundary commits of a shallow clone; git treats them as commits without parents."""
     return frozenset(read_small(os.path.join(common, "shallow")).decode("ascii", "replace").split())
 

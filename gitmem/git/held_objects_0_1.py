@@ -21,7 +21,7 @@ YOUNG_SECONDS = 600.0  # an earlier version running now may be about to move a r
 _LEFT = ("gitmem/packs", "gitmem/packing-unreached", "objects/tmp_gitmem")
 
 
-def take_back(common: str) -> None:
+def restore(common: str) -> None:
     """Restore missing objects from `<state>/held` and remove the other links.
 
     Never raise an error: a later process tries again.
@@ -48,7 +48,7 @@ def take_back(common: str) -> None:
         except OSError:
             continue
     for name in _LEFT:
-        atomic_write.drop(os.path.join(common, name))
+        atomic_write.remove_quietly(os.path.join(common, name))
     for top in (folder, os.path.join(common, "gitmem", "packing")):
         _remove_folders(top)
 
@@ -57,7 +57,7 @@ def _remove_folders(top: str) -> None:
     """Remove a folder tree and files of an interrupted packing; keep young links."""
     for folder, _, names in os.walk(top, topdown=False):
         for name in names if top.endswith("packing") else ():
-            atomic_write.drop(os.path.join(folder, name))
+            atomic_write.remove_quietly(os.path.join(folder, name))
         try:
             os.rmdir(folder)
         except OSError:

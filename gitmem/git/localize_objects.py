@@ -18,7 +18,7 @@ PACKS_MAX = 10  # with more, one new pack replaces them
 DEPTH_MAX = 5  # as in git: an alternate may have alternates
 
 
-def make_own(common: str, tip: str) -> None:
+def localize(common: str, tip: str) -> None:
     """Ensure that all objects of a commit and of our refs are in packs of this repository that no gc removes.
 
     Objects that a partial clone has left with a remote stay there. In repositories without alternates and promisors
@@ -53,7 +53,7 @@ def make_own(common: str, tip: str) -> None:
     except OSError as error:
         raise durable.failed("The log's objects could not be made this repository's own", error) from error
     for name in set(stale) - set(packs):
-        atomic_write.drop(f"{pack}-{name}.keep")  # the next gc removes the pack
+        atomic_write.remove_quietly(f"{pack}-{name}.keep")  # the next gc removes the pack
 
 
 def _reached(common: str, tips: list[str], known: list[str]) -> list[bytes]:

@@ -111,7 +111,7 @@ class GitNetwork:
             if done.code != 0:
                 raise _offline(name, done.err)
 
-        partial.bring(self.common, into_prefix, online)
+        partial.fetch_missing(self.common, into_prefix, online)
         return left
 
     def _fetch(self, head: Sequence[str], url: str, refspecs: Sequence[str], timeout: float) -> str | None:
@@ -253,7 +253,7 @@ def _any_in(words: Sequence[str], text: str) -> bool:
 def _offline(url: str, err: str) -> RemoteError:
     clean = without_credentials(url)
     said = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
-    words = scrubbed(run.last_words("\n".join(said) or err).replace(url, clean)).rstrip(".")
+    words = scrubbed(run.summary_line("\n".join(said) or err).replace(url, clean)).rstrip(".")
     words = words or "git gave no reason"
     if _any_in(_OTHER_HASH, err):
         return RemoteError(
@@ -275,9 +275,9 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     clean = without_credentials(url)
     remote = [line for line in err.splitlines() if line.startswith("remote:") and line[7:].strip()]
     said = [line for line in remote if "hook declined" not in line]
-    words = run.last_words("\n".join(part for part in [*said[-1:], summary] if part) or err)
+    words = run.summary_line("\n".join(part for part in [*said[-1:], summary] if part) or err)
     if said and summary:
-        words = f"{run.last_words(summary)} ({run.last_words(said[-1])})"
+        words = f"{run.summary_line(summary)} ({run.summary_line(said[-1])})"
     return RemoteError(
         f"The remote {clean} refused the push: {scrubbed(words.replace(url, clean))}; "
         "what is recorded here stays recorded.",

@@ -24,7 +24,7 @@ def is_empty_tree(oid: str) -> bool:
     return EMPTY_TREES.get(len(oid)) == oid
 
 
-def zero(oid: str) -> str:
+def null_id(oid: str) -> str:
     """Return the null id ("no object") in the same object format as another id."""
     return "0" * len(oid)
 

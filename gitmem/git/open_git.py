@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import read_ref
-from .safe_directory import refuse_foreign as refuse_foreign
+from .safe_directory import reject_untrusted as reject_untrusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class _LazyGit:
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
         """See `Git.behind`; the answer is cached."""
-        from .cached_path_history import KnownBehind
+        from .cached_path_history import CachedBehind
 
         asked = list(dict.fromkeys(pairs))
-        known = KnownBehind(self._place, tip, asked)
+        known = CachedBehind(self._place, tip, asked)
         found = known.read()
         if found is None:
             found = self._open().behind(tip, asked)
@@ -56,7 +56,7 @@ class _LazyGit:
         if self._opened is None:
             from .plumbing import Git
 
-            _take_back(self._place)
+            _restore_held(self._place)
             self._opened = Git(self._place.common)
         return self._opened
 
@@ -71,21 +71,21 @@ def open_port(place: Repo, *, lives_on: bool) -> Git:
     Raises:
         StoreError: `dubious-ownership`, if the repository belongs to another user and git does not trust it.
     """
-    refuse_foreign(place)
+    reject_untrusted(place)
     if not lives_on:
         return _LazyGit(place)  # type: ignore[return-value]  # what it lacks it asks of the one that it opens
     from .inprocess import DulwichGit
 
-    _take_back(place)
+    _restore_held(place)
     return DulwichGit(place.common)
 
 
-def _take_back(place: Repo) -> None:
+def _restore_held(place: Repo) -> None:
     """Restore objects that an earlier version kept beside the object folder."""
     if os.path.isdir(os.path.join(place.common, "gitmem", "held")):
         from . import held_objects_0_1
 
-        held_objects_0_1.take_back(place.common)
+        held_objects_0_1.restore(place.common)
 
 
 def cached_config(place: Repo) -> CachedConfig:

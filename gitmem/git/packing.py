@@ -63,14 +63,14 @@ def write(common: str, objects: Objects, id_length: int) -> str:
 
 def release(common: str, name: str) -> None:
     """Remove a pack's `.keep`: a ref has moved to its objects, or they are no longer needed."""
-    atomic_write.drop(os.path.join(_packs(common), name + ".keep"))
+    atomic_write.remove_quietly(os.path.join(_packs(common), name + ".keep"))
 
 
 def remove(common: str, name: str) -> None:
     """Remove a pack of ours that is not needed or has been combined into another one."""
     for end in (*_FILES, ".idx.part"):
-        atomic_write.drop(os.path.join(_packs(common), name + end))
-    atomic_write.drop(os.path.join(_own(common), name))
+        atomic_write.remove_quietly(os.path.join(_packs(common), name + end))
+    atomic_write.remove_quietly(os.path.join(_own(common), name))
 
 
 def listed(common: str) -> set[str]:
@@ -103,20 +103,20 @@ def adopt(common: str, before: set[str], prefix: str) -> None:
         return
 
 
-def own(common: str) -> list[str]:
+def own_packs(common: str) -> list[str]:
     """Return the names of our existing packs."""
     return sorted(listed(common).intersection(atomic_write.names_in(_own(common))))
 
 
-def due(common: str) -> int:
+def objects_due(common: str) -> int:
     """Return the number of objects in packs that should be combined; 0 if there are few packs or a gc runs."""
     if len(atomic_write.names_in(_own(common))) < PACKS_MAX:
         return 0
-    chosen = _to_unite(common)
+    chosen = _to_combine(common)
     return sum(chosen.values()) if len(chosen) >= PACKS_MAX and not gc_runs(common) else 0
 
 
-def unite(common: str) -> int:
+def combine(common: str) -> int:
     """Combine our small packs into one. The caller holds the lock for it.
 
     Returns:
@@ -125,8 +125,8 @@ def unite(common: str) -> int:
     Raises:
         StoreError: no pack was removed.
     """
-    sweep(common)
-    chosen = _to_unite(common)
+    clean_up(common)
+    chosen = _to_combine(common)
     if len(chosen) < 2 or gc_runs(common):
         return 0
     packs, id_length = _packs(common), formats.id_length(common)
@@ -156,12 +156,12 @@ def unite(common: str) -> int:
     return len(chosen)
 
 
-def sweep(common: str) -> None:
+def clean_up(common: str) -> None:
     """Clean up after killed and abandoned writes, and forget removed packs. The caller holds the lock."""
     packs, folder, now = _packs(common), _own(common), time.time()
     for name in atomic_write.names_in(packs):
         if name.startswith(_NEW):
-            atomic_write.drop(os.path.join(packs, name))
+            atomic_write.remove_quietly(os.path.join(packs, name))
     for name in atomic_write.names_in(folder):
         try:
             if now - os.stat(os.path.join(folder, name)).st_mtime <= LEFT_SECONDS:
@@ -195,7 +195,7 @@ def gc_runs(common: str) -> bool:
     return True
 
 
-def _to_unite(common: str) -> dict[str, int]:
+def _to_combine(common: str) -> dict[str, int]:
     """Return the packs to combine, each with its number of objects.
 
     Excluded are packs with a `.keep`, packs in git's multi-pack index, and promisor packs of a partial clone.
@@ -203,7 +203,7 @@ def _to_unite(common: str) -> dict[str, int]:
     packs, id_length = _packs(common), formats.id_length(common)
     indexed = read_small(os.path.join(packs, "multi-pack-index"))
     sized = []
-    for name in own(common):
+    for name in own_packs(common):
         path = os.path.join(packs, name)
         stays = os.path.exists(path + ".keep") or os.path.exists(path + ".promisor")
         if not stays and os.fsencode(name) not in indexed:

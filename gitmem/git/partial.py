@@ -25,7 +25,7 @@ def missing(common: str, commits: Iterable[str]) -> list[str]:
     return [row[1:].split(" ")[0] for row in out.split("\n") if row.startswith("?")]
 
 
-def lacks(common: str, commit: str) -> bool:
+def is_incomplete(common: str, commit: str) -> bool:
     """Return whether this is a partial clone that lacks files of a commit."""
     return bool(formats.promisors(common) and missing(common, [commit]))
 
@@ -41,7 +41,7 @@ def promised(common: str, commit: str) -> set[str]:
     return {row[1:].split(" ")[0] for row in out.split("\n") if row.startswith("?")}
 
 
-def bring(common: str, prefix: str, online: Callable[[str, list[str], bytes], object]) -> None:
+def fetch_missing(common: str, prefix: str, online: Callable[[str, list[str], bytes], object]) -> None:
     """Fetch the missing objects of a remote's logs, in a partial clone.
 
     Args:

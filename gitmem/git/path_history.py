@@ -69,7 +69,7 @@ def _is_plain(path: str) -> bool:
     return not {"", ".", ".."} & set(path.split("/")) and "\0" not in path
 
 
-def _is_no_line(name: str) -> bool:
+def _needs_nul(name: str) -> bool:
     """Return whether a name does not survive as one line: git takes a CR before the LF as part of the line end."""
     return "\n" in name or name.endswith("\r")
 
@@ -97,13 +97,13 @@ def _differing(common: str, tip: str, pairs: Sequence[Pair]) -> dict[Pair, tuple
 def _objects(common: str, asked: Sequence[Pair]) -> dict[Pair, str | None]:
     """Return the object id of each commit and path (empty: the commit itself); None if missing."""
     names = [f"{commit}:{path}" if path else f"{commit}^{{commit}}" for commit, path in asked]
-    wide = any(_is_no_line(name) for name in names)
+    wide = any(_needs_nul(name) for name in names)
     end = b"\0" if wide else b"\n"
     words = [name.encode("utf-8", "surrogateescape") for name in names]
     args = ["cat-file", "--batch-check=%(objectname)", *(["-z"] if wide else [])]
     done = run.run(common, args, input=b"".join(word + end for word in words), check=not wide)
     if done.code != 0:  # git before 2.38 cannot look up such names
-        lines = [pair for pair in asked if not _is_no_line(pair[1])]
+        lines = [pair for pair in asked if not _needs_nul(pair[1])]
         return dict.fromkeys(asked) | _objects(common, lines)
     out = done.out
     found: dict[Pair, str | None] = {}
@@ -127,8 +127,8 @@ def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str]) -> lis
     """
     base = _common_base(common, [tip, *commits])
     asked = sorted(paths) if len(paths) <= PATHS_ASKED_MAX else []
-    lines = [path for path in asked if not _is_no_line(path)]
-    rest = [path for path in asked if _is_no_line(path)]
+    lines = [path for path in asked if not _needs_nul(path)]
+    rest = [path for path in asked if _needs_nul(path)]
     revisions = [tip, *commits, *([f"^{base}"] if base else []), "--"]
     words = "".join(f"{line}\n" for line in [*revisions, *lines]).encode("utf-8", "surrogateescape")
     args = ["--literal-pathspecs", "-c", "log.showRoot=true", *_LOG, f"--max-count={WALK_MAX + 1}"]

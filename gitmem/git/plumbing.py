@@ -222,7 +222,7 @@ class Git(Project):
         """
         now = time.monotonic()
         if now >= self._cut_until:
-            self._cut = formats.cut_commits(self.common)
+            self._cut = formats.shallow_commits(self.common)
             self._cut_until = now + CUT_SECONDS
         return oid in self._cut
 

@@ -33,7 +33,7 @@ class TreeEntry:
         return hash((self.mode, self.oid))
 
     def __repr__(self) -> str:
-        return f"Entry({self.mode!r}, {self.oid!r})"
+        return f"TreeEntry({self.mode!r}, {self.oid!r})"
 
 
 class Signature:

@@ -6,7 +6,7 @@ from ..errors import RemoteError
 from .network import GitNetwork
 
 
-class Fetched(GitNetwork):
+class PrefetchedNetwork(GitNetwork):
     """A network that fetches when it is created; the first identical `fetch` returns that result.
 
     Attributes:

@@ -7,8 +7,8 @@ import os
 from .. import atomic_write
 from ..errors import StoreError
 from . import durable, read_ref, run
-from .objects import zero
-from .read_ref import REMEMBERED, loose_tip, packed_tip, remembered, tables
+from .objects import null_id
+from .read_ref import REMEMBERED, cached_refs, loose_tip, packed_tip, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def tip_of(common: str, ref: str) -> str | None:
     """Return the commit of a ref, or None: from its files if they have the answer, else from git."""
     listed = tables(common)
     if listed is not None and ref.startswith(OURS):
-        return (remembered(common, listed) or _ask_tables(common, listed)).get(ref)
+        return (cached_refs(common, listed) or _ask_tables(common, listed)).get(ref)
     if listed is None:
         oid = loose_tip(common, ref) or packed_tip(common, ref)
         path = os.path.join(common, ref)
@@ -91,7 +91,7 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
         False if a race was lost.
     """
     moves = [(ref, old, new), *also]
-    rows = "".join(f"update {ref}\0{new}\0{old or zero(new)}\0" for ref, old, new in moves)
+    rows = "".join(f"update {ref}\0{new}\0{old or null_id(new)}\0" for ref, old, new in moves)
     args = [*DURABLE, "update-ref", "--no-deref", "--create-reflog", "-m", why, "--stdin", "-z"]
     done = run.run(common, args, input=os.fsencode(rows), env_extra=REFLOG_IDENTITY, check=False)
     if done.code != 0 and not lost_race(done.err):

@@ -18,7 +18,7 @@ def plain_tip(common: str, ref: str) -> str | None:
     None means unknown, not missing.
     """
     listed = tables(common)
-    return loose_tip(common, ref) if listed is None else (remembered(common, listed) or {}).get(ref)
+    return loose_tip(common, ref) if listed is None else (cached_refs(common, listed) or {}).get(ref)
 
 
 def tables(common: str) -> bytes | None:
@@ -33,7 +33,7 @@ def tables(common: str) -> bytes | None:
         return None
 
 
-def remembered(common: str, listed: bytes) -> dict[str, str] | None:
+def cached_refs(common: str, listed: bytes) -> dict[str, str] | None:
     """Return every cached ref below `refs/gitmem/` with its object id, if cached for this table list."""
     try:
         with open(os.path.join(common, REMEMBERED), "rb") as file:

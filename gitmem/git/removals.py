@@ -30,7 +30,7 @@ def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | Non
     found: list[tuple[str, str]] = []
     for start in range(0, len(commits), AT_ONCE):
         given = "".join(f"{oid}\n" for oid in commits[start : start + AT_ONCE]).encode("ascii")
-        done = run.run(common, [*run.SMALL_CACHE, *_COMPARE], input=given, check=False)
+        done = run.run(common, [*run.SMALL_DELTA_CACHE, *_COMPARE], input=given, check=False)
         if done.code != 0:
             return None
         found += _parsed(done.out)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Move:
+class ReflogEntry:
     """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
 
     __slots__ = ("new", "old", "why")
@@ -25,7 +25,7 @@ class Move:
         self.why = why
 
 
-def reflog(common: str, ref: str) -> list[Move]:
+def reflog(common: str, ref: str) -> list[ReflogEntry]:
     """Return a ref's reflog, oldest first, without incomplete entries. A deleted ref has none."""
     if os.path.isdir(os.path.join(common, "reftable")):
         return _asked(common, ref)
@@ -39,27 +39,27 @@ def reflog(common: str, ref: str) -> list[Move]:
         head, _, why = row.partition("\t")
         old, new = [*head.split(" ")[:2], "", ""][:2]
         if is_oid(old) and is_oid(new) and new.strip("0"):
-            found.append(Move(old if old.strip("0") else None, new, why))
+            found.append(ReflogEntry(old if old.strip("0") else None, new, why))
     return found
 
 
-def _asked(common: str, ref: str) -> list[Move]:
+def _asked(common: str, ref: str) -> list[ReflogEntry]:
     args = ["log", "--walk-reflogs", "--format=%H%x09%gs", "--end-of-options", ref, "--"]
     done = run.run(common, args, check=False)
-    found: list[Move] = []
+    found: list[ReflogEntry] = []
     for row in reversed(done.out.decode("utf-8", "replace").splitlines() if done.code == 0 else []):
         new, _, why = row.partition("\t")
-        found.append(Move(found[-1].new if found else None, new, why))
+        found.append(ReflogEntry(found[-1].new if found else None, new, why))
     return found
 
 
-def forget_broken(common: str, ref: str) -> bool:
+def expire_broken(common: str, ref: str) -> bool:
     """Remove reflog entries whose commits lack objects: git's gc fails at them. Return whether git succeeded."""
     args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
     return run.run(common, args, check=False).code == 0
 
 
-def damaged(common: str, prefix: str) -> Iterator[str]:
+def damaged_refs(common: str, prefix: str) -> Iterator[str]:
     """Yield the names of refs below `prefix` (without a trailing slash) whose loose files are invalid."""
     for path in _files(os.path.join(common, prefix)):
         if path.endswith(".lock"):
@@ -93,7 +93,7 @@ def rename(common: str, ref: str, oid: str, to: str) -> bool:
     return made and delete(common, ref, oid)
 
 
-def put_away(common: str, oid: str, folder: str) -> str | None:
+def move_aside(common: str, oid: str, folder: str) -> str | None:
     """Move the file of a damaged object to a folder.
 
     Git uses a file of that name as the object: it would not write the fetched one, nor read another pack. If the object
@@ -112,7 +112,7 @@ def put_away(common: str, oid: str, folder: str) -> str | None:
         os.replace(path, to)
         return to
     id_length = len(oid)
-    for name in packing.own(common):
+    for name in packing.own_packs(common):
         pack = os.path.join(common, "objects", "pack", name)
         oids = packfile.ids(pack + ".idx", id_length)
         if oid not in oids:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 120.0
 # For a git that reads many objects: by default it caches 96 MB of delta bases, but a small cache is as fast.
-SMALL_CACHE = ("-c", "core.deltaBaseCacheLimit=4m")
+SMALL_DELTA_CACHE = ("-c", "core.deltaBaseCacheLimit=4m")
 # Variables of one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
 # GIT_SSL*, GIT_TRACE* and the `git -c` values in GIT_CONFIG_PARAMETERS stay.
 _LOCAL = frozenset(
@@ -178,8 +178,8 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
             code="old-git",
         )
     if "bad config " in result.err:
-        return _bad_config(last_words(result.err))
-    words = last_words(result.err) or f"exit status {result.code}"
+        return _bad_config(summary_line(result.err))
+    words = summary_line(result.err) or f"exit status {result.code}"
     return StoreError(
         f"git {_name(args)} failed: {words.rstrip('.')}.",
         hint="Look for a full disk, missing permissions or a damaged repository, then run the command again.",
@@ -207,7 +207,7 @@ def _bad_config(words: str) -> StoreError:
     )
 
 
-def last_words(err: str) -> str:
+def summary_line(err: str) -> str:
     """Return the most informative line of git's errors, safe for a terminal."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]

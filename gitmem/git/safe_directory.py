@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..repo import Repo
 
 
-def refuse_foreign(place: Repo) -> None:
+def reject_untrusted(place: Repo) -> None:
     """Reject repositories that git refuses to work in.
 
     git itself is asked, but only if the answer could be no: it reads these settings from the user's and the system's

@@ -32,7 +32,7 @@ RUNS_MAX = 40
 GROUP = 64  # outboxes in the first group
 SECONDS_MAX = 4.0
 MISSING = "the remote does not have its objects"
-UNEXAMINED = "it was not fetched yet"
+NOT_FETCHED = "it was not fetched yet"
 _KNOWN = "git refused its objects in an earlier sync"
 _OUTBOX = re.compile(r"refs/(heads/gitmem-outbox-|gitmem/outbox/)([0-9a-f]{40}|[0-9a-f]{64})")
 _GONE = re.compile(r"couldn't find remote ref (\S+)")
@@ -209,7 +209,7 @@ def fetch(
     refused.add(found, step.there.values())
     have = queries.refs_below(common, into_prefix) if boxes else {}
     late = [name for name in boxes if name in step.there and name not in step.bad]
-    left = {name: UNEXAMINED for name in late if have.get(step.into(name)) != step.there[name]}
+    left = {name: NOT_FETCHED for name in late if have.get(step.into(name)) != step.there[name]}
     return {
         name: (step.there[name], why) for name, why in (step.bad | left).items() if name in step.there
     }, None
@@ -225,4 +225,4 @@ def reason(err: str) -> str:
     if any(words in err for words in _MISSING):
         return MISSING
     lines = [line for line in err.splitlines() if "error: object" in line or "fsck" in line]
-    return run.last_words("\n".join(lines[:1]) or err)[:_REASON_CHARS_MAX]
+    return run.summary_line("\n".join(lines[:1]) or err)[:_REASON_CHARS_MAX]

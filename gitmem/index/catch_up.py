@@ -47,10 +47,10 @@ def catch_up(index: Index, log: LocalLog, *, progress: Callable[[int], None] | N
         except _LostLineError:
             from . import lost_lines
 
-            is_aside = lost_lines.put_aside(index, log)
+            is_aside = lost_lines.set_tables_aside(index, log)
             index.reshape()
             _Reader(index, log, progress).read()
-            lost_lines.keep(index, is_aside)
+            lost_lines.keep_missing(index, is_aside)
         db.execute("COMMIT")
     except BaseException as error:
         if db.in_transaction:
@@ -195,5 +195,5 @@ def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:
     """Remove the index file if the error shows damage; return whether opening it again makes sense."""
     if not schema.is_corruption(error):
         return False
-    schema.discard(index_path)
+    schema.remove(index_path)
     return True

@@ -8,7 +8,7 @@ from . import engine, schema
 from .engine import sqlite3
 
 
-def put_away(where: str, error: BaseException) -> bool:
+def remove_if_damaged(where: str, error: BaseException) -> bool:
     """Remove an index file if an error, or else SQLite's own check, shows that it is damaged.
 
     Args:
@@ -19,15 +19,15 @@ def put_away(where: str, error: BaseException) -> bool:
     """
     if not isinstance(error, Exception) or not os.path.isfile(where):
         return False
-    if not _is_damage(error) and is_whole(where):
+    if not _is_damage(error) and passes_check(where):
         return False
-    schema.discard(where)
+    schema.remove(where)
     if os.path.lexists(where):  # it cannot be removed: this process does not use it
         engine.UNUSABLE.add(where)
     return True
 
 
-def is_whole(where: str) -> bool:
+def passes_check(where: str) -> bool:
     """Return whether SQLite's check finds no damage; True also if the file cannot be checked now."""
     try:
         db = sqlite3.connect(where, isolation_level=None, timeout=engine.COPY_SECONDS)
@@ -47,4 +47,4 @@ def _is_damage(error: Exception) -> bool:
         return False
     if isinstance(error, sqlite3.OperationalError):
         return schema.is_corruption(error) or "decode" in str(error)
-    return schema.is_of_the_file(error)
+    return schema.is_file_error(error)

@@ -19,7 +19,7 @@ READER_MILLISECONDS = 3_000  # then a reader continues with an index of its own 
 AFTER_COMMIT_MILLISECONDS = 1_000  # then the next reader updates the index
 COPY_SECONDS = 0.5
 TIDY_MILLISECONDS = 100  # timeout for readers to end; else the next committer checkpoints SQLite's log
-LOOK_SECONDS = 0.1  # for an optional read of the present index
+OPTIONAL_READ_SECONDS = 0.1  # for an optional read of the present index
 UNUSABLE: set[str] = set()  # damaged files that this process could not remove
 
 

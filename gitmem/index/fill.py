@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CACHE_KILOBYTES = 16 * 1024
 
 
-def temporary(views: Iterable[View], read: Reader) -> Index:
+def open_temporary(views: Iterable[View], read: Reader) -> Index:
     """Open an empty index of this process alone, in a temporary file; in memory if no file can be created."""
     connection = sqlite3.connect("", isolation_level=None)
     try:

@@ -33,7 +33,7 @@ def waiting(log: LocalLog) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
     }
 
 
-def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int]) -> bool:
+def has_read_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int]) -> bool:
     """Return whether the index has read exactly the entries that wait in these folders.
 
     A file is removed after the index has read its commit; then its row in the index has no lines.
@@ -53,7 +53,7 @@ def is_current(index: Index, log: LocalLog) -> bool:
         file for wal in log.wals for file in wal.files()
     ]  # before the tip: a file is removed only after its commit
     folders = [wal.folder for wal in log.wals]
-    return index.tip == log.git.tip(LOG_REF) and has_all(index.db, folders, sizes(files))
+    return index.tip == log.git.tip(LOG_REF) and has_read_all(index.db, folders, sizes(files))
 
 
 class Tails:

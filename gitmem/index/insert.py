@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from ..digests import hash_of, sha256
+from ..digests import hash_function_for, sha256
 from . import schema
 from .rows import Rows
 
@@ -83,7 +83,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Grou
         kinds += [""] * len(others)
     found = [found[number] for number in order]
     lines = [line for _, line in found]
-    hashed = hash_of(len(lines))
+    hashed = hash_function_for(len(lines))
     keys = [hashed(line).digest()[:KEY_BYTES] for line in lines]
     (before,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
     files = [file for file, _ in found]
@@ -135,7 +135,7 @@ def _feed(db: sqlite3.Connection, view: View, rows: Rows) -> None:
     try:
         view.add(db, rows)
     except Exception as error:
-        if schema.is_of_the_file(error):
+        if schema.is_file_error(error):
             raise
         db.execute("ROLLBACK TO feed")
         db.execute("RELEASE feed")

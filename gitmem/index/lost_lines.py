@@ -30,7 +30,7 @@ _FILL = (
 )
 
 
-class KeptLines:
+class KeptLine:
     """A line that an index has: its bytes, and the path of its segment, "" if it only waited for its commit."""
 
     __slots__ = ("line", "path")
@@ -40,7 +40,7 @@ class KeptLines:
         self.path = path
 
 
-def put_aside(index: Index, log: LocalLog) -> bool:
+def set_tables_aside(index: Index, log: LocalLog) -> bool:
     """Set the old tables aside before everything is read again, inside the caller's transaction.
 
     Returns:
@@ -57,7 +57,7 @@ def put_aside(index: Index, log: LocalLog) -> bool:
     return True
 
 
-def keep(index: Index, is_aside: bool) -> None:
+def keep_missing(index: Index, is_aside: bool) -> None:
     """Keep those lines of the old tables that the log does not have; call it after everything was read again."""
     if not is_aside:
         return
@@ -68,7 +68,7 @@ def keep(index: Index, is_aside: bool) -> None:
         index.db.execute(f"DROP TABLE {name}")
 
 
-def lines(place: Repo) -> Iterator[KeptLines]:
+def lines(place: Repo) -> Iterator[KeptLine]:
     """Yield the lines that indexes of this clone have kept. Some may be in the log again."""
     for db in _indexes(place):
         yield from _kept(db, "SELECT key, path, body FROM lost", ())
@@ -82,12 +82,14 @@ def count(db: sqlite3.Connection) -> int:
             "SELECT body FROM lost WHERE path <> '' AND key NOT IN (SELECT key FROM line) LIMIT ?",
             (COUNT_MAX,),
         )
-        return sum(1 for (body,) in rows if form.problem(str(body).encode("utf-8", "surrogatepass")) is None)
+        return sum(
+            1 for (body,) in rows if form.validation_error(str(body).encode("utf-8", "surrogatepass")) is None
+        )
     except sqlite3.Error:
         return 0  # the table is created with the first lost line
 
 
-def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLines]:
+def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLine]:
     """Yield those lines of the given keys that an index of this clone has or has kept."""
     wanted = sorted(keys)
     for db in _indexes(place):
@@ -104,7 +106,7 @@ def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLines]:
         db.close()
 
 
-def everything(log: LocalLog) -> Iterator[KeptLines]:
+def all_known_lines(log: LocalLog) -> Iterator[KeptLine]:
     """Yield the kept lines and all lines that an index has as lines of the log, for a log that is unreadable."""
     yield from lines(log.place)
     for db in _indexes(log.place):
@@ -152,12 +154,12 @@ def _opened(where: str) -> sqlite3.Connection | None:
         return None
 
 
-def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[KeptLines]:
+def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[KeptLine]:
     """Yield the rows whose bytes match their key. Skip the rest if the table is damaged or has another shape."""
     try:
         for key, path, body in db.execute(query, tuple(values)):
             line = str(body).encode("utf-8", "surrogatepass")
             if sha256(line).digest()[: len(key)] == key:
-                yield KeptLines(line, str(path))
+                yield KeptLine(line, str(path))
     except (sqlite3.Error, UnicodeError, TypeError):
         return

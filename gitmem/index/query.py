@@ -50,7 +50,7 @@ class Snapshot:
         self.has_names = has_names
 
 
-def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
+def take_snapshot(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
     """Return a snapshot if the index has certainly read the ref's commit; None if that is uncertain.
 
     Git is not started, so packed refs and changed reftables count as uncertain. The write-ahead logs are listed before
@@ -63,7 +63,7 @@ def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -
     """
     where = schema.path(place, machine)
     folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
-    files = [file for folder in folders for file in wal_files.listed(folder) if file.size]
+    files = [file for folder in folders for file in wal_files.list_files(folder) if file.size]
     tip = plain_tip(place.common, LOG_REF)
     if tip is None or where in engine.UNUSABLE or not os.path.isfile(where):
         return None
@@ -71,7 +71,7 @@ def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -
         db = None
         try:
             db = opened(where)
-            found = _look(db, shape, tip, files, folders) if db is not None else None
+            found = _snapshot_of(db, shape, tip, files, folders) if db is not None else None
             failed = False
         except (sqlite3.Error, OSError) as error:
             found = None
@@ -85,7 +85,7 @@ def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -
     return None
 
 
-def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
+def has_accepted(db: sqlite3.Connection, accepted: str | None) -> bool:
     """Return whether a fresh index certainly has everything that this clone has accepted; see `moved_back`.
 
     Args:
@@ -123,7 +123,7 @@ def has_lines(db: sqlite3.Connection, file: int) -> bool:
     return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
 
 
-def _look(
+def _snapshot_of(
     db: sqlite3.Connection, shape: int, tip: str, files: Sequence[WalFile], folders: Sequence[str]
 ) -> Snapshot | None:
     """Return a snapshot if the index has this shape and tip and fits the files; else None.

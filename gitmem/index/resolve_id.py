@@ -12,7 +12,7 @@ PREFIX_MIN = 6  # characters after the dash, if the caller writes
 LOOK_MIN = 4  # the same as git's minimum
 
 
-def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     """Return the thread or signal id that a text is, or of which it is a unique prefix.
 
     Args:

@@ -163,11 +163,11 @@ def open_index(
                 connection.close()
             if attempt or not is_corruption(error):
                 break
-            discard(where)
-    return beside(place, machine, views, read)
+            remove(where)
+    return open_copy(place, machine, views, read)
 
 
-def beside(
+def open_copy(
     place: Repo,
     machine: str,
     views: Iterable[View],
@@ -251,10 +251,10 @@ def connect(where: str) -> sqlite3.Connection:
 def connect_to_read(where: str) -> sqlite3.Connection:
     """Open a file for reading only: closing such a connection does not checkpoint SQLite's log."""
     uri = f"file:{_quoted(where)}?mode=ro"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.LOOK_SECONDS)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.OPTIONAL_READ_SECONDS)
 
 
-def is_of_the_file(error: Exception) -> bool:
+def is_file_error(error: Exception) -> bool:
     """Return whether an error is about the index file or this process, not about a value in a line."""
     if isinstance(error, sqlite3.DatabaseError):
         values = (
@@ -276,7 +276,7 @@ def is_corruption(error: sqlite3.DatabaseError) -> bool:
     )
 
 
-def discard(where: str) -> None:
+def remove(where: str) -> None:
     """Remove a damaged index; the next command builds it again."""
     for suffix in ("-wal", "-shm", ""):
         try:

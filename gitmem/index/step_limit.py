@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1_000
 
 
-class Steps:
+class StepLimit:
     """Runs queries until a number of steps is used up. It counts steps, not time.
 
     A query counts as at least 1,000 steps, which is about the cost of starting it.

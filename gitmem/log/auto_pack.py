@@ -18,23 +18,23 @@ OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second, less than starting 
 PILED_UP = 3  # times the number of packs that one run merges
 
 
-def keep_up(log: LocalLog, start: Callable[[], object] | None) -> None:
+def pack_if_due(log: LocalLog, start: Callable[[], object] | None) -> None:
     """Pack if enough small packs have accumulated. Errors are ignored: packing is never the caller's failure.
 
     Args:
         start: Starts packing in another process; used when there is too much to do in this one.
     """
     try:
-        count = packing.due(log.place.common)
+        count = packing.objects_due(log.place.common)
         if count > OBJECTS_AT_ONCE and start is not None:
             start()
         elif count:
-            upkeep(log)
+            pack(log)
     except (GitmemError, OSError):
         return
 
 
-def upkeep(log: LocalLog) -> int:
+def pack(log: LocalLog) -> int:
     """Merge the log's small packs into one.
 
     Returns:
@@ -47,10 +47,10 @@ def upkeep(log: LocalLog) -> int:
     if not log.make_state() or not lock.take():
         return 0
     with lock:
-        return packing.unite(log.place.common)
+        return packing.combine(log.place.common)
 
 
-def piled_up(log: LocalLog) -> int:
+def excess_packs(log: LocalLog) -> int:
     """Return the number of the log's packs if it is far too high, else 0."""
-    count = len(packing.own(log.place.common))
+    count = len(packing.own_packs(log.place.common))
     return count if count > PILED_UP * packing.PACKS_MAX else 0

@@ -5,7 +5,7 @@ A ref that is left out returns its share, so it uses up nothing of the limits of
 
 from __future__ import annotations
 
-from .rejected import TooMuch
+from .rejected import LimitExceeded
 from .tree_union import is_segment
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ HISTORY_BYTES_MAX = 24 * 1024 * 1024
 HISTORY = "bytes of commits and folders"
 
 
-class Taken:
+class CountedObjects:
     """Objects with their sizes, and the refs that have them. An object of several refs counts once.
 
     Attributes:
@@ -68,8 +68,8 @@ class IntakeBudget:
 
     def __init__(self, git: Git) -> None:
         self.git = git
-        self._files = Taken()
-        self._history = Taken()
+        self._files = CountedObjects()
+        self._history = CountedObjects()
         self._lines: dict[File, int] = {}  # of the files whose lines were counted
         self._known: dict[str, int] = {}  # number of lines of every blob that was ever counted
 
@@ -143,4 +143,6 @@ class IntakeBudget:
 def limit(what: str, count: int, most: int) -> None:
     """Raise TooMuch if a count exceeds the limit of one sync."""
     if count > most:
-        raise TooMuch(f"with it there are more than {most:,} new {what}, which is what one sync takes in")
+        raise LimitExceeded(
+            f"with it there are more than {most:,} new {what}, which is what one sync takes in"
+        )

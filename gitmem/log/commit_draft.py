@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
     """Return the draft of the commit of entries: changes of the tree, signatures and message."""
-    story = tell(entries)
+    story = combine_messages(entries)
     name, mail = split_author(story.author)
     at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
     author = Signature(name, mail, at // 1_000_000)
@@ -30,7 +30,7 @@ def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes |
     return Draft(changes, author, committer, message)
 
 
-def tell(entries: Sequence[LogEntry]) -> CommitMessage:
+def combine_messages(entries: Sequence[LogEntry]) -> CommitMessage:
     """Return one message for entries that share a commit.
 
     It is the message of the only entry that is not deferred, else a summary with counts. It has the trailers of all

@@ -10,7 +10,7 @@ import time
 
 from ..errors import StoreError
 from . import ledger, ref, wal_files
-from .entry import LogEntry, row_of, split
+from .entry import LogEntry, parse_row, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WAITS = "what was recorded is kept, and waits for its commit"
 SWAPS_MAX = 40
-SWAPS_OF_A_READER = 2  # the first may find and break a stale lock, the second retries: some milliseconds
+READER_SWAPS_MAX = 2  # the first may find and break a stale lock, the second retries: some milliseconds
 WRITER_SECONDS = 0.2  # for a writer that keeps its file; then its entry waits for the next commit
 PAUSE_SECONDS = 0.002
 FILES_AT_ONCE = 1_000  # limit of one commit; version 0.1 may have left a file for each entry
@@ -45,7 +45,7 @@ class _Taken:
         self.damaged = False
 
 
-def rows_waiting(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, bytes]]:
+def waiting_rows(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, bytes]]:
     """Return stream and line of every entry that waits for a commit, unchecked. Unreadable files are skipped."""
     found = []
     for wal in log.wals:
@@ -53,7 +53,7 @@ def rows_waiting(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, by
             try:
                 tail = wal.read(file) if deferred or not file.is_deferred else None
                 for payload, _ in tail.entries if tail else ():
-                    found += [row_of(row) for row in split(payload)[1]]
+                    found += [parse_row(row) for row in split(payload)[1]]
             except (OSError, ValueError):
                 continue
     return found
@@ -84,7 +84,7 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
             if done is None:
                 return None
             commit = done
-            moved(log)
+            notify_moved(log)
             for each in taken:
                 _remove(each)
         finally:
@@ -131,7 +131,7 @@ def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None
         for wal in log.wals:
             if wal.files():
                 wal.rotate()
-                for file in _older(wal)[: FILES_AT_ONCE - len(taken)]:
+                for file in _closed_generations(wal)[: FILES_AT_ONCE - len(taken)]:
                     entries += _read(wal, file, taken)
     except OSError as error:
         raise _unwritable(error) from error
@@ -140,7 +140,7 @@ def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None
     return commit_entries(log, entries, swaps=swaps)
 
 
-def _older(wal: WriteAheadLog) -> list[WalFile]:
+def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
     """Return the files that get no further entries: all but the newest ones."""
     current = {wal_files.newest(wal.folder, deferred=deferred) for deferred in (False, True)}
     return [file for file in wal.files() if file.name not in current]
@@ -217,12 +217,12 @@ def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | N
             check_tip(log, tip, WAITS)
             changes, full = changes_of(git, git.commit(tip).tree, entries)
             if not changes:
-                ledger.note(log.place, (), tip)
+                ledger.append(log.place, (), tip)
                 return tip
             why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
-                ledger.note(log.place, (), commit)
+                ledger.append(log.place, (), commit)
                 if full:
                     log.new_token()
                 return commit
@@ -249,7 +249,7 @@ def _unwritable(error: OSError) -> StoreError:
     )
 
 
-def moved(log: LocalLog) -> None:
+def notify_moved(log: LocalLog) -> None:
     """Notify that the ref has moved. Never under the lock: it updates the index and may wait for a stopped writer."""
     try:
         log.committed()

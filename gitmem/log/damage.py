@@ -22,7 +22,7 @@ def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
     Args:
         whole: Commits of the log that were already read completely.
     """
-    sound = recovery.Sound(log, whole)
+    sound = recovery.CompletenessCheck(log, whole)
     found = []
     for name, oid in log.git.refs("refs/gitmem/").items():
         copied = name == ref.PUBLISHED_REF or _is_copy(name)
@@ -32,16 +32,16 @@ def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
 
 
 def _is_copy(name: str) -> bool:
-    known = log_refs.is_place(name) or name.endswith("/accepted")
+    known = log_refs.is_synced_ref(name) or name.endswith("/accepted")
     return known and name.startswith(ref.REMOTES_PREFIX)
 
 
 def damaged_refs(log: LocalLog) -> list[str]:
     """Return gitmem's refs whose files are damaged."""
-    return list(repair.damaged(log.place.common, "refs/gitmem"))
+    return list(repair.damaged_refs(log.place.common, "refs/gitmem"))
 
 
-def in_the_way(log: LocalLog) -> dict[str, str]:
+def blocking_refs(log: LocalLog) -> dict[str, str]:
     """Find the refs that block the name of a gitmem ref (a file in place of a folder, or the reverse).
 
     Returns:
@@ -62,7 +62,7 @@ def in_the_way(log: LocalLog) -> dict[str, str]:
     return found
 
 
-def move_out_of_the_way(log: LocalLog, name: str, oid: str) -> str | None:
+def rename_blocking_ref(log: LocalLog, name: str, oid: str) -> str | None:
     """Rename a blocking ref, or remove an empty folder.
 
     Returns:
@@ -85,7 +85,7 @@ def damaged_objects(log: LocalLog) -> list[str]:
         seen.update(found)
         return found
 
-    commits = new([*recovery.been_at(log), *git.refs("refs/gitmem/").values()])
+    commits = new([*recovery.past_tips(log), *git.refs("refs/gitmem/").values()])
     roots: list[str] = []
     while commits:
         oid = commits.pop()
@@ -103,7 +103,7 @@ def damaged_objects(log: LocalLog) -> list[str]:
     return damaged
 
 
-def put_away(log: LocalLog, oid: str) -> str | None:
+def move_damaged_object(log: LocalLog, oid: str) -> str | None:
     """Move a damaged object out of the object store.
 
     Returns:
@@ -113,14 +113,14 @@ def put_away(log: LocalLog, oid: str) -> str | None:
         OSError: The file cannot be moved.
         StoreError: Its pack cannot be replaced.
     """
-    return repair.put_away(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
+    return repair.move_aside(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
 
 
-def forget(log: LocalLog, name: str, oid: str) -> bool:
+def delete_ref(log: LocalLog, name: str, oid: str) -> bool:
     """Delete a gitmem ref that the next sync creates again or that is not needed."""
     return repair.delete(log.place.common, name, oid)
 
 
-def forget_broken(log: LocalLog) -> bool:
+def repair_reflog(log: LocalLog) -> bool:
     """Remove incomplete rows from the log's reflog."""
-    return repair.forget_broken(log.place.common, ref.LOG_REF)
+    return repair.expire_broken(log.place.common, ref.LOG_REF)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .local_log import LocalLog
 
 
-class Survey:
+class LogReadResult:
     """The result of reading a whole log.
 
     Attributes:
@@ -107,7 +107,7 @@ class History:
             if not tree_union.is_segment(path):
                 continue
             gone = [line for line in tree_union.lines_of(content) if ledger.key(line) not in keys]
-            gone = [line for line in gone if form.problem(line) is None]
+            gone = [line for line in gone if form.validation_error(line) is None]
             if gone:
                 keys.update(map(ledger.key, gone))  # each line is reported once
                 number = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1

@@ -93,9 +93,9 @@ class LogEntry:
             raise ValueError("its head is not author, subject, body and trailers") from error
         if not is_name(token):
             raise ValueError(f"invalid segment token {token[:80]!r}")
-        found = [row_of(row) for row in rows]
+        found = [parse_row(row) for row in rows]
         for _, line in found:
-            problem = lines.problem(line)
+            problem = lines.validation_error(line)
             if problem:
                 raise ValueError(problem)
         return cls(found, story, deferred=deferred, token=token)
@@ -113,7 +113,7 @@ def split(content: bytes) -> tuple[bytes, list[bytes]]:
     return head, rows
 
 
-def row_of(row: bytes) -> tuple[str, bytes]:
+def parse_row(row: bytes) -> tuple[str, bytes]:
     """Return stream and line of a row.
 
     Raises:
@@ -137,7 +137,7 @@ def lines_of(content: bytes) -> list[bytes]:
     for row in split(content)[1]:
         stream, tab, line = row.partition(b"\t")
         if stream not in streams or not tab:
-            row_of(row)  # rejects an invalid stream
+            parse_row(row)  # rejects an invalid stream
             streams.add(stream)
         found.append(line)
     return found

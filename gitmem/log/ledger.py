@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from .. import shared_mode
-from ..digests import hash_of, sha256
+from ..digests import hash_function_for, sha256
 from ..repo import read_small
 
 TYPE_CHECKING = False
@@ -52,14 +52,14 @@ def digest(line: bytes) -> str:
     return key(line).hex()
 
 
-def note(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) -> None:
+def append(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) -> None:
     """Append a record for acknowledged entries. Errors are ignored.
 
     Args:
         commit: Their commit (the caller holds the lock); None while they wait for one.
     """
     lines = [line for entry in entries for _, line in entry.lines]
-    hashed = hash_of(len(lines))
+    hashed = hash_function_for(len(lines))
     digests = [hashed(line).digest()[:KEY_BYTES].hex() for line in lines]
     if commit is not None and len(digests) > LINES_MAX:
         digests = []

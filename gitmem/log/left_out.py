@@ -46,7 +46,7 @@ class LeftOut:
         return said
 
 
-def note(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool) -> LeftOut:
+def describe(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool) -> LeftOut:
     """Make the description of a ref that is left out."""
     found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
     found.is_fetched = is_fetched

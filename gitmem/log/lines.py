@@ -82,7 +82,7 @@ def _days(year: int, month: int, day: int) -> int:
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
 
 
-def problem(line: bytes) -> str | None:
+def validation_error(line: bytes) -> str | None:
     """Return why these bytes (without LF) are not a line of the log, or None if they are one.
 
     It checks the outer form only; the meaning of the record is for the packages above.

@@ -153,7 +153,7 @@ class LocalLog:
             where = None
         else:
             where = self.left_in = self._append_elsewhere(entry).folder
-        ledger.note(self.place, [entry])
+        ledger.append(self.place, [entry])
         self.recorded([entry])
         return Appended(None, where)
 

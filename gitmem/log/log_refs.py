@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import StoreError
 from ..git import partial
 from ..git.fork_point import Trunk
-from ..git.formats import cut_commits
+from ..git.formats import shallow_commits
 from ..git.objects import is_oid
 from . import ref
 
@@ -64,7 +64,7 @@ def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
     """Return whether a history starts with the first commit of every log; stop at a known log if possible."""
     git = log.git
     starts = [start for start in known if git.has(start)]
-    if oid in starts or any(_meet(git, start, oid) for start in starts):
+    if oid in starts or any(_histories_meet(git, start, oid) for start in starts):
         return True
     if any(git.contains(oid, start) or git.contains(start, oid) for start in starts):
         return True
@@ -72,10 +72,10 @@ def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
     if git.has(genesis) and git.contains(oid, genesis):
         return True
     # A shallow clone lacks the first commits of the branch that it was made with; accept the end of its history.
-    return any(git.contains(oid, cut) for cut in cut_commits(log.place.common) if git.has(cut))
+    return any(git.contains(oid, cut) for cut in shallow_commits(log.place.common) if git.has(cut))
 
 
-def _meet(git: Git, start: str, oid: str) -> bool:
+def _histories_meet(git: Git, start: str, oid: str) -> bool:
     """Return whether two histories meet near their tips; then they have the same first commit."""
     try:
         return Trunk(git, start).above(oid) is not None
@@ -87,15 +87,15 @@ def known(log: LocalLog) -> dict[str, str]:
     """Return the refs of this clone that may hold a log from elsewhere, with their tips."""
     git = log.git
     kept = sorted(git.refs(ref.REMOTES_PREFIX).items())
-    found = {name: oid for name, oid in kept if is_place(name)}
-    found.update(fetched_by_hand(log))
+    found = {name: oid for name, oid in kept if is_synced_ref(name)}
+    found.update(fetched_branches(log))
     own = git.tip(ref.BRANCH)
     if own is not None:
         found[ref.BRANCH] = own
     return found
 
 
-def fetched_by_hand(log: LocalLog) -> dict[str, str]:
+def fetched_branches(log: LocalLog) -> dict[str, str]:
     """Return the branches `gitmem` of remotes that an ordinary `git fetch` stored."""
     fetched = sorted(log.git.refs("refs/remotes/").items())
     return {name: oid for name, oid in fetched if name.count("/") >= 3 and name.endswith("/gitmem")}
@@ -104,12 +104,12 @@ def fetched_by_hand(log: LocalLog) -> dict[str, str]:
 def of_remote(log: LocalLog, remote: str) -> dict[str, str]:
     """Return the local refs that a sync with a remote also reads: its fetched branch and this clone's own branch."""
     tracking = f"refs/remotes/{remote}/gitmem"
-    found = {name: oid for name, oid in fetched_by_hand(log).items() if name == tracking}
+    found = {name: oid for name, oid in fetched_branches(log).items() if name == tracking}
     own = log.git.tip(ref.BRANCH)
     return {**found, ref.BRANCH: own} if own is not None else found
 
 
-def is_place(name: str) -> bool:
+def is_synced_ref(name: str) -> bool:
     """Return whether sync reads this ref of a remote, or this copy of one."""
     return _there(name) in ref.PUBLISH_PLACES or is_outbox(name)
 
@@ -141,7 +141,7 @@ def logs(
     for name, oid in refs.items():
         if oid in tips:
             continue
-        if partial.lacks(log.place.common, oid):
+        if partial.is_incomplete(log.place.common, oid):
             others[name] = "this partial clone does not have its files; `gitmem sync` brings them"
             continue
         try:
@@ -151,12 +151,12 @@ def logs(
     return list(tips.values()), others
 
 
-def left_behind(log: LocalLog, oid: str) -> set[str]:
+def promised_objects(log: LocalLog, oid: str) -> set[str]:
     """Return the objects of a commit's history that this partial clone lacks (mostly older files)."""
     return partial.promised(log.place.common, oid)
 
 
-def related(ours: set[str], theirs: set[str]) -> bool:
+def can_merge(ours: set[str], theirs: set[str]) -> bool:
     """Return whether two logs may be merged. Not if both name projects and share none: a merge is irreversible."""
     return not ours or not theirs or not ours.isdisjoint(theirs)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FOLDERS = ("wal", "spool")
 
 
-def of(place: Repo) -> str | None:
+def fingerprint(place: Repo) -> str | None:
     """Describe the state in a text that changes whenever the log's lines or the clone's accepted lines change.
 
     It contains the names and sizes of the write-ahead log files, the commit of the ref (read after them, because a file
@@ -25,7 +25,9 @@ def of(place: Repo) -> str | None:
         The text, or None if the ref is not in a plain file of its own or there is no ledger.
     """
     state = place.state
-    files = [file for name in FOLDERS for file in wal_files.listed(os.path.join(state, name)) if file.size]
+    files = [
+        file for name in FOLDERS for file in wal_files.list_files(os.path.join(state, name)) if file.size
+    ]
     tip = plain_tip(place.common, LOG_REF)
     try:
         known = os.stat(os.path.join(state, "ledger"))

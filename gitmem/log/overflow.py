@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-def unite(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
+def merge_segments(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
     """Return the union of a path's contents and the contents that do not fit into it, in canonical form.
 
     Merging any of the contents into the result again changes nothing, in any order: the result only grows, starting
@@ -35,7 +35,7 @@ def unite(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
     return united, over
 
 
-def path_beside(path: str, content: bytes) -> str:
+def overflow_path(path: str, content: bytes) -> str:
     """Return the path for a content that does not fit into the segment at `path`."""
     name = sha256(path.encode() + b"\n" + content).hexdigest()[:32]
     return f"{path.rpartition('/')[0]}/gm-{name}.jsonl".lstrip("/")

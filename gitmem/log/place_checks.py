@@ -11,7 +11,7 @@ from ..git import partial
 from ..git.fork_point import STEPS_MIN, Trunk
 from . import left_out, log_refs, reading_order, ref
 from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
-from .rejected import Rejected, TooMuch
+from .rejected import LimitExceeded, Rejected
 from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
@@ -62,7 +62,9 @@ class PlaceCheck:
             return list(refs.items())
         known = self._known_trees()
         common = self.log.place.common
-        there = {oid for oid in refs.values() if oid not in self.refused and not partial.lacks(common, oid)}
+        there = {
+            oid for oid in refs.values() if oid not in self.refused and not partial.is_incomplete(common, oid)
+        }
         self.trees.look_ahead(there, known)
         tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
         sizes = reading_order.sizes(self.trees, tips, known, self._known_trunk().is_near)
@@ -152,11 +154,11 @@ class PlaceCheck:
 
     def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
         """Run a check of a ref; leave the ref out if it fails. Return whether it passed."""
-        if partial.lacks(self.log.place.common, oid):
+        if partial.is_incomplete(self.log.place.common, oid):
             return True  # reported when it is read
         try:
             look()
-        except TooMuch as found:
+        except LimitExceeded as found:
             self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` takes in all of it")
         except Rejected as found:
             self.leave_out(name, oid, INVALID, str(found))
@@ -202,7 +204,7 @@ class PlaceCheck:
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
         """Record a ref as left out. Its content no longer counts against the limits."""
         self.trees.forget(name)
-        self.left_out[name] = left_out.note(
+        self.left_out[name] = left_out.describe(
             self.log.git, name, oid, kind, why, is_fetched=oid not in self.refused
         )
 

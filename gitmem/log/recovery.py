@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..git import repair
-from ..git.formats import cut_commits
+from ..git.formats import shallow_commits
 from ..git.port import TREE_MODE, TreeEntry
 from . import ledger, log_refs, ref, tree_union
 
@@ -22,7 +22,7 @@ _APPENDS = ("append", "fast-import")
 OURS, BROKEN, OTHER = "ours", "broken", "other"
 
 
-class Sound:
+class CompletenessCheck:
     """Commits that the log can continue from: all their objects are readable down to the first commit of every log.
 
     Args:
@@ -32,7 +32,7 @@ class Sound:
     def __init__(self, log: LocalLog, whole: Collection[str] = ()) -> None:
         self.git = log.git
         self._whole = whole
-        self._cut = cut_commits(log.place.common)
+        self._cut = shallow_commits(log.place.common)
         self._objects: dict[str, bool] = {}
         self._ends: dict[str, str] = {}
 
@@ -102,7 +102,7 @@ class RecoveredLines:
                 yield path, line
 
 
-def heads(log: LocalLog, tip: str | None) -> list[str]:
+def past_heads(log: LocalLog, tip: str | None) -> list[str]:
     """Return past tips of the log's ref, newest first: ends of its histories, not commits that others were appended to.
 
     Args:
@@ -121,7 +121,7 @@ def heads(log: LocalLog, tip: str | None) -> list[str]:
     return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
 
 
-def been_at(log: LocalLog) -> Iterator[str]:
+def past_tips(log: LocalLog) -> Iterator[str]:
     """Yield all known past tips of the log's ref, newest first, then the tips that remotes had."""
     for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
         yield move.new
@@ -129,13 +129,13 @@ def been_at(log: LocalLog) -> Iterator[str]:
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
     if published is not None:
         yield published
-    yield from (oid for name, oid in log.git.refs(ref.REMOTES_PREFIX).items() if log_refs.is_place(name))
+    yield from (oid for name, oid in log.git.refs(ref.REMOTES_PREFIX).items() if log_refs.is_synced_ref(name))
 
 
-def last_sound(log: LocalLog, sound: Sound, tip: str | None) -> str | None:
+def last_complete(log: LocalLog, sound: CompletenessCheck, tip: str | None) -> str | None:
     """Return the newest commit that the log can continue from: below a damaged tip, else a past tip; else None."""
     seen: set[str] = set()
-    for found in (_below(log, tip), been_at(log)):
+    for found in (_ancestors(log, tip), past_tips(log)):
         for oid in found:
             if oid not in seen and sound.commit(oid) and is_log(log, oid):
                 return oid
@@ -143,7 +143,7 @@ def last_sound(log: LocalLog, sound: Sound, tip: str | None) -> str | None:
     return None
 
 
-def _below(log: LocalLog, tip: str | None) -> Iterator[str]:
+def _ancestors(log: LocalLog, tip: str | None) -> Iterator[str]:
     """Yield a commit and its readable ancestors along first parents."""
     while tip is not None:
         yield tip
@@ -159,10 +159,10 @@ def is_log(log: LocalLog, oid: str) -> bool:
         tip = log_refs.read(log, ref.LOG_REF, oid)
     except log_refs.NotALog:
         return False
-    return tip.format.epoch == 0 and log_refs.related(log_refs.own_projects(log), tip.projects)
+    return tip.format.epoch == 0 and log_refs.can_merge(log_refs.own_projects(log), tip.projects)
 
 
-def belongs(log: LocalLog, sound: Sound, oid: str, ours: set[str]) -> bool:
+def belongs(log: LocalLog, sound: CompletenessCheck, oid: str, ours: set[str]) -> bool:
     """Return whether a commit, complete or not, is of a log that may be merged with this one.
 
     Args:
@@ -175,7 +175,7 @@ def belongs(log: LocalLog, sound: Sound, oid: str, ours: set[str]) -> bool:
         theirs = ref.project_ids(log.git, root)
     except KeyError:
         return True  # nothing readable contradicts it
-    return log_refs.related(ours, theirs)
+    return log_refs.can_merge(ours, theirs)
 
 
 def is_of_project(log: LocalLog, oid: str | None) -> bool:
@@ -185,7 +185,7 @@ def is_of_project(log: LocalLog, oid: str | None) -> bool:
         theirs = ref.project_ids(log.git, root)
     except KeyError:
         return True
-    return not theirs or log_refs.related(log_refs.own_projects(log), theirs)
+    return not theirs or log_refs.can_merge(log_refs.own_projects(log), theirs)
 
 
 def projects(log: LocalLog, tip: str | None) -> set[str]:

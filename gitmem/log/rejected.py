@@ -7,5 +7,5 @@ class Rejected(Exception):  # noqa: N818  (a finding, not an error)
     """A tree of a peer is not accepted; the text is the reason."""
 
 
-class TooMuch(Rejected):
+class LimitExceeded(Rejected):
     """The tree has more than one sync accepts; later syncs accept the rest."""

@@ -55,7 +55,7 @@ def _add(
         old = there if isinstance(there, bytes) else b""
         if not old and found is not None and not found.is_tree:
             old = git.blob(found.oid)
-        some, rest = _fitting(old, left)
+        some, rest = _split_by_size(old, left)
         content = union(old, *some)
         if rest:
             known = set(content.split(b"\n"))
@@ -68,7 +68,7 @@ def _add(
     return full
 
 
-def _fitting(old: bytes, lines: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
+def _split_by_size(old: bytes, lines: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
     """Split lines into those that fit into a segment, and the rest."""
     room = ref.SEGMENT_BYTES_MAX - len(old)
     for number, line in enumerate(lines):

@@ -225,7 +225,7 @@ class Squash:
     def _add_beside(self, path: str, content: bytes, count: int) -> None:
         """Add a segment that does not fit at its path, at the path where the union of the trees puts it."""
         while True:
-            path = overflow.path_beside(path, content)
+            path = overflow.overflow_path(path, content)
             here = self._get(path)
             if isinstance(here, TreeEntry) and not here.mode.startswith("100"):
                 return  # left to the union

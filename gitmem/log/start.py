@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError, UsageError
-from ..git.localize_objects import make_own
+from ..git.localize_objects import localize
 from ..git.port import Draft
 from . import log_refs, ref
 from .tree_union import union_changes
@@ -25,15 +25,15 @@ def start(log: LocalLog) -> str:
     git = log.git
     adopted = _adoptable(log)
     if adopted:
-        base, tip = _united(log, adopted)
-        if _make(log, tip, "adopt the log that this clone has"):
+        base, tip = _union_of(log, adopted)
+        if _create_ref(log, tip, "adopt the log that this clone has"):
             # A local branch counts as published, too: it was fetched.
             if git.tip(ref.PUBLISHED_REF) is None:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
     else:
         tip = new_log(log)
-        if _make(log, tip, "start the log"):
+        if _create_ref(log, tip, "start the log"):
             return tip
     found = git.tip(ref.LOG_REF)  # another process has created the ref
     if found is None:
@@ -58,7 +58,7 @@ def new_log(log: LocalLog) -> str:
     return tip
 
 
-def adopt(log: LocalLog) -> None:
+def create_ref_from_fetched(log: LocalLog) -> None:
     """Adopt a log that this clone has under another name; for readers.
 
     Never create a new log. Do nothing if this process may not write or another one holds the lock.
@@ -72,10 +72,10 @@ def adopt(log: LocalLog) -> None:
                 start(log)
 
 
-def _make(log: LocalLog, tip: str, why: str) -> bool:
+def _create_ref(log: LocalLog, tip: str, why: str) -> bool:
     """Create the ref; False if it exists. The caller holds gitmem's lock; a stale lock of git is broken."""
     git = log.git
-    make_own(log.place.common, tip)
+    localize(log.place.common, tip)
     if git.swap(ref.LOG_REF, None, tip, why):
         return True
     stale = git.tip(ref.LOG_REF) is None and git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
@@ -89,7 +89,7 @@ def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
     refs = log_refs.known(log)
     if not refs:
         return []
-    others = set(log_refs.fetched_by_hand(log))
+    others = set(log_refs.fetched_branches(log))
     if others:  # finding the usual remote starts git processes
         from ..git.remotes import upstream_remote
 
@@ -101,13 +101,13 @@ def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
     ours = log_refs.own_projects(log)
     found = []
     for tip in tips:
-        if log_refs.related(ours, tip.projects):
+        if log_refs.can_merge(ours, tip.projects):
             ours = ours | tip.projects
             found.append(tip)
     return found
 
 
-def _united(log: LocalLog, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
+def _union_of(log: LocalLog, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
     """Return the base and the tip of the union: a log that contains all others, else a new commit on the first."""
     for tip in tips:
         if not union_changes(log.git, tip.tree, [other.tree for other in tips]):

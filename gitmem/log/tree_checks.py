@@ -13,7 +13,7 @@ from ..git.objects import is_empty_tree
 from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import check_budget
 from .check_budget import HISTORY, IntakeBudget
-from .rejected import Rejected, TooMuch
+from .rejected import LimitExceeded, Rejected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class TreeCheck:
         if not self.allow_large:
             check_budget.limit(HISTORY, max(size, of), check_budget.HISTORY_BYTES_MAX)
             if size > self._may_read:
-                raise TooMuch(
+                raise LimitExceeded(
                     f"the places have more than {READ_BYTES_MAX:,} {HISTORY}, which is what one sync reads"
                 )
             self._may_read -= size

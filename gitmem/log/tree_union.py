@@ -100,7 +100,7 @@ def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes
             elif name not in base:
                 changes[path + name] = found[0]
         for whole, content in over:
-            name = overflow.path_beside(whole, content).removeprefix(path)
+            name = overflow.overflow_path(whole, content).removeprefix(path)
             if content not in beside.get(name, ()):
                 beside.setdefault(name, []).append(content)
                 more[name] = None
@@ -142,7 +142,7 @@ def _unite_files(
     if not is_segment(path) or not (plain or added):
         return greatest(git, entries), []
     contents = {entry.oid: git.blob(entry.oid) for entry in plain}
-    united, over = overflow.unite([*contents.values(), *added])
+    united, over = overflow.merge_segments([*contents.values(), *added])
     for oid, content in contents.items():
         if content == united:
             return TreeEntry(FILE_MODE, oid), over

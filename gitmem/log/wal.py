@@ -183,7 +183,7 @@ class WriteAheadLog:
 
     def _create(self, deferred: bool, *, after: str | None = None, synced: bool = True) -> str:
         """Create the next generation and make its name durable."""
-        last = max((file.number for file in wal_files.listed(self.folder)), default=0)
+        last = max((file.number for file in wal_files.list_files(self.folder)), default=0)
         name = wal_files.name_of(max(last + 1, self.now()), deferred=deferred)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -222,7 +222,7 @@ class WriteAheadLog:
         lock = self._take_lock()
         try:
             if not self.owner.matches(self.folder):
-                if any(file.size for file in wal_files.listed(self.folder)):
+                if any(file.size for file in wal_files.list_files(self.folder)):
                     raise PermissionError(1, "entries of another repository wait in it")
                 self.owner.mark(self.folder)
         except BaseException:
@@ -252,14 +252,14 @@ class WriteAheadLog:
         """Return whether entries of another repository wait here. They are neither read nor committed."""
         return bool(
             self.owner
-            and any(file.size for file in wal_files.listed(self.folder))
+            and any(file.size for file in wal_files.list_files(self.folder))
             and self.is_ours()
             and not self.owner.matches(self.folder)
         )
 
     def files(self) -> list[WalFile]:
         """Return the files whose entries may be read, oldest first."""
-        found = wal_files.listed(self.folder)
+        found = wal_files.list_files(self.folder)
         if not found or (self.check_owner and not self.is_ours()):
             return []
         return found if self.owner is None or self.owner.matches(self.folder) else []
@@ -289,7 +289,7 @@ class WriteAheadLog:
 
     def rotate(self) -> None:
         """Create generations for new entries while the older ones are committed."""
-        found = wal_files.listed(self.folder)
+        found = wal_files.list_files(self.folder)
         made = []
         for deferred in (False, True):
             name = wal_files.newest(self.folder, deferred=deferred)

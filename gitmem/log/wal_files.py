@@ -49,7 +49,7 @@ def name_of(number: int, *, deferred: bool) -> str:
     return f"{number:0{_DIGITS}d}{DEFERRED if deferred else WAL}"
 
 
-def listed(folder: str) -> list[WalFile]:
+def list_files(folder: str) -> list[WalFile]:
     """Return the files of a write-ahead log, oldest first; empty if the folder is unreadable."""
     found = []
     for name in _names(folder):
@@ -114,7 +114,7 @@ def _has_other_format(name: str) -> bool:
     return False
 
 
-def changed(file: WalFile) -> float:
+def modified_at(file: WalFile) -> float:
     """Return when a file was last written, in seconds since the epoch; the present time if it was removed."""
     try:
         found = os.stat(file.path)

@@ -9,7 +9,7 @@ written. Entries and lines contain no NUL, so after any damage reading continues
 
 from __future__ import annotations
 
-from ..digests import hash_of
+from ..digests import hash_function_for
 
 MARK = b"\0wal1 "
 ENTRY, VOID = b"e", b"v"
@@ -44,7 +44,7 @@ def encode(payload: bytes, kind: bytes = ENTRY) -> bytes:
 
 def checksum(payload: bytes, kind: bytes = ENTRY) -> bytes:
     """Return the checksum of a record in hex."""
-    hashed = hash_of(len(payload) // HASHED_AT_ONCE)(kind)
+    hashed = hash_function_for(len(payload) // HASHED_AT_ONCE)(kind)
     hashed.update(payload)
     return hashed.hexdigest().encode()
 

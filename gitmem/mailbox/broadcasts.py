@@ -8,7 +8,7 @@ was not there when the reader came. It is new, whatever its timestamp.
 from __future__ import annotations
 
 from ..log.lines import format_at, parse_at
-from ..trust.sender_tables import PAST as PAST
+from ..trust.sender_tables import IMPORTED_ORIGIN as IMPORTED_ORIGIN
 from ..trust.sender_tables import READER_KINDS, reader_of
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def day_before(at: str) -> str:
     return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
 
 
-def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
+def readers_in(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
     """Yield the readers that lines name as present, as `reader_of` does: some lines, and for each a name or None."""
     for kind in READER_KINDS:
         lines = rows.of(kind)
@@ -104,15 +104,17 @@ def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
             columns.append([agent or id for agent, id in zip(agents, ids, strict=True)])
         origins = lines.column("origin")
         for names in columns:
-            if PAST in origins:
-                names = [None if of == PAST else name for of, name in zip(origins, names, strict=True)]
+            if IMPORTED_ORIGIN in origins:
+                names = [
+                    None if of == IMPORTED_ORIGIN else name for of, name in zip(origins, names, strict=True)
+                ]
             yield lines, names
 
 
 def add_readers(db: sqlite3.Connection, rows: Rows) -> set[str]:
     """Record the first line of each reader; return the readers for whom it is new or earlier."""
     first: dict[str, tuple[bytes, int]] = {}
-    for lines, names in named(rows):
+    for lines, names in readers_in(rows):
         for name, line, id in zip(names, lines.lines, lines.ids, strict=True):
             if name and (name not in first or line < first[name][0]):
                 first[name] = (line, id)
@@ -136,7 +138,7 @@ def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[LineRow, bytes]]) -> 
     values = []
     for row, content in broadcasts:
         record = row.record
-        id, past, seen = str(record["signal_id"]), record.get("origin") == PAST, record.get("seen")
+        id, past, seen = str(record["signal_id"]), record.get("origin") == IMPORTED_ORIGIN, record.get("seen")
         tracked = not past and isinstance(seen, list)
         if tracked and isinstance(seen, list):
             edges.update((id, str(named)) for named in seen[:SEEN_MAX])

@@ -6,7 +6,7 @@ digest under the id, in either order of arrival.
 
 from __future__ import annotations
 
-from ..digests import hash_of, sha256
+from ..digests import hash_function_for, sha256
 from ..log.lines import said
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
 
 def digest_bytes(line: bytes) -> bytes:
     """Return the digest of a line as 32 bytes."""
-    return hash_of(1)(said(line)).digest()
+    return hash_function_for(1)(said(line)).digest()
 
 
 def is_imported(record: Mapping[str, object]) -> bool:

@@ -33,7 +33,7 @@ WAIT_SECONDS = 3.0  # for explicit requests: then displaying a signal twice is b
 PAUSE_SECONDS = 0.01
 
 
-class turn:  # noqa: N801 - it is used as a function
+class delivery_lock:  # noqa: N801 - it is used as a function
     """Take a reader's delivery lock: `with turn(store, reader) as mine`.
 
     `mine` is whether this process may display the reader's signals now. If nothing can be locked (a folder that can't
@@ -62,7 +62,7 @@ class turn:  # noqa: N801 - it is used as a function
             time.sleep(PAUSE_SECONDS)
         try:
             self._store.db()
-            _settle(self._store, self._reader)
+            _record_pending(self._store, self._reader)
         except BaseException:
             self._let_go()  # `__exit__` won't run, and a watch that continues must not lock itself out
             raise
@@ -113,7 +113,7 @@ def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
     }
 
 
-def _settle(store: Store, reader: str) -> None:
+def _record_pending(store: Store, reader: str) -> None:
     """Record the receipts that could not be recorded. If they still can't be, change nothing."""
     for session in session_queue.of_reader(store, reader):
         ids = sorted(session_queue.shown(store.place.state, session.session_id))
@@ -124,7 +124,7 @@ def _settle(store: Store, reader: str) -> None:
         except (GitmemError, OSError):
             continue
         for id in ids:
-            atomic_write.drop(
+            atomic_write.remove_quietly(
                 os.path.join(
                     session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id
                 )
@@ -194,7 +194,7 @@ def record(
     store.record(lines, CommitMessage(author, subject, "", [("Agent", reader)]), deferred=True)
 
 
-def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:
+def move_to_shown(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:
     """Keep hooks from displaying these signals again although their receipts can't be recorded now.
 
     A rename works on a full disk. Signals without an event file are displayed again.
@@ -209,7 +209,7 @@ def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[s
                 continue
 
 
-def tidy(store: Store, reader: str, session_id: str | None) -> None:
+def clean_queues(store: Store, reader: str, session_id: str | None) -> None:
     """Remove event files of signals that are no longer unread, and flags without a reason. Never raises an error.
 
     One signal may wait in several sessions of one reader. Signals that were read elsewhere, or are not for this
@@ -218,29 +218,29 @@ def tidy(store: Store, reader: str, session_id: str | None) -> None:
     try:
         found = session_queue.of_reader(store, reader, session_id)
         for session in found:
-            _tidy(store, session)
+            _clean_queue(store, session)
         if not found and session_id is not None:  # it ended, or never started: nobody reads its queue
             session_queue.remove(store.place.state, session_id, flag_names(session_id, None))
     except Exception:
         return
 
 
-def _tidy(store: Store, session: WaitingSession) -> None:
+def _clean_queue(store: Store, session: WaitingSession) -> None:
     state = store.place.state
     flags = [session_queue.flag(state, name) for name in session.names]
     if not session_queue.events(state, session.session_id) and not any(map(os.path.lexists, flags)):
         return
     for path in flags:
-        atomic_write.drop(path)
+        atomic_write.remove_quietly(path)
     # Only now: later signals set their flag themselves. Unread signals are queried after that, because an existing
     # event is in the index, or will be at its next catch-up.
     names = session_queue.events(state, session.session_id)
     store.db()
     unread = session.unread(store) if names else set()
     for name in sorted(names - unread):
-        atomic_write.drop(os.path.join(session_queue.folder(state, session.session_id), name))
+        atomic_write.remove_quietly(os.path.join(session_queue.folder(state, session.session_id), name))
     left = names & unread
-    if len(names) >= session_queue.MOST:
+    if len(names) >= session_queue.EVENTS_MAX:
         session_queue.put(store, session)  # the signals beyond the limit
     elif left:
         urgent = bool(left & session.unread(store, directed=True))

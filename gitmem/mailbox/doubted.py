@@ -32,7 +32,7 @@ def directed(
     return set(db.execute(chosen.format(found=found), values).fetchall())
 
 
-def to_all(
+def broadcasts(
     db: sqlite3.Connection, own: str, broadcasts: str, values: Mapping[str, object]
 ) -> set[tuple[str, str]]:
     """Return (reader, signal id) of broadcasts, given the query for all that the reader did not write."""

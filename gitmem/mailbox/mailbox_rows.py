@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..digests import hash_of
+from ..digests import hash_function_for
 from ..log.lines import said
 from . import broadcasts, receipts
 from .content import content_of
@@ -38,7 +38,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> set[str]:
         The readers that may have read more broadcasts now.
     """
     signals = rows.of("signal")
-    hashed = hash_of(len(signals))
+    hashed = hash_function_for(len(signals))
     digests = [hashed(said(line)).digest() for line in signals.lines]
     contents = digests
     if any(signals.column("idempotency_key")):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..index.schema import View
 from ..trust import sender_tables
 from . import broadcasts, receipts
-from .broadcasts import PAST as PAST
+from .broadcasts import IMPORTED_ORIGIN as IMPORTED_ORIGIN
 from .broadcasts import Since
 
 TYPE_CHECKING = False
@@ -43,11 +43,11 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Add signals, receipts and the first lines of readers, in any order of arrival."""
     from . import mailbox_rows
 
-    for reader in _lately(db, mailbox_rows.add(db, rows), rows):
+    for reader in _cursors_to_move(db, mailbox_rows.add(db, rows), rows):
         _advance(db, reader)
 
 
-def _lately(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
+def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
     """Return the readers whose cursor moves now: of many, those that these lines name last.
 
     A cursor only saves work, so it may lag: thousands of new readers must not cost the product of their number and the
@@ -57,7 +57,7 @@ def _lately(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
         return sorted(behind)
     (count,) = db.execute("SELECT count(*) FROM broadcast").fetchone()
     last: dict[str, str] = {}
-    for lines, names in broadcasts.named(rows):
+    for lines, names in broadcasts.readers_in(rows):
         for name, at in zip(names, lines.column("at"), strict=True):
             if name and last.get(name, "") < at:
                 last[name] = at
@@ -175,7 +175,7 @@ def unread_ids(
     if not in_doubt:
         return every
     only = " AND " + since.condition + (" AND b.line > :after" if after else "")
-    return [*{*every, *again, *doubted.to_all(db, own, BROADCASTS.format(own=own) + only, values)}]
+    return [*{*every, *again, *doubted.broadcasts(db, own, BROADCASTS.format(own=own) + only, values)}]
 
 
 def directed_to(
@@ -198,7 +198,7 @@ def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
     return str(body).encode()
 
 
-def is_alone(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
+def is_only_signal(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
     """Return whether a thread has no other signal."""
     others = db.execute(
         "SELECT 1 FROM signal WHERE thread = ? AND signal_id <> ? LIMIT 1", (thread_id, signal_id)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SHOWN = "shown"
 SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that was not seen for longer gets no broadcasts
-MOST = 100  # event files of a session; readers learn that there are more, and the log has all
+EVENTS_MAX = 100  # event files of a session; readers learn that there are more, and the log has all
 BEHIND_MAX = 16  # lines of the index; a mark for each signal without a reader here would cost a write
 AGAIN_SECONDS = 1.0
 
@@ -61,20 +61,20 @@ def shown(state: str, session_id: str) -> set[str]:
     return _names(os.path.join(folder(state, session_id), SHOWN))
 
 
-def feed(store: Store) -> None:
+def queue_new(store: Store) -> None:
     """Queue the signals that are new in the index, for every session of this clone that they are for.
 
     The queue is derived: an error here does not undo a write or a read, and the next call repeats the work.
     """
     try:
-        _feed(store)
+        _queue_new(store)
     except Exception:
         store.feed_after = time.monotonic() + AGAIN_SECONDS
 
 
-def _feed(store: Store) -> None:
+def _queue_new(store: Store) -> None:
     db = store.index.db
-    fed, newest = marks = heartbeats.fed(db)
+    fed, newest = marks = heartbeats.queued_until(db)
     if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
         return
     state = store.place.state
@@ -108,7 +108,7 @@ def put(store: Store, session: WaitingSession, after: int = 0) -> None:
     if unread and not os.path.isdir(shown):
         shared_mode.make_dirs(shown)  # now: the disk may be full when it is needed
     waits, urgent = False, False
-    room = MOST - len(events(state, session.session_id)) if unread else 0
+    room = EVENTS_MAX - len(events(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
         path = os.path.join(where, signal_id)
         body, broadcast, interrupt = store.index.db.execute(_SIGNAL, (signal_id,)).fetchone()
@@ -127,10 +127,10 @@ def put(store: Store, session: WaitingSession, after: int = 0) -> None:
 def _was_seen(store: Store, session: WaitingSession, since: int) -> bool:
     if session.alive_until - HOLD_MICROS >= since:
         return True
-    return heartbeats.heartbeat(store, session.session_id) >= since
+    return heartbeats.last_seen(store, session.session_id) >= since
 
 
-def silent(store: Store) -> dict[str, int]:
+def missing_flags(store: Store) -> dict[str, int]:
     """Return this clone's sessions with unread directed signals and a missing flag, each with their number.
 
     The index must have caught up.
@@ -150,7 +150,7 @@ def silent(store: Store) -> dict[str, int]:
     return found
 
 
-def fill(store: Store, session_id: str) -> None:
+def queue_all(store: Store, session_id: str) -> None:
     """Queue everything that a session of this clone has not read, as at its start. Never raises, see `feed`."""
     try:
         store.caught_up()
@@ -173,7 +173,7 @@ def sweep(store: Store) -> None:
         for session_id in sorted(queues - {each.session_id for each in kept}):
             remove(state, session_id, [session_id])
         for name in sorted(flags - {name for each in kept for name in each.names}):
-            atomic_write.drop(flag(state, name))
+            atomic_write.remove_quietly(flag(state, name))
         heartbeats.forget_old(store, oldest)
     except Exception:
         return
@@ -196,14 +196,14 @@ def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[
 def remove(state: str, session_id: str, names: Iterable[str]) -> None:
     """Remove the queue of a session that ended, its flags and its heartbeats."""
     for name in names:
-        atomic_write.drop(flag(state, name))
-        atomic_write.drop(os.path.join(state, heartbeats.BEATS, name))
+        atomic_write.remove_quietly(flag(state, name))
+        atomic_write.remove_quietly(os.path.join(state, heartbeats.BEATS, name))
     if not is_safe(session_id):
         return  # a client's own id could be any path
     where = folder(state, session_id)
     for inside in (os.path.join(where, SHOWN), where):
         for name in sorted(_names(inside, hidden=True)):  # includes files of a killed process
-            atomic_write.drop(os.path.join(inside, name))
+            atomic_write.remove_quietly(os.path.join(inside, name))
         try:
             os.rmdir(inside)
         except OSError:

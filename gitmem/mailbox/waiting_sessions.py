@@ -60,7 +60,7 @@ class WaitingSession:
 def sessions(store: Store, where: str = "", **values: object) -> list[WaitingSession]:
     """Return this clone's open sessions that match a condition. The index must have caught up."""
     db = store.index.db
-    ids = ",".join(f'"{session_id}"' for session_id in sorted(heartbeats.heartbeats(store)))
+    ids = ",".join(f'"{session_id}"' for session_id in sorted(heartbeats.all_last_seen(store)))
     given = {"clone": store.log.clone_id(), "here": f"[{ids}]", **values}
     found = []
     for row in db.execute(_SESSIONS + where, given).fetchall():

@@ -56,7 +56,7 @@ def record(
         UsageError: An id is unknown here. Nothing was recorded.
         StoreError: The store could not be read or written.
     """
-    decay.checked(half_life)
+    decay.validate(half_life)
     db = store.db()
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
     lines = []
@@ -80,13 +80,15 @@ def record(
     return _answer(store, found, half_life, recorded=bool(lines))
 
 
-def of(store: Store, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS) -> Accessed:
+def accesses_of(
+    store: Store, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS
+) -> Accessed:
     """Return the accesses of nodes, without recording any.
 
     Raises:
         UsageError: An id is unknown here.
     """
-    decay.checked(half_life)
+    decay.validate(half_life)
     db = store.db()
     found = list(dict.fromkeys(resolve_node.find(db, text) for text in node_ids))
     return _answer(store, found, half_life, recorded=False)
@@ -98,7 +100,7 @@ def stats(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> 
     Raises:
         UsageError: The id is unknown here.
     """
-    return of(store, [id], half_life=half_life).accesses[0]
+    return accesses_of(store, [id], half_life=half_life).accesses[0]
 
 
 def _answer(store: Store, found: Sequence[str], half_life: int, *, recorded: bool) -> Accessed:

@@ -61,7 +61,7 @@ def head(store: Store) -> tuple[str | None, str | None]:
     return commit, branch
 
 
-def checked(paths: Iterable[str]) -> list[str]:
+def validate_paths(paths: Iterable[str]) -> list[str]:
     """Return paths relative to the root of the work tree, in git's form, without duplicates.
 
     Raises:
@@ -110,7 +110,7 @@ def from_root(place: Repo, folder: str, typed: str) -> str:
     return found
 
 
-def missing(store: Store, nodes: Sequence[Node]) -> list[str]:
+def missing_path_warnings(store: Store, nodes: Sequence[Node]) -> list[str]:
     """Return a warning for each path that is not in the work tree, three at most.
 
     Such a path is perhaps a typo, and its node can never become stale.
@@ -147,11 +147,11 @@ def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
     for node in anchored:
         behind = {path: moved[key] for path in node.paths if (key := (str(node.head), path)) in moved}
         if behind:
-            found[node.id] = f"stale ({_told(behind)})"
+            found[node.id] = f"stale ({_format_stale(behind)})"
     return found
 
 
-def _told(behind: dict[str, Behind]) -> str:
+def _format_stale(behind: dict[str, Behind]) -> str:
     """Format the changed paths: most commits first, removed files last."""
     order = sorted(behind, key=lambda path: (behind[path].gone, -behind[path].count, path))
     parts = []

@@ -52,7 +52,7 @@ class Archived(Outcome):
     @property
     def reason(self) -> str:
         """The reason in the log. With it and the lines of the log, each score can be computed again."""
-        return f"decay: below {self.threshold:g} with a half-life of {typed(self.half_life)}"
+        return f"decay: below {self.threshold:g} with a half-life of {format_duration(self.half_life)}"
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -94,16 +94,16 @@ def archive(
         UsageError: The half-life or the threshold is not above 0.
         StoreError: The store could not be read or written. Nothing was recorded.
     """
-    decay.checked(half_life, threshold)
+    decay.validate(half_life, threshold)
     db = store.db()
     found = judge(db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life)
     found.dry_run = dry_run
     found.warnings = [*filter(None, [caller.remark])]
     if found.archived_ids and not dry_run:
-        lines = write.patches(store, caller, found.archived_ids, marks(found))
-        what = f"archives {count(len(found.archived_ids))} by decay"
+        lines = write.patches(store, caller, found.archived_ids, patch_fields(found))
+        what = f"archives {format_count(len(found.archived_ids))} by decay"
         done = write.record(
-            store, caller, lines, what, text=told(found.scores, found.reason), nodes=found.archived_ids
+            store, caller, lines, what, text=commit_body(found.scores, found.reason), nodes=found.archived_ids
         )
         found.commit, found.recorded = done.commit, True
     found.next = _next(found)
@@ -138,7 +138,7 @@ def judge(
         if state == HIDDEN or lifecycle == "project" or id in spared:
             found.skipped_ids.append(id)
             continue
-        score = decay.of(touched, accesses or 0, priority, now=now, half_life=half_life)
+        score = decay.score_of(touched, accesses or 0, priority, now=now, half_life=half_life)
         if score < threshold:
             found.archived_ids.append(id)
             found.scores[id] = score
@@ -147,19 +147,19 @@ def judge(
     return found
 
 
-def marks(found: Archived) -> dict[str, object]:
+def patch_fields(found: Archived) -> dict[str, object]:
     """Return the fields of the patch."""
     return {"archived": True, "reason": found.reason}
 
 
-def told(scores: Mapping[str, float], reason: str) -> str:
+def commit_body(scores: Mapping[str, float], reason: str) -> str:
     """Return the body of a commit that archives by decay."""
     lines = [f"{id} {score:.3g}" for id, score in list(scores.items())[:TOLD]]
     more = [f"and {len(scores) - TOLD} more"] if len(scores) > TOLD else []
     return "\n".join([f"{reason[:1].upper()}{reason[1:]}", "", *lines, *more])
 
 
-def typed(micros: int) -> str:
+def format_duration(micros: int) -> str:
     """Format a duration as an option value: `30d`, `12h`, `90s`."""
     seconds = micros / 1_000_000
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
@@ -168,7 +168,7 @@ def typed(micros: int) -> str:
     return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
 
 
-def count(nodes: int) -> str:
+def format_count(nodes: int) -> str:
     """Format a number of nodes: `1 node`, `2 nodes`."""
     return f"{nodes} node{'' if nodes == 1 else 's'}"
 
@@ -182,5 +182,5 @@ def _next(found: Archived) -> list[str]:
     if found.threshold != decay.THRESHOLD:
         own += ["--threshold", repr(found.threshold)]
     if found.half_life != decay.HALF_LIFE_MICROS:
-        own += ["--half-life", typed(found.half_life)]
+        own += ["--half-life", format_duration(found.half_life)]
     return [command("gitmem", "mem", "archive", *own), "gitmem mem list"]

@@ -153,7 +153,7 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         raise _before(store, tip, moment)
     # Read the current tip, not an older commit: lines of a clone that was offline then were committed later.
     past = StoreAsOf(store, tip, moment, head, all_of_it=False)
-    if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _began(store, tip):
+    if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _log_start(store, tip):
         past.close()
         raise _before(store, tip, moment)
     return past
@@ -222,14 +222,14 @@ def _unknown(text: str | int) -> UsageError:
     )
 
 
-def _began(store: Store, tip: str) -> float:
+def _log_start(store: Store, tip: str) -> float:
     """Return the start of the log in microseconds since the epoch; infinite if the log is empty."""
     first = store.git.history(tip)[1:2]
     return store.git.commit(first[0]).committer.seconds * SECOND if first else math.inf
 
 
 def _before(store: Store, tip: str, moment: int) -> UsageError:
-    began = _began(store, tip)
+    began = _log_start(store, tip)
     asked = f"at {format_at(moment)[:19]}Z" if 0 < moment < 253_402_300_800 * SECOND else "then"
     return UsageError(
         f"Nothing was known {asked}: this log began at {format_at(int(began))[:19]}Z."

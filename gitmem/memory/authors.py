@@ -22,7 +22,7 @@ _SHOWN = (
 )
 
 
-def note(node: Node, winners: Winners, *, whole: bool) -> None:
+def set_changed_by(node: Node, winners: Winners, *, whole: bool) -> None:
     """Set the fields of a node that name changes by writers other than its author.
 
     A writer that only verified a node (field `head`) has not changed its content and is not named.
@@ -39,7 +39,7 @@ def note(node: Node, winners: Winners, *, whole: bool) -> None:
         if field == "content":
             node.content_by, node.content_by_name = sender, str(name) if name else None
         if whole:
-            _sign(node, sender, name, change.record.get("sender_session"))
+            _add_signature(node, sender, name, change.record.get("sender_session"))
         if sender != node.sender_identity:
             changes.setdefault(sender, (str(name) if name else None, set()))[1].add(field)
     if node.content_by == node.sender_identity:
@@ -58,18 +58,18 @@ def note(node: Node, winners: Winners, *, whole: bool) -> None:
     )
 
 
-def _sign(node: Node, sender: str, name: object, session: object) -> None:
+def _add_signature(node: Node, sender: str, name: object, session: object) -> None:
     """Record a name that a writer gave for an identity, and the session of that line."""
     if name and session:
         node.signed.add((sender, str(name), str(session)))
 
 
-def note_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
+def set_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
     """Set which names in nodes are the display names of sessions of the same identity, now or at their end."""
     from ..records.ids import is_id
 
     for node in nodes:
-        _sign(node, node.sender_identity, node.sender_name, node.sender_session)
+        _add_signature(node, node.sender_identity, node.sender_name, node.sender_session)
     sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
     if not sessions:
         return
@@ -81,7 +81,7 @@ def note_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
         }
 
 
-def who(node: Node, name: object, identity: object) -> str:
+def format_writer(node: Node, name: object, identity: object) -> str:
     """Return the name if it is its session's own, else the name with the identity, or the identity alone."""
     plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, identity))
     if not plain or plain == exact:
@@ -91,10 +91,10 @@ def who(node: Node, name: object, identity: object) -> str:
 
 def byline(node: Node) -> str:
     """Return the writers of a node and the marks of doubt: `Curie, UNVERIFIED`."""
-    return ", ".join([names(node), *marks(node)])
+    return ", ".join([names(node), *doubts(node)])
 
 
-def marks(node: Node) -> list[str]:
+def doubts(node: Node) -> list[str]:
     """Return the reasons to doubt the content of a node. `mem show` lists who wrote which conflicting line."""
     found = [UNVERIFIED] if node.unverified else []
     if node.conflicting:
@@ -105,11 +105,11 @@ def marks(node: Node) -> list[str]:
 
 def names(node: Node) -> str:
     """Return the writer of the content and other writers: `Curie in a node of Planck, changed by Meitner`."""
-    author = who(node, node.sender_name, node.sender_identity)
+    author = format_writer(node, node.sender_name, node.sender_identity)
     if node.content_by:
-        author = f"{who(node, node.content_by_name, node.content_by)} in a node of {author}"
+        author = f"{format_writer(node, node.content_by_name, node.content_by)} in a node of {author}"
     others = [
-        who(node, each.get("sender_name"), each["sender_identity"])
+        format_writer(node, each.get("sender_name"), each["sender_identity"])
         for each in node.changed_by
         if each["sender_identity"] != node.content_by
     ]

@@ -96,7 +96,7 @@ def size(line: str) -> int:
     return len(line.encode("utf-8", "backslashreplace")) + 1
 
 
-def said(head: str, text: str, *, bar: str = BAR) -> list[str]:
+def quote_lines(head: str, text: str, *, bar: str = BAR) -> list[str]:
     """Return somebody's text as lines: gitmem's `head` before the first line, a bar before the others."""
     safe = sanitize_for_model(text.replace("\r\n", "\n"), keep="\n\t")
     lines = [line.rstrip() for line in safe.split("\n")]

@@ -25,7 +25,7 @@ PLAIN = frozenset(
 EMPTY = ("metadata", "discovered_from")  # must not be given here
 
 
-def made(
+def make_nodes(
     store: Store, caller: Caller, given: Given, head: Mapping[str, object], *, allow_secret: bool
 ) -> NewNodes | None:
     """Return new nodes, their lines, and the columns that the index reads of them.
@@ -108,7 +108,7 @@ def _columns(given: Given, caller: Caller) -> dict[str, list[Any]] | None:
         "lane": [each.get("lane") for each in given],
         "paths": _lists(
             [((), each.get("paths")) for each in given],
-            lambda _, paths: anchors.checked(node_fields.texts("paths", paths)),
+            lambda _, paths: anchors.validate_paths(node_fields.texts("paths", paths)),
         ),
         "sensitive": [node_fields.flag("sensitive", each.get("sensitive")) for each in given],
     }

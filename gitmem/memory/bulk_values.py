@@ -20,7 +20,7 @@ def too_large(fields: Mapping[str, object]) -> list[str]:
     return [name for name in FIELDS if fields.get(name) and _exceeds(fields[name])]
 
 
-def left_aside(record: Mapping[str, object]) -> list[str]:
+def ignored_fields(record: Mapping[str, object]) -> list[str]:
     """Return the fields of a patch that readers ignore; records of other kinds have none."""
     if not any(record.get(name) for name in FIELDS):
         return []
@@ -30,9 +30,9 @@ def left_aside(record: Mapping[str, object]) -> list[str]:
     return too_large(record)
 
 
-def counting(record: Mapping[str, object]) -> Mapping[str, object]:
+def without_ignored(record: Mapping[str, object]) -> Mapping[str, object]:
     """Return a patch without the fields that readers ignore."""
-    aside = left_aside(record)
+    aside = ignored_fields(record)
     return {name: value for name, value in record.items() if name not in aside} if aside else record
 
 

@@ -10,8 +10,8 @@ from ..log.lines import format_at
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, authors, decay, load
-from .budgeted_text import Piece, said
-from .node_tables import HIDDEN, covered
+from .budgeted_text import Piece, quote_lines
+from .node_tables import HIDDEN, is_summarized_sql
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
 LINE_MIN = 32  # bytes of the shortest line that a node can have
-FEWEST = 128  # nodes to load at least: the report of omitted nodes must not depend on a small budget
-AHEAD_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
+LOAD_MIN = 128  # nodes to load at least: the report of omitted nodes must not depend on a small budget
+CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
 TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
 ROUNDS = 3  # of loading more nodes to replace stale ones
 SPARE = 4  # rows read for that, as a multiple of the rows that fit the budget
 
-SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n')})"
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {is_summarized_sql('n')})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A node is in the first section that matches.
@@ -81,7 +81,7 @@ def find(
         half_life: In microseconds; a stale node is ranked as if it were older, by as much as halves its score.
         without: A node that is shown elsewhere.
     """
-    most = max(max_size // LINE_MIN + 1, FEWEST)
+    most = max(max_size // LINE_MIN + 1, LOAD_MIN)
     rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, SPARE * most)
     rows.sort(key=lambda row: (-row.value, row.id))
     pieces = []
@@ -106,7 +106,7 @@ def _rows(
     db = store.db()
     wu, lane, without = asked
     values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1,
-                                 "until": store.now() + AHEAD_MAX}  # fmt: skip
+                                 "until": store.now() + CLOCK_SKEW_MAX}  # fmt: skip
     counts = dict.fromkeys(SECTIONS, 0)
     found: list[CandidateRow] = []
     for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
@@ -183,7 +183,11 @@ def _best(
 def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
     """Format a node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
     return Piece(
-        section, (NODES, -value, node.id), node.id, said(head(node, stale), node.content), more=show(node)
+        section,
+        (NODES, -value, node.id),
+        node.id,
+        quote_lines(head(node, stale), node.content),
+        more=show(node),
     )
 
 
@@ -198,7 +202,7 @@ def head(node: Node, stale: str | None = None) -> str:
     who = cut(sanitize_for_model(authors.names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
-    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in authors.marks(node)]
+    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in authors.doubts(node)]
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

@@ -8,9 +8,9 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import archive, retention, write
-from .archive import Archived, count, typed
-from .decay import HALF_LIFE_MICROS, THRESHOLD, checked
-from .node_tables import DELETED, covered
+from .archive import Archived, format_count, format_duration
+from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
+from .node_tables import DELETED, is_summarized_sql
 from .retention import Breakdown, Rules
 
 TYPE_CHECKING = False
@@ -96,7 +96,7 @@ def cleanup(
         UsageError: A value is invalid. Nothing was recorded.
         StoreError: The store could not be read or written. Nothing was recorded.
     """
-    checked(half_life, decay_threshold)
+    validate(half_life, decay_threshold)
     if ttl is not None and not 0 < ttl < float("inf"):
         raise UsageError(
             "The time to live must be more than 0; nothing was written.",
@@ -147,7 +147,7 @@ def _removed(db: sqlite3.Connection, rules: Rules, found: Cleaned) -> dict[str, 
     """Return the ids to remove, by reason."""
     reasons: dict[str, list[str]] = {}
     rows = db.execute(
-        f"SELECT id, type, lifecycle, session_id, {covered('n')}, created FROM node n WHERE state < ?"
+        f"SELECT id, type, lifecycle, session_id, {is_summarized_sql('n')}, created FROM node n WHERE state < ?"
         " ORDER BY created, id",
         (DELETED,),
     )
@@ -165,13 +165,17 @@ def _write(store: Store, caller: Caller, found: Cleaned, reasons: dict[str, list
     lines, told, done = [], [], []
     for reason, ids in sorted(reasons.items()):
         lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
-        told += [f"Deleted {count(len(ids))}: {reason}", *(f"- {id}" for id in ids[: archive.TOLD]), ""]
+        told += [
+            f"Deleted {format_count(len(ids))}: {reason}",
+            *(f"- {id}" for id in ids[: archive.TOLD]),
+            "",
+        ]
     if found.removed_ids:
-        done.append(f"deletes {count(len(found.removed_ids))}")
+        done.append(f"deletes {format_count(len(found.removed_ids))}")
     decayed = found.decay_result
     if decayed is not None and decayed.archived_ids:
-        lines += write.patches(store, caller, decayed.archived_ids, archive.marks(decayed))
-        told.append(archive.told(decayed.scores, decayed.reason))
+        lines += write.patches(store, caller, decayed.archived_ids, archive.patch_fields(decayed))
+        told.append(archive.commit_body(decayed.scores, decayed.reason))
         done.append(f"archives {len(decayed.archived_ids)}")
     if not lines:
         return
@@ -199,9 +203,9 @@ def _next(
     if not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids):
         return ["gitmem mem list"]
     options: list[str] = []
-    options += ["--ttl", typed(ttl)] if ttl is not None else []
+    options += ["--ttl", format_duration(ttl)] if ttl is not None else []
     options += ["--session", session] if session is not None else []
     options += ["--decay"] if decay else []
     options += ["--decay-threshold", repr(threshold)] if threshold != THRESHOLD else []
-    options += ["--half-life", typed(half_life)] if half_life != HALF_LIFE_MICROS else []
+    options += ["--half-life", format_duration(half_life)] if half_life != HALF_LIFE_MICROS else []
     return [command("gitmem", "mem", "cleanup", *options)]

@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 
-def circles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
+def find_cycles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
     """Return one cycle of each strongly connected component: from its lowest id the shortest way back to it.
 
     Args:
         leads: The successors of each id; an id without an entry has none.
     """
     found = []
-    for knot in _knots(leads):
+    for knot in _strong_components(leads):
         start = min(knot)
         came: dict[str, str] = {}
         todo = [start]
@@ -30,7 +30,7 @@ def circles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
     return sorted(found)
 
 
-def _knots(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
+def _strong_components(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
     """Return the strongly connected components that contain a cycle."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}

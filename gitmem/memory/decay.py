@@ -39,7 +39,7 @@ def importance(priority: str | None) -> float:
     return IMPORTANCE.get(priority or "P2", 1.0)
 
 
-def of(
+def score_of(
     touched: int, count: int, priority: str | None, *, now: int, half_life: int = HALF_LIFE_MICROS
 ) -> float:
     """Return the score of a node changed at `touched`, with `count` accesses and a priority."""
@@ -48,7 +48,7 @@ def of(
 
 def score(node: Node, *, now: int, half_life: int = HALF_LIFE_MICROS) -> float:
     """Return the score of a node at a time, in microseconds since the epoch."""
-    return of(node.touched, node.accesses, node.priority, now=now, half_life=half_life)
+    return score_of(node.touched, node.accesses, node.priority, now=now, half_life=half_life)
 
 
 def stale_age(half_life: int = HALF_LIFE_MICROS) -> int:
@@ -58,7 +58,7 @@ def stale_age(half_life: int = HALF_LIFE_MICROS) -> int:
     return int(-log(STALE) * half_life)
 
 
-def checked(half_life: int, threshold: float = THRESHOLD) -> None:
+def validate(half_life: int, threshold: float = THRESHOLD) -> None:
     """Validate a half-life and a threshold.
 
     Raises:

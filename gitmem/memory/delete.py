@@ -6,8 +6,8 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import load, resolve_node, write
-from .archive import count, typed
-from .listing import Filter, chosen
+from .archive import format_count, format_duration
+from .listing import Filter, matching_ids
 from .node_tables import DELETED
 
 TYPE_CHECKING = False
@@ -73,24 +73,24 @@ def delete(
             next=["gitmem mem list", "gitmem mem delete --help"],
         )
     if by_filter:
-        found = Deleted(_fitting(store, tags, older_than, wu), (), dry_run=dry_run)
+        found = Deleted(_matching(store, tags, older_than, wu), (), dry_run=dry_run)
     else:
         named = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
         gone = {node.id for node in load.load(db, named) if node.deleted}
         ids = [id for id in named if id not in gone]
         found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
-    found.warnings = [*filter(None, [caller.remark]), *_kept_for_long(store, found.ids)]
+    found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
     if found.ids and not dry_run:
         fields = {"deleted": True, "reason": reason or REASON}
         lines = write.patches(store, caller, found.ids, fields)
-        what = f"deletes {found.ids[0] if len(found.ids) == 1 else count(len(found.ids))}"
+        what = f"deletes {found.ids[0] if len(found.ids) == 1 else format_count(len(found.ids))}"
         done = write.record(store, caller, lines, what, text=reason or "", nodes=found.ids)
         found.commit, found.recorded = done.commit, True
     found.next = _next(found, tags, older_than, wu)
     return found
 
 
-def _fitting(store: Store, tags: Sequence[str], older_than: int | None, wu: str | None) -> list[str]:
+def _matching(store: Store, tags: Sequence[str], older_than: int | None, wu: str | None) -> list[str]:
     before = None
     if older_than is not None:
         if not 0 < older_than < float("inf"):
@@ -103,17 +103,19 @@ def _fitting(store: Store, tags: Sequence[str], older_than: int | None, wu: str 
     wanted = Filter(tags=tags, before=before, wu=wu, include_archived=True)
     db = store.db()
     gone = {id for (id,) in db.execute("SELECT id FROM node WHERE state = ?", (DELETED,))}
-    return [id for id in chosen(db, wanted) if id not in gone]
+    return [id for id in matching_ids(db, wanted) if id not in gone]
 
 
-def _kept_for_long(store: Store, ids: Sequence[str]) -> list[str]:
+def _lasting_node_warnings(store: Store, ids: Sequence[str]) -> list[str]:
     """Return a warning if the nodes include project nodes or sensitive nodes."""
     nodes = load.load(store.db(), ids)
     lasting = [node.id for node in nodes if node.lifecycle == "project" or node.sensitive]
     if not lasting or len(nodes) == 1:
         return []
     verb = "is" if len(lasting) == 1 else "are"
-    return [f"{count(len(lasting))} of these {verb} of the project or sensitive: {', '.join(lasting[:3])}."]
+    return [
+        f"{format_count(len(lasting))} of these {verb} of the project or sensitive: {', '.join(lasting[:3])}."
+    ]
 
 
 def _next(found: Deleted, tags: Sequence[str], older_than: int | None, wu: str | None) -> list[str]:
@@ -125,6 +127,6 @@ def _next(found: Deleted, tags: Sequence[str], older_than: int | None, wu: str |
     if not (tags or wu or older_than is not None):
         return [command("gitmem", "mem", "delete", *found.ids)] if len(found.ids) <= 20 else []
     options = [word for tag in tags for word in ("--tag", tag)]
-    options += ["--older-than", typed(older_than)] if older_than is not None else []
+    options += ["--older-than", format_duration(older_than)] if older_than is not None else []
     options += ["--wu", wu] if wu else []
     return [command("gitmem", "mem", "delete", *options), command("gitmem", "mem", "show", found.ids[0])]

@@ -106,7 +106,7 @@ def append(
             f"There are {len(given)} nodes to write, and 1 to {MANY} can be at once; nothing was written.",
             code="bad-count",
         )
-    made = new_nodes.made(store, caller, given, allow_secret=allow_secret)
+    made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
     try:
         if made.group is not None:
             store.foresee([line for _, line in made.lines], made.group)
@@ -114,7 +114,11 @@ def append(
     finally:
         store.forget_foreseen()
     appended = NodesCreated(made.nodes, done.commit)
-    appended.warnings = [*filter(None, [caller.remark]), *made.remarks, *anchors.missing(store, made.nodes)]
+    appended.warnings = [
+        *filter(None, [caller.remark]),
+        *made.remarks,
+        *anchors.missing_path_warnings(store, made.nodes),
+    ]
     appended.next = [command("gitmem", "mem", "context", *_wu_option(made.nodes))]
     return appended
 
@@ -182,11 +186,13 @@ def change(
     if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
         empty.append("reason")  # the reason for a status that is cleared
     lines = write.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
-    done = write.record(store, caller, lines, f"{_said(fields, empty)} {several(found)}", nodes=found)
+    done = write.record(
+        store, caller, lines, f"{_change_verb(fields, empty)} {format_ids(found)}", nodes=found
+    )
     changed = NodesChanged(found, done.commit)
     changed.warnings = [*filter(None, [caller.remark])]
     if verified or "paths" in fields:
-        changed.warnings += anchors.missing(store, load.load(store.db(), found[:SHOWN]))
+        changed.warnings += anchors.missing_path_warnings(store, load.load(store.db(), found[:SHOWN]))
     changed.next = [command("gitmem", "mem", "show", found[0])]
     return changed
 
@@ -194,7 +200,7 @@ def change(
 _VERBS = {"deleted": "deletes", "archived": "archives", "closed": "closes"}
 
 
-def _said(fields: Mapping[str, object], empty: Sequence[str]) -> str:
+def _change_verb(fields: Mapping[str, object], empty: Sequence[str]) -> str:
     """Return the verb of a change, for the subject of its commit."""
     for mark, verb in _VERBS.items():
         if mark in fields:
@@ -226,7 +232,7 @@ def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901 
         elif name == "tags":
             fields[name] = node_fields.tags(node_fields.texts(name, value))
         elif name == "paths":
-            fields[name] = anchors.checked(node_fields.texts(name, value))
+            fields[name] = anchors.validate_paths(node_fields.texts(name, value))
         elif name == "metadata":
             fields[name] = node_fields.metadata(value)
         elif name in ("lane", "reason", "sensitive", "closed", "archived", "deleted", "summarized_into"):
@@ -238,6 +244,6 @@ def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901 
     return fields
 
 
-def several(node_ids: Sequence[str]) -> str:
+def format_ids(node_ids: Sequence[str]) -> str:
     """Format ids in a line: at most two of them, else their number."""
     return ", ".join(node_ids) if len(node_ids) <= 2 else f"{len(node_ids)} nodes"

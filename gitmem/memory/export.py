@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..outcome import Outcome, plain
 from . import authors, load, node_fields
-from .listing import UNLINKED, Filter, chosen
+from .listing import UNLINKED, Filter, matching_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def export(
     word = node_fields.one_of("format", format, FORMATS)
     wanted = Filter(wu=wu, type=type, lifecycle=lifecycle, tags=tags, include_archived=include_archived)
     db = store.db()
-    nodes = load.load(db, chosen(db, wanted))
+    nodes = load.load(db, matching_ids(db, wanted))
     filters: dict[str, object] = {
         "wu": wu, "type": type, "lifecycle": lifecycle, "tags": list(tags), "includeArchived": include_archived,
     }  # fmt: skip

@@ -40,7 +40,7 @@ def is_missing(error: sqlite3.Error) -> bool:
 
 def is_current(db: sqlite3.Connection) -> bool:
     """Return whether the index has the present words of every node."""
-    mark = _mark(db)
+    mark = _last_indexed(db)
     if mark is None:
         return False
     (newest,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
@@ -62,7 +62,7 @@ def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = No
     while more:
         db.execute("BEGIN IMMEDIATE")
         try:
-            taken = _portion(db)
+            taken = _index_portion(db)
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:
@@ -74,9 +74,9 @@ def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = No
             progress(done)
 
 
-def _portion(db: sqlite3.Connection) -> int:
+def _index_portion(db: sqlite3.Connection) -> int:
     """Index a portion of lines and return their number."""
-    mark = _mark(db)
+    mark = _last_indexed(db)
     if mark is None:
         for table in (TABLE, ROWS):
             db.execute(f"DROP TABLE IF EXISTS {table}")
@@ -85,13 +85,13 @@ def _portion(db: sqlite3.Connection) -> int:
         mark = 0
     (newest,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
     lines = _lines(db, mark, LINES_AT_ONCE)
-    _put(db, _changed(db, lines))
+    _replace_rows(db, _changed(db, lines))
     mark = lines[-1][0] if len(lines) == LINES_AT_ONCE else newest
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, f"{VERSION} {mark}"))
     return len(lines)
 
 
-def _mark(db: sqlite3.Connection) -> int | None:
+def _last_indexed(db: sqlite3.Connection) -> int | None:
     """Return the number of the last line indexed, or None if there is no index of this version."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
     version, _, mark = (row[0] if row else "").partition(" ")
@@ -125,7 +125,7 @@ def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[s
     return list(dict.fromkeys(str(id) for (id,) in found))
 
 
-def _put(db: sqlite3.Connection, ids: Sequence[str]) -> None:
+def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Replace the rows of nodes."""
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
     parsed: load.Parsed = {}

@@ -26,7 +26,7 @@ ENDINGS = frozenset(
 )
 
 
-class Question:
+class FtsQuery:
     """FTS5 expressions for a query, from the narrowest to the widest; None if one would add nothing.
 
     Attributes:

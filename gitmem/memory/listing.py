@@ -123,7 +123,7 @@ class Filter:
     def _add_path(self, path: str) -> None:
         if not path:
             raise UsageError("The path is empty.", hint="Such as src/parser.py.", code="bad-path")
-        for place in anchors.checked([path]) or [""]:
+        for place in anchors.validate_paths([path]) or [""]:
             if not place:  # the root: nodes with any path
                 self._add("n.id IN (SELECT id FROM anchor)")
                 continue
@@ -190,13 +190,13 @@ def _next(found: Listing) -> list[str]:
     return [command("gitmem", "mem", "show", found.nodes[0].id)]
 
 
-def chosen(db: sqlite3.Connection, wanted: Filter) -> list[str]:
+def matching_ids(db: sqlite3.Connection, wanted: Filter) -> list[str]:
     """Return the matching ids in order of creation."""
     rows = db.execute(f"SELECT n.id FROM node n {wanted.where} ORDER BY n.created, n.id", wanted.values)
     return [id for (id,) in rows]
 
 
-def every(store: Store, **filters: object) -> list[Node]:
+def all_nodes(store: Store, **filters: object) -> list[Node]:
     """Return all matching nodes in order of creation; the filters are those of `Filter`.
 
     Raises:
@@ -204,12 +204,12 @@ def every(store: Store, **filters: object) -> list[Node]:
     """
     wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
     db = store.db()
-    return load.load(db, chosen(db, wanted))
+    return load.load(db, matching_ids(db, wanted))
 
 
 def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[Node]:
     """Return the nodes of a work unit in order of creation."""
-    return every(store, wu=wu, include_archived=include_archived)
+    return all_nodes(store, wu=wu, include_archived=include_archived)
 
 
 def first_line(node: Node) -> str:

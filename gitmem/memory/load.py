@@ -39,13 +39,13 @@ def load(
     sets: Sets = {}
     patches = patches_of(db, wanted, parsed)
     order = order_of(patches)
-    for some in _portions(wanted):
+    for some in _batches(wanted):
         for id, lines in lines_of(db, some).items():
             found[id] = node_fold.of_changes(lines, patches.get(id, ()), sets, order, whole=whole)
         _add_accesses(db, some, found)
     if whole:
-        unverified_nodes.note(db, found)
-        authors.note_own_names(db, found.values())
+        unverified_nodes.set_unverified(db, found)
+        authors.set_own_names(db, found.values())
     return [found[id] for id in wanted if id in found]
 
 
@@ -54,10 +54,10 @@ def patches_of(
 ) -> dict[str, list[PatchChange]]:
     """Return the patches of nodes, by node id; each line is read and parsed once."""
     known: Parsed = {} if parsed is None else parsed
-    return {id: of for some in _portions(ids) for id, of in changes(db, some, known).items()}
+    return {id: of for some in _batches(ids) for id, of in changes(db, some, known).items()}
 
 
-def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(ids), AT_ONCE):
         yield ids[start : start + AT_ONCE]
 
@@ -130,7 +130,7 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
     return found
 
 
-def of_line(line: bytes) -> Node:
+def node_of_line(line: bytes) -> Node:
     """Return the node that a line creates, without patches.
 
     Raises:
@@ -142,7 +142,7 @@ def of_line(line: bytes) -> Node:
     return node_fold.fold([(record, line)], [])
 
 
-def one(db: sqlite3.Connection, id: str) -> Node:
+def load_one(db: sqlite3.Connection, id: str) -> Node:
     """Return the node with an id that `resolve_node.find` returned."""
     (node,) = load(db, [id])
     return node

@@ -44,16 +44,16 @@ def _pyproject(text: str) -> list[str]:
     scripts = {**_table(poetry, "scripts"), **_table(project, "scripts")}
     return [
         _title(project.get("name") or poetry.get("name")),
-        _said("description", project.get("description") or poetry.get("description")),
-        _said("python", project.get("requires-python")),
-        _said("build", _table(whole, "build-system").get("build-backend")),
-        _listed("workspace", _texts(_table(whole, "tool", "uv", "workspace").get("members"))),
+        _labelled("description", project.get("description") or poetry.get("description")),
+        _labelled("python", project.get("requires-python")),
+        _labelled("build", _table(whole, "build-system").get("build-backend")),
+        _labelled_list("workspace", _texts(_table(whole, "tool", "uv", "workspace").get("members"))),
         *_commands(scripts),
         *_commands(_table(whole, "tool", "poe", "tasks"), "poe task"),
         *_commands(_table(whole, "tool", "hatch", "envs", "default", "scripts"), "hatch run"),
-        _listed("dependencies", map(_python_name, packages)),
-        _listed("for development and extras", map(_python_name, extra)),
-        _listed("tools", _table(whole, "tool")),
+        _labelled_list("dependencies", map(_python_name, packages)),
+        _labelled_list("for development and extras", map(_python_name, extra)),
+        _labelled_list("tools", _table(whole, "tool")),
     ]
 
 
@@ -67,13 +67,13 @@ def _package(text: str) -> list[str]:
     members = _texts(workspaces) or _texts(_table(whole, "workspaces").get("packages"))
     return [
         _title(whole.get("name")),
-        _said("description", whole.get("description")),
-        _said("package manager", whole.get("packageManager")),
-        _said("node", _table(whole, "engines").get("node")),
-        _listed("workspaces", members),
+        _labelled("description", whole.get("description")),
+        _labelled("package manager", whole.get("packageManager")),
+        _labelled("node", _table(whole, "engines").get("node")),
+        _labelled_list("workspaces", members),
         *_commands(_table(whole, "scripts"), "script"),
-        _listed("dependencies", _table(whole, "dependencies")),
-        _listed("for development", _table(whole, "devDependencies")),
+        _labelled_list("dependencies", _table(whole, "dependencies")),
+        _labelled_list("for development", _table(whole, "devDependencies")),
     ]
 
 
@@ -90,15 +90,15 @@ def _cargo(text: str) -> list[str]:
     )
     return [
         _title(package.get("name")),
-        _said("description", package.get("description")),
-        _said("edition", package.get("edition")),
-        _listed("workspace", _texts(_table(whole, "workspace").get("members"))),
-        _listed("programs", _texts(names)),
-        _listed("features", _table(whole, "features")),
-        _listed(
+        _labelled("description", package.get("description")),
+        _labelled("edition", package.get("edition")),
+        _labelled_list("workspace", _texts(_table(whole, "workspace").get("members"))),
+        _labelled_list("programs", _texts(names)),
+        _labelled_list("features", _table(whole, "features")),
+        _labelled_list(
             "dependencies", [*_table(whole, "dependencies"), *_table(whole, "workspace", "dependencies")]
         ),
-        _listed("for development", _table(whole, "dev-dependencies")),
+        _labelled_list("for development", _table(whole, "dev-dependencies")),
     ]
 
 
@@ -123,7 +123,7 @@ def _go(text: str) -> list[str]:
             direct.append(words[0] if inside else words[1] if len(words) > 1 else "")
     if not module:
         raise ValueError("it names no module")
-    return [_title(module), _said("go", version), _listed("dependencies", direct)]
+    return [_title(module), _labelled("go", version), _labelled_list("dependencies", direct)]
 
 
 _READERS: dict[str, Callable[[str], list[str]]] = {
@@ -155,12 +155,12 @@ def _title(value: object) -> str:
     return _one_line(value) or "a project without a name"
 
 
-def _said(what: str, value: object) -> str:
+def _labelled(what: str, value: object) -> str:
     text = _one_line(value)
     return f"{what}: {text}" if text else ""
 
 
-def _listed(what: str, names: Iterable[str]) -> str:
+def _labelled_list(what: str, names: Iterable[str]) -> str:
     found = [name for name in dict.fromkeys(map(_one_line, names)) if name]
     more = f" and {len(found) - NAMES_MAX} more" if len(found) > NAMES_MAX else ""
     return f"{what}: {', '.join(found[:NAMES_MAX])}{more}" if found else ""

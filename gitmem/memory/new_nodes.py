@@ -22,7 +22,7 @@ OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "pa
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported node
 
 
-def made(
+def make_nodes(
     store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool
 ) -> NewNodes:
     """Return new nodes and their lines.
@@ -35,7 +35,7 @@ def made(
     if len(given) >= MANY:
         from . import bulk_nodes
 
-        found = bulk_nodes.made(store, caller, given, head, allow_secret=allow_secret)
+        found = bulk_nodes.make_nodes(store, caller, given, head, allow_secret=allow_secret)
         if found is not None:
             return found
     lines: list[tuple[str, bytes]] = []
@@ -53,7 +53,7 @@ def made(
             line = lines[-1][1]
             nodes.append(Node({**fields, "at": line[7:34].decode()}, line).settle())
             if each.get("discovered_from"):
-                source, remark = resolve_node.find_or_keep(store.db(), str(each["discovered_from"]))
+                source, remark = resolve_node.find_or_accept(store.db(), str(each["discovered_from"]))
                 lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
                 remarks |= {remark: None} if remark else {}
         except UsageError as error:
@@ -90,7 +90,7 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
         "wu_id": _work_unit(given, lifecycle, caller),
         "session_id": given.get("session") or caller.session_id,
         "lane": given.get("lane"),
-        "paths": anchors.checked(node_fields.texts("paths", given.get("paths"))),
+        "paths": anchors.validate_paths(node_fields.texts("paths", given.get("paths"))),
         "sensitive": node_fields.flag("sensitive", given.get("sensitive")),
         "metadata": node_fields.metadata(given.get("metadata")),
     }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Record = Mapping[str, object]
 
 # Fields of the status of a node. A change of these does not count as an update of its content.
-MARKS = ("closed", "archived", "deleted", "reason", "summarized_into")
+STATUS_FIELDS = ("closed", "archived", "deleted", "reason", "summarized_into")
 TEXTS = ("type", "lifecycle", "content", "priority", "wu_id", "session_id", "lane", "head")
 LISTS = ("tags", "paths")
 FLAGS = ("sensitive", "closed", "archived", "deleted")
@@ -123,7 +123,7 @@ class PatchChange:
     def __init__(self, record: Record, line: bytes) -> None:
         self.id = str(record["id"])
         self.line = line
-        self.record = record = bulk_values.counting(record)
+        self.record = record = bulk_values.without_ignored(record)
         self.named = frozenset(list_of(record, "after"))
         self.clears = frozenset(list_of(record, "clear"))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
@@ -144,7 +144,7 @@ class PatchChange:
         """Whether it only changes the status of its nodes."""
         if self.record.get("metadata") or not _REVIVING.isdisjoint(self.clears):
             return False  # restoring a node counts as an update
-        return self.touched.issubset(MARKS)
+        return self.touched.issubset(STATUS_FIELDS)
 
 
 _REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))

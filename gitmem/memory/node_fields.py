@@ -54,22 +54,22 @@ def one_of(what: str, text: str, known: Sequence[str]) -> str:
     for each in known:
         if each.lower() == word:
             return each
-    suggestions, more = _meant(what, word, known)
+    suggestions, more = _suggest(what, word, known)
     raise UsageError(
-        f"{refused(what, text)}; nothing was written.",
+        f"{invalid_message(what, text)}; nothing was written.",
         hint=f"{more}It is one of {', '.join(known)}.",
         code=f"bad-{what.replace(' ', '-')}",
         suggestions=suggestions,
     )
 
 
-def refused(what: str, text: str) -> str:
+def invalid_message(what: str, text: str) -> str:
     """Return the message about an invalid or empty text."""
     shown = sanitize(text)[:60]
     return f"{shown} is no {what}" if shown.strip() else f"No {what} is given"
 
 
-def _meant(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
+def _suggest(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
     """Return known words similar to an unknown one, and a sentence if something else is probably meant."""
     if what == "status" and word in STATUS_OF:
         return [STATUS_OF[word]], ""
@@ -92,7 +92,7 @@ def work_unit(text: str) -> str:
     """Validate a work unit such as WU-123."""
     if not records.fits("node", "wu_id", text):
         raise UsageError(
-            f"{refused('work unit', text)}; nothing was written.",
+            f"{invalid_message('work unit', text)}; nothing was written.",
             hint="Capitals and digits, a dash and a number, such as WU-123.",
             code="bad-wu",
             suggestions=[text.upper()] if records.fits("node", "wu_id", text.upper()) else [],
@@ -121,7 +121,7 @@ def tag(text: str) -> str:
     """Validate a tag: one line of at most 100 characters without commas."""
     if not records.fits("node", "tags", [text]):
         raise UsageError(
-            f"{refused('tag', repr(sanitize(text)) if text.strip() else '')}; nothing was written.",
+            f"{invalid_message('tag', repr(sanitize(text)) if text.strip() else '')}; nothing was written.",
             hint="One line of at most 100 characters, without commas and without white space at its ends.",
             code="bad-tag",
         )

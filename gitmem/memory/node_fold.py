@@ -54,7 +54,7 @@ def of_changes(
                 known.clear()
             known[lines] = Winners(changes, order)
         _apply(node, known[lines], whole=whole)
-        authors.note(node, known[lines], whole=whole)
+        authors.set_changed_by(node, known[lines], whole=whole)
         node.winners = known[lines]
     return node.settle()
 

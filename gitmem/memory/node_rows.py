@@ -39,7 +39,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
 
 def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
     """Add nodes and return the ids of those to fold with other lines."""
-    among = _among(nodes.column("id"))
+    among = _ids_condition(nodes.column("id"))
     before = db.total_changes
     _add_fresh(db, nodes)
     again: set[str] = set()
@@ -52,7 +52,7 @@ def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
         again.update(id for id, _ in further)
     if db.execute("SELECT 1 FROM patch_of LIMIT 1").fetchone():
         again.update(id for (id,) in db.execute(f"SELECT id FROM patch_of WHERE {among}"))
-    _add_words(db, zip(nodes.column("id"), nodes.column("tags"), nodes.column("paths"), strict=True))
+    _add_tags_and_paths(db, zip(nodes.column("id"), nodes.column("tags"), nodes.column("paths"), strict=True))
     return again
 
 
@@ -85,7 +85,9 @@ def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _add_words(db: sqlite3.Connection, nodes: Iterable[tuple[str, Sequence[str], Sequence[str]]]) -> None:
+def _add_tags_and_paths(
+    db: sqlite3.Connection, nodes: Iterable[tuple[str, Sequence[str], Sequence[str]]]
+) -> None:
     """Add the tags and paths of nodes."""
     tags, paths = [], []
     for id, own_tags, own_paths in nodes:
@@ -102,7 +104,7 @@ def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
         change = PatchChange(row.record, row.line)
         ids = sorted({str(id) for id in row.record["node_ids"]})  # type: ignore[attr-defined]  # the model says so
         db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
-        among = _among(ids)
+        among = _ids_condition(ids)
         if change.clears or change.touches("summarized_into") or not change.only_marks:
             anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
             continue
@@ -116,14 +118,14 @@ def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
     return anew
 
 
-def _among(ids: Iterable[str]) -> str:
+def _ids_condition(ids: Iterable[str]) -> str:
     """Return an SQL condition on any number of ids. They need no escaping: the models allow only letters and digits."""
     return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
 
 
 def _refold(db: sqlite3.Connection, nodes: Sequence[Node]) -> None:
     """Replace the rows of nodes that were folded from all of their lines."""
-    among = _among(node.id for node in nodes)
+    among = _ids_condition(node.id for node in nodes)
     lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
     for (id,) in db.execute(f"SELECT DISTINCT id FROM node_again WHERE {among}").fetchall():
         lines[id] = _lowest_first(db, id)
@@ -131,7 +133,7 @@ def _refold(db: sqlite3.Connection, nodes: Sequence[Node]) -> None:
     db.executemany(_PUT, [_values(node, lines[node.id], int(node.id in patched)) for node in nodes])
     db.execute(f"DELETE FROM tag WHERE {among}")
     db.execute(f"DELETE FROM anchor WHERE {among}")
-    _add_words(db, ((node.id, node.tags, node.paths) for node in nodes))
+    _add_tags_and_paths(db, ((node.id, node.tags, node.paths) for node in nodes))
 
 
 def _lowest_first(db: sqlite3.Connection, id: str) -> int:
@@ -154,7 +156,7 @@ def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
         db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*triple, row.id))
         triples.add(triple)
     for triple in sorted(triples):
-        if relations.stands(db, triple):
+        if relations.exists(db, triple):
             db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", triple)
         else:
             db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", triple)

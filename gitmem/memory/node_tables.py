@@ -38,7 +38,7 @@ DDL = (
 )  # fmt: skip
 
 
-def covered(node: str) -> str:
+def is_summarized_sql(node: str) -> str:
     """Return the SQL condition that a visible summary covers a row of `node`.
 
     A summary that is closed, archived, deleted or itself summarized, as in a cycle, covers nothing.

@@ -7,9 +7,9 @@ from ..agents.serialize import sender_name
 from ..commit_message import cut, sanitize
 from ..mailbox import content, mailbox_view
 from ..signals import ASKS, DECISIONS, conflicts, graph, next_steps
-from ..signals.causality import Conversation
+from ..signals.causality import FoldedThread
 from ..signals.thread_lines import ThreadLines
-from .budgeted_text import Piece, said
+from .budgeted_text import Piece, quote_lines
 from .candidates import NAME_MAX, THREADS
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ SECTION = "Open threads"
 MESSAGE_MAX = 200  # bytes of a message's first line; for a longer one the line shows a command instead
 
 
-class OpenThreads:
+class OpenThread:
     """The last message of a thread that asks the reader for a decision."""
 
     __slots__ = ("at", "message", "sender", "signal_id", "thread_id", "what")
@@ -52,7 +52,7 @@ _DECISIONS = (
 )
 
 
-def find(store: Store, reader: Caller) -> list[OpenThreads]:
+def find(store: Store, reader: Caller) -> list[OpenThread]:
     """Return the threads that wait for a reader, newest first."""
     db = store.db()
     mine, values = mailbox_view.directed_to(
@@ -62,12 +62,12 @@ def find(store: Store, reader: Caller) -> list[OpenThreads]:
     for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
         asked.setdefault(thread_id, []).append(signal_id)
     decided, answered = _decisions(db, asked, reader)
-    known, lines = _Known(store), ThreadLines(db)
+    known, lines = _SignalCache(store), ThreadLines(db)
     found = []
     for thread_id, every in asked.items():
         ids = [id for id in every if (thread_id, id) not in answered]
         if ids and thread_id in decided:
-            ids = _undecided(Conversation(lines.load(thread_id) or {}), ids, reader)
+            ids = _undecided(FoldedThread(lines.load(thread_id) or {}), ids, reader)
         newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
         if newest is not None:
             found.append(newest)
@@ -95,11 +95,11 @@ def _decisions(
     return {thread_id for thread_id, *_ in rows}, found
 
 
-def _order(one: OpenThreads) -> tuple[str, str]:
+def _order(one: OpenThread) -> tuple[str, str]:
     return one.at, one.signal_id
 
 
-def _undecided(found: Conversation, ids: list[str], reader: Caller) -> list[str]:
+def _undecided(found: FoldedThread, ids: list[str], reader: Caller) -> list[str]:
     """Return the messages without a causally later decision of the reader: such a decision covers them, too."""
     own = {
         each.id
@@ -110,14 +110,14 @@ def _undecided(found: Conversation, ids: list[str], reader: Caller) -> list[str]
     return [id for id in ids if id not in seen]
 
 
-class _Known:
+class _SignalCache:
     """A cache of messages that ask for a decision: each id is read once, even if several threads have it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._records: dict[str, Mapping[str, object] | None] = {}
 
-    def waiting(self, thread_id: str, signal_id: str) -> OpenThreads | None:
+    def waiting(self, thread_id: str, signal_id: str) -> OpenThread | None:
         if signal_id not in self._records:
             self._records[signal_id] = records.read(mailbox_view.line_of(self._store.db(), signal_id))
         record = self._records[signal_id]
@@ -127,7 +127,7 @@ class _Known:
         what = intent if intent in ASKS else "asks for AGREE or REJECT"
         sender = cut(sanitize(sender_name(self._store, record) or str(record["sender_identity"])), NAME_MAX)
         lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
-        return OpenThreads(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
+        return OpenThread(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
 
 
 def unread(store: Store, reader: Caller) -> int:
@@ -155,7 +155,7 @@ def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
         text = sanitize(one.message)
         if len(text.encode()) > MESSAGE_MAX:
             text = f"(long; gitmem show {one.signal_id})"
-        found.append(Piece(SECTION, (THREADS, place, one.thread_id), one.thread_id, said(head, text)))
+        found.append(Piece(SECTION, (THREADS, place, one.thread_id), one.thread_id, quote_lines(head, text)))
     count = unread(store, reader) if live else 0
     if count:
         line = f"- {count} unread signal{'s' if count > 1 else ''} for you: gitmem inbox"

@@ -26,7 +26,7 @@ def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
     ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
     found = [
         node
-        for node in _own(db, ids)
+        for node in _without_forged(db, ids)
         if node.type == "checkpoint"
         and node.session_id == node.sender_session == session_id
         and not node.is_hidden
@@ -39,7 +39,7 @@ def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
     return session_id is not None and sender_tables.is_forged(db, (session_id,))
 
 
-def _own(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:
+def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:
     """Yield nodes folded without forged lines; skip nodes that only forged lines create.
 
     The patches are read once for all nodes: one patch may name thousands.

@@ -6,7 +6,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import anchors, load, node_fields
-from .budgeted_text import Piece, said
+from .budgeted_text import Piece, quote_lines
 from .candidates import NODES, PROFILE, SEEN, head, show
 
 TYPE_CHECKING = False
@@ -91,7 +91,11 @@ def _block(nodes: Sequence[Node], stale: Mapping[str, str]) -> str:
     for node in nodes:
         start = head(node, stale.get(node.id))
         piece = Piece(
-            PROFILE, (NODES, -node.touched, node.id), node.id, said(start, node.content), more=show(node)
+            PROFILE,
+            (NODES, -node.touched, node.id),
+            node.id,
+            quote_lines(start, node.content),
+            more=show(node),
         )
         lines += piece.within(LINES_MAX) or [f"{start} (long: {show(node)})"]
     return "\n".join(lines)

@@ -114,10 +114,10 @@ def promote(
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
     for source in sources:
-        lines += _promoted(store, caller, source, found, allow_secret=allow_secret)
+        lines += _promote_one(store, caller, source, found, allow_secret=allow_secret)
     new = found.new
     if new and not dry_run:
-        what = f"promotes {_what(new)} as {word}"
+        what = f"promotes {_describe(new)} as {word}"
         told = "\n".join(headline(each) for each in new[:TOLD])
         done = write.record(
             store, caller, lines, what, text=told, nodes=[each.id for each in new], wu=_one_wu(sources)
@@ -129,7 +129,7 @@ def promote(
 
 def _source(store: Store, text: str) -> Node:
     db = store.db()
-    found = load.one(db, resolve_node.find(db, text, writing=True))
+    found = load.load_one(db, resolve_node.find(db, text, writing=True))
     if found.deleted:
         raise UsageError(
             f"{found.id} is deleted, so it can't be promoted; nothing was written.",
@@ -165,7 +165,7 @@ def _summaries(store: Store, wu: str) -> list[Node]:
     return found
 
 
-def _promoted(
+def _promote_one(
     store: Store, caller: Caller, source: Node, found: Promoted, *, allow_secret: bool
 ) -> list[tuple[str, bytes]]:
     """Add the promoted node of a source to `found`.
@@ -198,7 +198,7 @@ def _promoted(
         **write.sender(caller),
     }
     line = store.line("node", fields, allow_secret=allow_secret)
-    found.promoted_nodes.append(load.of_line(line[1]))
+    found.promoted_nodes.append(load.node_of_line(line[1]))
     edge = keyed_id("rel", id, "discovered_from", source.id)
     return [line, relations.line(store, caller, id, "discovered_from", source.id, id=edge)]
 
@@ -225,7 +225,7 @@ def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
     return [*back, show, command("gitmem", "mem", "profile", "--tag", found.tag)]
 
 
-def _what(nodes: Sequence[Node]) -> str:
+def _describe(nodes: Sequence[Node]) -> str:
     return headline(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 

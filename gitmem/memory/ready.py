@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import load, node_fields
-from .cycles import circles
-from .node_tables import DELETED, HIDDEN, covered
+from .cycles import find_cycles
+from .node_tables import DELETED, HIDDEN, is_summarized_sql
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
     db = store.db()
     hidden = DELETED if include_archived else HIDDEN
     rows = db.execute(
-        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {covered('n')}", (wu, hidden)
+        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {is_summarized_sql('n')}", (wu, hidden)
     )
     nodes = [node for node in load.load(db, [id for (id,) in rows]) if _is_open(node, include_archived)]
     nodes.sort(key=_order)
@@ -71,7 +71,7 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
         [node for node in nodes if node.id not in by],
         [Blocked(node, by[node.id]) for node in nodes if node.id in by],
     )
-    found.circles = circles_of(db, by)
+    found.circles = cycles_of(db, by)
     found.next = _next(found)
     return found
 
@@ -108,12 +108,12 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[Node]) -> dict[str, list[st
 def blocks(db: sqlite3.Connection, id: str) -> bool:
     """Return whether a node can block others: it is known, neither closed nor hidden, and not summarized."""
     row = db.execute(
-        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {covered('n')}", (id,)
+        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {is_summarized_sql('n')}", (id,)
     ).fetchone()
     return row is not None
 
 
-def circles_of(db: sqlite3.Connection, by: dict[str, list[str]]) -> list[list[str]]:
+def cycles_of(db: sqlite3.Connection, by: dict[str, list[str]]) -> list[list[str]]:
     """Return the cycles that blocked nodes depend on, also outside this work unit."""
     leads = dict(by)
     todo = sorted({id for ids in by.values() for id in ids} - leads.keys())
@@ -121,7 +121,7 @@ def circles_of(db: sqlite3.Connection, by: dict[str, list[str]]) -> list[list[st
         more = blockers(db, load.load(db, todo))
         leads.update({id: more.get(id, []) for id in todo})
         todo = sorted({id for ids in more.values() for id in ids} - leads.keys())
-    return [[*each, each[0]] for each in circles(leads)]
+    return [[*each, each[0]] for each in find_cycles(leads)]
 
 
 def _next(found: Ready) -> list[str]:

@@ -54,8 +54,8 @@ def relate(
     """
     db = store.db()
     kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
-    source, remark = resolve_node.find_or_keep(db, from_)
-    target, other = resolve_node.find_or_keep(db, to)
+    source, remark = resolve_node.find_or_accept(db, from_)
+    target, other = resolve_node.find_or_accept(db, to)
     if source == target:
         raise UsageError(f"{source} can't stand in a relation to itself; nothing was written.", code="usage")
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
@@ -104,13 +104,13 @@ def line(
     )
 
 
-def stands(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
+def exists(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
     """Return whether a relation exists: its causally last line does not remove it."""
-    event = last(db, triple)
+    event = last_event(db, triple)
     return event is not None and event.record.get("removed") is not True
 
 
-def last(db: sqlite3.Connection, triple: tuple[str, str, str]) -> PatchChange | None:
+def last_event(db: sqlite3.Connection, triple: tuple[str, str, str]) -> PatchChange | None:
     """Return the causally last line of a relation, or None if there is none."""
     events = _events(db, triple)
     return causality.latest(events.values(), causality.earlier(events))
@@ -130,7 +130,7 @@ def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, P
     return events
 
 
-def of(db: sqlite3.Connection, id: str) -> list[dict[str, str]]:
+def relations_of(db: sqlite3.Connection, id: str) -> list[dict[str, str]]:
     """Return the relations of a node, in both directions, by type and id."""
     rows = db.execute(
         "SELECT from_id, to_id, type FROM relation WHERE from_id = ?"

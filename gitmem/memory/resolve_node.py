@@ -20,7 +20,7 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     Raises:
         UsageError: None or several match; the error has the candidates.
     """
-    text = checked(text)
+    text = validate_id(text)
     if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
         return text
     token = text.removeprefix(PREFIX)
@@ -55,7 +55,7 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     )
 
 
-def checked(id: object) -> str:
+def validate_id(id: object) -> str:
     """Check that an id is a string: callers of the library may pass other objects.
 
     Raises:
@@ -71,7 +71,7 @@ def checked(id: object) -> str:
     return id
 
 
-def find_or_keep(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:
+def find_or_accept(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:
     """Return the node id for a relation. A whole id that is not in this log is accepted, with a warning.
 
     Raises:

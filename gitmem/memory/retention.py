@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..outcome import Outcome
 from . import load
-from .archive import typed
+from .archive import format_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Rules:
             return None
         if self.ttl is not None and self.now - created > self.ttl:
             breakdown.ttl_expired += 1
-            return f"cleanup: older than {typed(self.ttl)}"
+            return f"cleanup: older than {format_duration(self.ttl)}"
         if lifecycle == "ephemeral":
             breakdown.ephemeral += 1
             return "cleanup: ephemeral"

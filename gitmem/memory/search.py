@@ -12,7 +12,7 @@ from ..index.engine import sqlite3
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import anchors, decay, fts_index, load
-from .fts_query import Question
+from .fts_query import FtsQuery
 from .listing import Filter
 from .snippet import snippet
 
@@ -154,11 +154,11 @@ def _recall(
 ) -> tuple[list[Hit], bool]:
     from itertools import islice
 
-    decay.checked(half_life)
+    decay.validate(half_life)
     if not 0 < limit <= LIMIT_MAX:
         raise UsageError(f"The limit must be 1 to {LIMIT_MAX}, not {limit}.", code="bad-number")
     wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
-    question = Question(query)
+    question = FtsQuery(query)
     if question.every is None:
         raise UsageError(
             "The question has no word to search for.",
@@ -170,8 +170,8 @@ def _recall(
     most = limit * (CANDIDATES_BY_DECAY if by_decay else CANDIDATES)
     now = store.now()
     candidates = []
-    for id, tier, rank, touched, priority, count in _ask(store, question, wanted, limit, most):
-        score = decay.of(touched, count, priority, now=now, half_life=half_life)
+    for id, tier, rank, touched, priority, count in _query(store, question, wanted, limit, most):
+        score = decay.score_of(touched, count, priority, now=now, half_life=half_life)
         candidates.append(_Candidate(id, tier, -rank, touched, score, weight))
     candidates.sort(key=_Candidate.order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
@@ -179,7 +179,7 @@ def _recall(
     return list(islice(hits, limit)), len(candidates) > limit
 
 
-def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int) -> list[Row]:
+def _query(store: Store, question: FtsQuery, wanted: Filter, limit: int, most: int) -> list[Row]:
     """Return the most relevant nodes, after updating the full-text index."""
     for attempt in range(ATTEMPTS):
         db = store.db()
@@ -208,7 +208,7 @@ def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int
     raise AssertionError("every attempt returns or raises")
 
 
-def _matching(db: sqlite3.Connection, question: Question, wanted: Filter, limit: int, most: int) -> list[Row]:
+def _matching(db: sqlite3.Connection, question: FtsQuery, wanted: Filter, limit: int, most: int) -> list[Row]:
     """Return the matching rows; try a wider expression only if a narrower one finds too few."""
     found: dict[str, Row] = {}
     for tier, expression in enumerate((question.every, question.begun, question.some)):
@@ -244,7 +244,7 @@ def _best(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) ->
     return db.execute(asked % matching, (expression, *wanted.values, most)).fetchall()
 
 
-def _load(store: Store, candidates: Iterable[_Candidate], question: Question, weight: float) -> Iterator[Hit]:
+def _load(store: Store, candidates: Iterable[_Candidate], question: FtsQuery, weight: float) -> Iterator[Hit]:
     """Yield hits from candidates in their order, except that stale ones rank lower."""
     by_id = {each.id: each for each in candidates}
     nodes = {node.id: node for node in load.load(store.db(), by_id)}

@@ -72,9 +72,9 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> S
     Raises:
         UsageError: None or several nodes match.
     """
-    decay.checked(half_life)
+    decay.validate(half_life)
     db = store.db()
-    node = load.one(db, resolve_node.find(db, id))
+    node = load.load_one(db, resolve_node.find(db, id))
     found = Shown(
         node,
         decay.score(node, now=store.now(), half_life=half_life),
@@ -92,7 +92,7 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> S
 
 
 def _relations(db: sqlite3.Connection, node: Node) -> list[dict[str, object]]:
-    each = relations.of(db, node.id)
+    each = relations.relations_of(db, node.id)
     others = {id for one in each for id in (one["from_id"], one["to_id"])} - {node.id}
     starts = {other.id: first_line(other) for other in load.load(db, sorted(others))}
     return [
@@ -106,7 +106,9 @@ def _patches(db: sqlite3.Connection, id: str) -> list[Mapping[str, object]]:
         "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
     )
     found = (records.read_kind("patch", body.encode()) for (body,) in rows)
-    return list({each["id"]: bulk_values.counting(each) for each in found if each is not None}.values())
+    return list(
+        {each["id"]: bulk_values.without_ignored(each) for each in found if each is not None}.values()
+    )
 
 
 def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
@@ -118,7 +120,7 @@ def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
     return [body.encode() for (body,) in rows]
 
 
-def _is_right(stale: str) -> list[str]:
+def _verify_options(stale: str) -> list[str]:
     """Return the options that clear a stale mark. A removed file cannot be verified, so its path is cleared."""
     return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
 
@@ -131,7 +133,7 @@ def _next(found: Shown) -> list[str]:
         ]
         commands = [command("gitmem", "mem", "update", node.id, *clear)]
     elif found.stale:
-        commands = [command("gitmem", "mem", "update", node.id, *_is_right(found.stale))]
+        commands = [command("gitmem", "mem", "update", node.id, *_verify_options(found.stale))]
     else:
         commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
     return commands or ["gitmem mem list"]

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .fts_query import Question
+    from .fts_query import FtsQuery
 
 LONGEST = 160  # characters of the text
 BEFORE = 40  # of these before the first hit, if the text continues after the last
@@ -19,7 +19,7 @@ Hits = list[tuple[int, int, str]]
 Marks = list[tuple[int, int]]
 
 
-def snippet(text: str, question: Question) -> tuple[str, Marks]:
+def snippet(text: str, question: FtsQuery) -> tuple[str, Marks]:
     """Return one sanitized line of a text, and the positions of its hits in that line."""
     if not text.isascii():
         from unicodedata import normalize

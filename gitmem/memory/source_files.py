@@ -62,7 +62,7 @@ class Source(Outcome):
         self.tags = list(tags)
 
 
-class FoundSources:
+class SourceContent:
     """The result of reading a source.
 
     Attributes:
@@ -102,7 +102,7 @@ def parsed(text: str) -> Source:
             hint=f"Such as docs/RULES.md=index:conventions; the tags are {', '.join(TAGS)}.",
             code="bad-source",
         )
-    found = anchors.checked([path.strip()])
+    found = anchors.validate_paths([path.strip()])
     tags = [_tag(word.strip()) for word in words.split("+")]
     return Source(found[0] if found else path.strip(), list(dict.fromkeys(tags)))
 
@@ -125,9 +125,9 @@ def is_committed(store: Store, head: str | None, path: str) -> bool:
         return False
 
 
-def read(top: str, source: Source) -> FoundSources:
+def read(top: str, source: Source) -> SourceContent:
     """Read a source of a work tree. Errors of the file are returned as its `problem`, not raised."""
-    found = FoundSources(source)
+    found = SourceContent(source)
     root = os.path.realpath(top)
     full = os.path.join(root, *source.path.split("/"))
     found.gone = not os.path.lexists(full)
@@ -173,13 +173,13 @@ def _text(path: str) -> str:
         raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
 
 
-def _take(found: FoundSources, text: str) -> None:
+def _take(found: SourceContent, text: str) -> None:
     path = found.source.path
     try:
         facts = manifests.facts(path.rpartition("/")[2], text)
     except ValueError as error:
         raise ValueError(f"it can't be parsed ({cut(sanitize(' '.join(str(error).split())), 120)})") from None
-    lines = list(useful(text)) if facts is None else facts
+    lines = list(without_decoration(text)) if facts is None else facts
     if not any(line.strip() for line in lines):
         raise ValueError("it is empty")
     found.hash = sha256(text.encode()).hexdigest()[:16]
@@ -200,7 +200,7 @@ def beginning(path: str, lines: Sequence[str]) -> str:
     return text
 
 
-def useful(text: str) -> Iterator[str]:
+def without_decoration(text: str) -> Iterator[str]:
     """Yield the lines of a text without decoration: comments, pictures, badges, front matter, bare tags."""
     lines = _without_front_matter(text.split("\n"))
     fenced = comment = False

@@ -15,7 +15,7 @@ from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, source_files, write
-from .source_files import FoundSources, Source
+from .source_files import Source, SourceContent
 from .source_files import default_sources as default_sources
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Lines = list[tuple[str, bytes]]
 
 CONFIG = "gitmem.indexSources"
-GONE = "source_gone"  # in the metadata of a node that was archived because its file is missing
+MISSING_KEY = "source_gone"  # in the metadata of a node that was archived because its file is missing
 CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged", "archived", "put away"
 
 
@@ -173,7 +173,7 @@ class _Indexing:
         self.head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
         self.now = format_at(store.now())
 
-    def lines(self, read: Sequence[FoundSources], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
+    def lines(self, read: Sequence[SourceContent], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
         """Return the lines to write.
 
         Args:
@@ -202,7 +202,7 @@ class _Indexing:
                 self._problem(path, error.message.removesuffix("; nothing was written."))
         return lines
 
-    def _of(self, each: FoundSources, is_stale: bool) -> Lines:
+    def _of(self, each: SourceContent, is_stale: bool) -> Lines:
         path, node = each.source.path, self.nodes.get(each.source.path)
         if each.problem:
             self._problem(path, each.problem)
@@ -212,11 +212,11 @@ class _Indexing:
             return self._archive(path, node)
         if node is None:
             return self._create(each, each.content)
-        if node.is_hidden and not (node.metadata.get(GONE) and not node.deleted):
+        if node.is_hidden and not (node.metadata.get(MISSING_KEY) and not node.deleted):
             return self._done(path, AWAY, [])
         return self._change(each, node, is_stale)
 
-    def _create(self, each: FoundSources, content: str) -> Lines:
+    def _create(self, each: SourceContent, content: str) -> Lines:
         fields = {
             "schema_version": "A2A.V1",
             "id": node_id(each.source.path),
@@ -235,7 +235,7 @@ class _Indexing:
         }
         return self._done(each.source.path, CREATED, [self.store.line("node", fields)])
 
-    def _change(self, each: FoundSources, node: Node, is_stale: bool) -> Lines:
+    def _change(self, each: SourceContent, node: Node, is_stale: bool) -> Lines:
         tags = [*(tag for tag in node.tags if tag not in source_files.TAGS), *each.source.tags]
         same = node.metadata.get("source_hash") == each.hash and sorted(tags) == sorted(node.tags)
         if same and not node.is_hidden and not is_stale:
@@ -247,7 +247,7 @@ class _Indexing:
         clear = []
         if node.is_hidden:
             clear = ["archived", "reason"]
-            fields["metadata"] = {"source_hash": each.hash, "indexed_at": self.now, GONE: None}
+            fields["metadata"] = {"source_hash": each.hash, "indexed_at": self.now, MISSING_KEY: None}
         return self._done(each.source.path, UPDATED, self._patch(node, fields, clear))
 
     def _archive(self, path: str, node: Node | None) -> Lines:
@@ -256,7 +256,11 @@ class _Indexing:
         if source_files.is_committed(self.store, self.head["head"], path):
             # Only this work tree lacks the file, perhaps because it is sparse.
             return self._done(path, UNCHANGED, [])
-        fields = {"archived": True, "reason": f"{sanitize(path)[:800]} is gone", "metadata": {GONE: True}}
+        fields = {
+            "archived": True,
+            "reason": f"{sanitize(path)[:800]} is gone",
+            "metadata": {MISSING_KEY: True},
+        }
         return self._done(path, ARCHIVED, self._patch(node, fields, []))
 
     def _patch(self, node: Node, fields: Mapping[str, object], clear: Sequence[str]) -> Lines:

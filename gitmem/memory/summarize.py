@@ -12,8 +12,8 @@ from ..outcome import Outcome, plain
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, resolve_node, write
-from .archive import count
-from .node_tables import HIDDEN, covered
+from .archive import format_count
+from .node_tables import HIDDEN, is_summarized_sql
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,20 +112,20 @@ def summarize(
             code="nothing-to-summarize",
             next=[command("gitmem", "mem", "list", "--wu", unit)],
         )
-    covered = sources[:SOURCES_MAX] if text is not None else _that_fit(sources[:SOURCES_MAX])
+    covered = sources[:SOURCES_MAX] if text is not None else _fitting_sources(sources[:SOURCES_MAX])
     left = len(sources) - len(covered)
     content = text if text is not None else _text(unit, covered, left)
     names = [source.id for source in covered]
     fields = {"id": _id(store.db(), unit, names, text or ""), **_fields(store, caller, unit, content, names)}
     line = store.line("node", fields, allow_secret=allow_secret)
-    found = Summarized(load.of_line(line[1]), covered, left, dry_run=dry_run)
+    found = Summarized(load.node_of_line(line[1]), covered, left, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit)
     if dry_run:
         found.next = [again]
         return found
     lines = [line, *write.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
-    what = f"sums up {count(len(covered))} of {unit}"
+    what = f"sums up {format_count(len(covered))} of {unit}"
     done = write.record(store, caller, lines, what, text=content, nodes=[found.summary.id], wu=unit)
     found.commit, found.recorded = done.commit, True
     found.next = [
@@ -145,7 +145,7 @@ def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[Node]:
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
     rows = db.execute(
         f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
-        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {covered('n')} ORDER BY n.created, n.id",
+        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {is_summarized_sql('n')} ORDER BY n.created, n.id",
         (wu,),
     )
     found = load.load(db, [id for (id,) in rows])
@@ -179,7 +179,7 @@ def _fields(store: Store, caller: Caller, wu: str, content: str, names: Sequence
     }
 
 
-def _that_fit(sources: Sequence[Node]) -> list[Node]:
+def _fitting_sources(sources: Sequence[Node]) -> list[Node]:
     """Return as many of the oldest nodes as fit in the text of a node."""
     size = RESERVE
     found = []
@@ -194,13 +194,13 @@ def _that_fit(sources: Sequence[Node]) -> list[Node]:
 def _text(wu: str, sources: Sequence[Node], left: int) -> str:
     first, last = sources[0].created_at[:10], max(source.created_at for source in sources)[:10]
     when = first if first == last else f"{first} to {last}"
-    lines = [f"Summary of {wu}: {count(len(sources))}, {when}"]
+    lines = [f"Summary of {wu}: {format_count(len(sources))}, {when}"]
     for type, title in GROUPS:
         some = [source for source in sources if source.type == type]
         if some:
             lines += ["", f"{title} ({len(some)})", *map(_line, some)]
     if left:
-        lines += ["", f"{count(left)} more of {wu} did not fit, and wait for another summary."]
+        lines += ["", f"{format_count(left)} more of {wu} did not fit, and wait for another summary."]
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import anchors, edit, load, node_fields, resolve_node, write
-from .node_tables import covered
+from .node_tables import is_summarized_sql
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Spec(Outcome):
         self.discovered_from = node.id
 
 
-class BecameUnit(Outcome):
+class PromotedToUnit(Outcome):
     """The specification of a work unit that a discovery becomes.
 
     Attributes:
@@ -127,7 +127,7 @@ def listing(
     order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
     which = "" if stale else " AND n.type = 'discovery'"
     rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {covered('n')}{where}{which} AND (n.type = 'discovery'"
+        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {is_summarized_sql('n')}{where}{which} AND (n.type = 'discovery'"
         f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
         given,
     )
@@ -188,7 +188,7 @@ def promote(
     wu: str | None = None,
     lane: str | None = None,
     title: str | None = None,
-) -> BecameUnit:
+) -> PromotedToUnit:
     """Return the specification of a work unit for a discovery; with `wu`, record that it became that unit.
 
     Args:
@@ -203,7 +203,7 @@ def promote(
         StoreError: The store could not be read or written.
     """
     db = store.db()
-    source = load.one(db, resolve_node.find(db, node, writing=True))
+    source = load.load_one(db, resolve_node.find(db, node, writing=True))
     unit = node_fields.work_unit(wu) if wu is not None else None
     if source.is_hidden:
         raise UsageError(
@@ -228,7 +228,7 @@ def promote(
         title=title,
         lane=lane or source.lane or session_lane or None,
     )
-    found = BecameUnit(spec)
+    found = PromotedToUnit(spec)
     found.warnings = [*filter(None, [caller.remark])]
     found.recorded = found.already = before is not None
     if unit is not None and before is None:

@@ -21,7 +21,7 @@ _LINES = (
 )
 
 
-def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
+def set_unverified(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
     """Set `unverified` of these nodes, given by id."""
     if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
         return

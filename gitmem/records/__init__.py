@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .codec import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from .codec import LINE_MAX_BYTES, RecordError, SecretError, explain_unreadable, line, read
 from .fast_validate import fits
 from .table import MODELS, STREAMS
 
@@ -43,9 +43,9 @@ __all__ = [
     "SecretError",
     "Session",
     "Signal",
+    "explain_unreadable",
     "fits",
     "line",
-    "problem",
     "read",
     "read_groups",
     "read_kind",

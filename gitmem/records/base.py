@@ -60,7 +60,7 @@ FORMS = {
 }
 
 
-class Also:
+class TextRule:
     """Rules for a text that a pattern can't express; the compiled table supports each of them.
 
     Args:
@@ -113,17 +113,19 @@ AuditId = Annotated[str, StringConstraints(pattern=_AUDIT_ID)]
 CommitId = Annotated[str, StringConstraints(pattern=_COMMIT)]
 AgentIdentity = Annotated[
     # "human:" marks a person: an agent with that prefix could impersonate one.
-    str, StringConstraints(pattern=_AGENT, max_length=256), AfterValidator(Also(not_prefix="human:"))
+    str, StringConstraints(pattern=_AGENT, max_length=256), AfterValidator(TextRule(not_prefix="human:"))
 ]
 Address = Annotated[str, StringConstraints(pattern=_ADDRESS, max_length=256)]
 DisplayName = Annotated[
-    str, StringConstraints(pattern=_NAME, max_length=64), AfterValidator(Also(trimmed=True))
+    str, StringConstraints(pattern=_NAME, max_length=64), AfterValidator(TextRule(trimmed=True))
 ]
-Tag = Annotated[str, StringConstraints(pattern=_NAME, max_length=100), AfterValidator(Also(trimmed=True))]
+Tag = Annotated[str, StringConstraints(pattern=_NAME, max_length=100), AfterValidator(TextRule(trimmed=True))]
 Axis = Annotated[str, StringConstraints(pattern=_LINE, max_length=200)]
 Line = Annotated[str, StringConstraints(pattern=_LINE, max_length=1024)]
 Path = Annotated[str, StringConstraints(pattern=_PATH, max_length=4096)]
-Message = Annotated[str, StringConstraints(min_length=1), AfterValidator(Also(max_bytes=MESSAGE_MAX_BYTES))]
+Message = Annotated[
+    str, StringConstraints(min_length=1), AfterValidator(TextRule(max_bytes=MESSAGE_MAX_BYTES))
+]
 
 
 class Record(BaseModel):

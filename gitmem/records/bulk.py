@@ -10,7 +10,7 @@ from itertools import chain
 
 from ..strict_json import read as read_json
 from .codec import LINE_MAX_BYTES, is_time
-from .fast_validate import matches, right
+from .fast_validate import is_valid_value, matches
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ NO_MARKS = str.maketrans("", "", ":.Z")
 ALIKE = 4  # equal values on average, from which on each distinct value is validated once
 
 
-def read_alike(lines: Sequence[bytes]) -> tuple[list[Group], list[int]]:
+def read_grouped(lines: Sequence[bytes]) -> tuple[list[Group], list[int]]:
     """Return the records of lines in groups with the same fields, and the numbers of lines to read by themselves."""
     alike: dict[tuple[str, ...], tuple[list[int], list[Record]]] = {}
     odd: list[int] = []
@@ -107,7 +107,7 @@ def _are_right(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[R
     specs = FIELDS[kind]
     for name, values in columns.items():
         if name not in OUTER and (
-            name not in specs or not column_is_right(specs[name], values, writing=False)
+            name not in specs or not is_valid_column(specs[name], values, writing=False)
         ):
             return False
     for old, new in FIRST_OF[kind].items():
@@ -137,17 +137,17 @@ def _are_times(values: Sequence[Any]) -> bool:
     )
 
 
-def column_is_right(spec: tuple[Any, ...], values: Sequence[Any], *, writing: bool) -> bool:
+def is_valid_column(spec: tuple[Any, ...], values: Sequence[Any], *, writing: bool) -> bool:
     """Return whether all values of a field are certainly valid.
 
     For writing, it does not check that texts are free of lone surrogates.
     """
     if spec[0] == "list":
-        return set(map(type, values)) == {list} and column_is_right(
+        return set(map(type, values)) == {list} and is_valid_column(
             spec[2], list(chain.from_iterable(values)), writing=writing
         )
     if spec[0] in ("flag", "object"):
-        return all(right(spec, value, writing=writing) for value in values)
+        return all(is_valid_value(spec, value, writing=writing) for value in values)
     try:
         different = set(values)
     except TypeError:
@@ -155,7 +155,7 @@ def column_is_right(spec: tuple[Any, ...], values: Sequence[Any], *, writing: bo
     if not set(map(type, different)) <= {str}:
         return False
     if spec[0] == "choice" or len(different) * ALIKE <= len(values):
-        return all(right(spec, value, writing=writing) for value in different)
+        return all(is_valid_value(spec, value, writing=writing) for value in different)
     _, _, least, most, shape, (max_bytes, *others) = (*spec[:5], spec[5] or (0, "", False, ()))
     longest = max(map(len, different))
     if (
@@ -164,7 +164,7 @@ def column_is_right(spec: tuple[Any, ...], values: Sequence[Any], *, writing: bo
         or longest * 4 > (max_bytes or LARGE)
         or any(others[: 3 if writing else 2])
     ):
-        return all(right(spec, value, writing=writing) for value in different)
+        return all(is_valid_value(spec, value, writing=writing) for value in different)
     return _texts_are_right(spec[0], shape, different)
 
 

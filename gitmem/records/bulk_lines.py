@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import chain
 
-from .bulk import column_is_right
+from .bulk import is_valid_column
 from .codec import LINE_MAX_BYTES, RecordError, as_json, format_time
-from .secrets import SHORTEST, has_mark, locate
+from .secrets import SHORTEST, has_marker, locate
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
                 return None
             values = [value or None for value in values]
         if some:
-            if not column_is_right(specs[name], some, writing=True):
+            if not is_valid_column(specs[name], some, writing=True):
                 return None
             found[name] = values
     return found
@@ -116,7 +116,7 @@ def _suspects(texts: Sequence[str], most: int = SEARCHED_AT_ONCE) -> list[str]:
     found: list[str] = []
     for start in range(0, len(texts), most):
         some = texts[start : start + most]
-        if has_mark("\n".join(some)):
+        if has_marker("\n".join(some)):
             found += _suspects(some, -(-len(some) // 4)) if len(some) > 1 else some
     return found
 

@@ -11,8 +11,8 @@ import time
 
 from ..errors import UsageError
 from ..strict_json import read as read_json
-from .fast_validate import carried, plain
-from .secrets import find_in, marked
+from .fast_validate import is_certainly_valid, is_json_safe
+from .secrets import find_in, may_hold_secret
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 try:
@@ -76,14 +76,14 @@ def line(
         raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(MODELS)}")
     record = _prepared(kind, fields)
     stamp = format_time(at)
-    everyday = plain(kind, record, writing=True)
+    everyday = is_certainly_valid(kind, record, writing=True)
     if not everyday:
-        _ask(kind, stamp, record)
+        _check_by_models(kind, stamp, record)
     parts = [f'{{"at":"{stamp}","kind":"{kind}"']
     for name, value in record.items():
         parts.append(f",{_quote(name)}:{as_json(value)}")
     parts.append("}")
-    if not allow_secret and (not everyday or marked(record.values())):
+    if not allow_secret and (not everyday or may_hold_secret(record.values())):
         _refuse_secrets(kind, record)
     content = "".join(parts).encode()
     if mac is not None:
@@ -108,12 +108,12 @@ def read(line: bytes) -> AnyRecord | None:
     if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
         return None
     _fill(kind, record)
-    if plain(kind, record, writing=False) or not _fault(record):
+    if is_certainly_valid(kind, record, writing=False) or not _model_error(record):
         return record  # type: ignore[return-value]  # what was just checked
     return None
 
 
-def problem(line: bytes) -> str | None:
+def explain_unreadable(line: bytes) -> str | None:
     """Return as a sentence why `read` can't read a line, or None if it can."""
     record = _parsed(line)
     if record is None:
@@ -125,7 +125,7 @@ def problem(line: bytes) -> str | None:
     if version != VERSION:
         return f"The schema_version {ascii(version)[:80]} is not {VERSION}, the one that this version reads"
     _fill(kind, record)
-    return _fault(record)
+    return _model_error(record)
 
 
 def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one pass over the fields)
@@ -169,26 +169,26 @@ def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) 
     return {**fields, old: entries[0]}
 
 
-def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
+def _check_by_models(kind: str, stamp: str, record: Mapping[str, object]) -> None:
     """Raise `RecordError` if the models reject the record, or JSON can't represent it."""
-    from .models import fault
+    from .models import first_error
 
     for name, value in record.items():
-        if not (carried(name) and carried(value)):
+        if not (is_json_safe(name) and is_json_safe(value)):
             raise RecordError(_uncarried(kind, name))
-    sentence = fault({"at": stamp, "kind": kind, **record}, writing=True)
+    sentence = first_error({"at": stamp, "kind": kind, **record}, writing=True)
     if sentence:
         raise RecordError(sentence)
 
 
-def _fault(record: Mapping[str, object]) -> str | None:
+def _model_error(record: Mapping[str, object]) -> str | None:
     """Return the error that the models find in a record that was read, or None if it is valid."""
-    from .models import fault
+    from .models import first_error
 
     for name, value in record.items():
-        if not (carried(name) and carried(value)):
+        if not (is_json_safe(name) and is_json_safe(value)):
             return _uncarried(str(record["kind"]), name)
-    return fault(record, writing=False)
+    return first_error(record, writing=False)
 
 
 def _uncarried(kind: str, name: str) -> str:
@@ -239,7 +239,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         return None
     if type(record) is not dict or type(record.get("kind")) is not str:
         return None
-    if record.get("at") != text[7:34] or ("\\u" in text and not carried(record)):
+    if record.get("at") != text[7:34] or ("\\u" in text and not is_json_safe(record)):
         return None
     return record
 

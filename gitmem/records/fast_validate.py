@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def plain(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
+def is_certainly_valid(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
     """Return whether these fields of a known kind are certainly valid; if False, the models must decide.
 
     Fields that the contract does not define are kept. When writing, the models decide about them.
@@ -28,22 +28,22 @@ def plain(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
     for name, value in fields.items():
         spec = specs.get(name)
         if spec is None:
-            if writing or not carried(value):
+            if writing or not is_json_safe(value):
                 return False
         elif value is None:
             if not spec[1]:
                 return False
-        elif not right(spec, value, writing):
+        elif not is_valid_value(spec, value, writing):
             return False
     return True
 
 
 def fits(kind: str, name: str, value: object) -> bool:
     """Return whether a value is certainly valid for a field of a known kind."""
-    return right(FIELDS[kind][name], value, writing=True)
+    return is_valid_value(FIELDS[kind][name], value, writing=True)
 
 
-def carried(value: object, depth: int = 1) -> bool:
+def is_json_safe(value: object, depth: int = 1) -> bool:
     """Return whether JSON in UTF-8 can represent the value, so that every reader gets the same value."""
     if isinstance(value, str):
         try:
@@ -58,13 +58,15 @@ def carried(value: object, depth: int = 1) -> bool:
     if depth > DEPTH:
         return False
     if isinstance(value, (list, tuple)):
-        return all(carried(item, depth + 1) for item in value)
+        return all(is_json_safe(item, depth + 1) for item in value)
     if isinstance(value, dict):
-        return all(type(key) is str and carried(key) and carried(value[key], depth + 1) for key in value)
+        return all(
+            type(key) is str and is_json_safe(key) and is_json_safe(value[key], depth + 1) for key in value
+        )
     return value is None
 
 
-def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa: C901  (one branch for each form of a field)
+def is_valid_value(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa: C901  (one branch for each form of a field)
     """Validate one value by (form, may be null, …), as `tools/compile_table.py` writes it."""
     form = spec[0]
     if form == "list":
@@ -72,13 +74,13 @@ def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa:
             return False
         item_spec = spec[2]
         for item in value:  # noqa: SIM110  (a generator costs more than the check)
-            if not right(item_spec, item, writing):
+            if not is_valid_value(item_spec, item, writing):
                 return False
         return True
     if form == "flag":
         return type(value) is bool
     if form == "object":
-        return type(value) is dict and carried(value)
+        return type(value) is dict and is_json_safe(value)
     if type(value) is not str:
         return False
     if form == "choice":
@@ -99,7 +101,7 @@ def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa:
     elif form == "form":
         if not matches(shape, value):
             return False
-    elif not carried(value):
+    elif not is_json_safe(value):
         return False
     return not also or _also(also, value, writing)
 

@@ -32,9 +32,9 @@ def read_groups(lines: Sequence[bytes]) -> list[Group]:
     """
     if len(lines) < FEW:
         return read_alone(lines, range(len(lines)))
-    from .bulk import read_alike
+    from .bulk import read_grouped
 
-    found, left = read_alike(lines)
+    found, left = read_grouped(lines)
     return found + read_alone(lines, left)
 
 

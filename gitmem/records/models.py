@@ -26,7 +26,7 @@ def model(kind: str) -> type[Record]:
     return found
 
 
-def fault(record: Mapping[str, object], *, writing: bool) -> str | None:
+def first_error(record: Mapping[str, object], *, writing: bool) -> str | None:
     """Return the first error of a whole record of a known kind, as a sentence, or None if it is valid."""
     kind = str(record["kind"])
     try:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import Address, Also, Digest, Line, Record, SignalId
+from .base import Address, Digest, Line, Record, SignalId, TextRule
 
 
 class Receipt(Record):
@@ -22,7 +22,7 @@ class Receipt(Record):
     )
     reader_session: Address | None = Field(default=None, description="The session that read it.")
     delivery_state: Annotated[
-        Literal["delivered", "acked", "rejected"], AfterValidator(Also(written=("delivered",)))
+        Literal["delivered", "acked", "rejected"], AfterValidator(TextRule(written=("delivered",)))
     ] = Field(
         default="delivered",
         description="Only `delivered` is written; imported `acked` and `rejected` are read, and decisions overrule them.",

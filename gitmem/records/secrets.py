@@ -109,7 +109,7 @@ def find_secret(text: str) -> str | None:
     return found.what if found else None
 
 
-def marked(values: Iterable[object]) -> bool:  # noqa: C901  (one pass, without a call for each value)
+def may_hold_secret(values: Iterable[object]) -> bool:  # noqa: C901  (one pass, without a call for each value)
     """Return whether `find_in` must search these values: quick, and mostly False."""
     texts: list[str] = []
     for value in values:
@@ -124,7 +124,7 @@ def marked(values: Iterable[object]) -> bool:  # noqa: C901  (one pass, without 
                     texts.append(item)
         elif type(value) is not bool:
             return True
-    if texts and has_mark("\n".join(texts)):
+    if texts and has_marker("\n".join(texts)):
         return True
     if len(_harmless) > HARMLESS_MAX:
         _harmless.clear()
@@ -132,7 +132,7 @@ def marked(values: Iterable[object]) -> bool:  # noqa: C901  (one pass, without 
     return False
 
 
-def has_mark(text: str) -> bool:
+def has_marker(text: str) -> bool:
     """Return whether `locate` may find a secret in a text, or in one of several texts joined by LF."""
     together = _plain(text)
     long = _long_words(together)

@@ -66,33 +66,33 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
     Args:
         small: The same in lower case.
     """
-    for at in _places(small, "://"):
+    for at in _positions(small, "://"):
         if _userinfo(text, at):
             return "a URL with a password", at
-    for at in _places(small, "bearer "):
+    for at in _positions(small, "bearer "):
         if is_random(_run(text, at + 7), 16):
             return "a bearer token", at
-    for at in _places(small, "basic "):
+    for at in _positions(small, "basic "):
         if _is_basic(_run(text, at + 6)):
             return "HTTP basic credentials", at
     if "curl " in small:
         for option in (" -u ", " -u", " --user ", " --user="):
-            for at in _places(small, option):
+            for at in _positions(small, option):
                 if "curl " not in small[max(0, at - _VALUE_MAX) : at + 1]:
                     continue
                 user, colon, password = _value(text, at + len(option))[0].partition(":")
-                if user and colon and not _stands_for(password):
+                if user and colon and not _is_placeholder(password):
                     return "a password of curl", at
     for words, is_password in ((PASSWORDS, True), (KEYS, False)):
         for word in words:
-            for at in _places(small, word):
+            for at in _positions(small, word):
                 found = _assigned(text, small, at, word, is_password)
                 if found:
                     return found, at
     return None
 
 
-def _places(text: str, word: str) -> Iterator[int]:
+def _positions(text: str, word: str) -> Iterator[int]:
     at = text.find(word)
     while at >= 0:
         yield at
@@ -117,10 +117,10 @@ def _userinfo(text: str, at: int) -> bool:
     user, colon, password = piece[:end].partition(":")
     if not colon or any(sign in _USERINFO_ENDS for sign in piece[:end]):
         return False
-    return password != user and not _stands_for(password)
+    return password != user and not _is_placeholder(password)
 
 
-def _stands_for(password: str) -> bool:
+def _is_placeholder(password: str) -> bool:
     """Return whether a password is a placeholder in an example."""
     small = password.lower()
     if small in _PLACEHOLDER_PASSWORDS or len(set(small)) < 3:
@@ -139,7 +139,7 @@ def _is_basic(value: str) -> bool:
     except (Error, ValueError):
         return False
     user, colon, password = plain.partition(":")
-    return bool(user and colon) and plain.isprintable() and not _stands_for(password)
+    return bool(user and colon) and plain.isprintable() and not _is_placeholder(password)
 
 
 def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> str | None:  # noqa: C901  (the refusals of a value, in order)
@@ -164,7 +164,7 @@ def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> s
     name = small[max(0, at - 4) : end + len(about)]
     if "key" in name and "secret" in name and len(value) == 40 and not value.strip(_B64):
         return None if "EXAMPLE" in value else "an AWS secret key"
-    if not value or _stands_for(value) or (not quoted and value.startswith(_BEFORE_PLACEHOLDER)):
+    if not value or _is_placeholder(value) or (not quoted and value.startswith(_BEFORE_PLACEHOLDER)):
         return None
     if quoted and value.startswith(("http://", "https://", "/", "./", "~/", "$", "%", "{", "sha")):
         return None

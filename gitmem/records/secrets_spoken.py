@@ -10,10 +10,10 @@ from .secrets_assigned import (
     Found,
     _is_basic,
     _is_password,
+    _is_placeholder,
     _is_uuid,
-    _places,
+    _positions,
     _run,
-    _stands_for,
     _value,
     is_random,
 )
@@ -38,7 +38,7 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
     """
     if " -p" in small or " -a " in small:
         for command, option, spaced in _COMMANDS:
-            for at in _places(small, command):
+            for at in _positions(small, command):
                 if _has_option(text[at : at + _LINE_MAX], option, spaced):
                     return "a password", at
     if "auth" in small:
@@ -46,18 +46,18 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
         if found:
             return found
     for word in _SPOKEN:
-        for at in _places(small, word):
+        for at in _positions(small, word):
             value, sure = _said(text, small, at + len(word))
             if value and _is_drawn(value, sure):
                 return "a password", at
     if not any(len(word) >= _KEY_MIN for word in text.split()):
         return None
     for word in KEYS:
-        for at in _places(small, word):
+        for at in _positions(small, word):
             value, sure = _said(text, small, at + len(word))
             if (
                 len(value) < _KEY_MIN
-                or _stands_for(value)
+                or _is_placeholder(value)
                 or not is_random(value, _KEY_MIN)
                 or _is_uuid(value)
             ):
@@ -80,14 +80,14 @@ def _has_option(line: str, option: str, spaced: bool) -> bool:
         if not given and spaced and number + 1 < len(words):
             given = words[number + 1]
         value, quoted = _value(given, 0)
-        if not given.startswith(("$", "<", "{", "%", '"$')) and not _stands_for(value):
+        if not given.startswith(("$", "<", "{", "%", '"$')) and not _is_placeholder(value):
             return _is_password(value, quoted, False)
     return False
 
 
 def _authorization(text: str, small: str) -> Found | None:
     """Return the credentials of an `Authorization` header, of npm's `_auth` or of docker's `"auth"`."""
-    for at in _places(small, "authorization"):
+    for at in _positions(small, "authorization"):
         start = at + len("authorization")
         piece = text[start : start + 24].lstrip("\"'")
         if piece[:1] not in (":", "="):
@@ -98,7 +98,7 @@ def _authorization(text: str, small: str) -> Found | None:
             if is_random(value, 16) and not _is_uuid(value):
                 return "a secret value", at
     for name in ("_auth", '"auth"', "_authtoken"):
-        for at in _places(small, name):
+        for at in _positions(small, name):
             piece = text[at + len(name) : at + len(name) + 4]
             value = _run(text, at + len(name) + len(piece) - len(piece.lstrip(":= \"'")))
             if piece[:1] not in (":", "=") or value == "":
@@ -124,7 +124,7 @@ def _said(text: str, small: str, at: int) -> tuple[str, bool]:
 
 def _is_drawn(value: str, sure: bool) -> bool:
     """Return whether a value in a sentence can only be a password: alternating letters and digits, not a name."""
-    if not 8 <= len(value) <= 64 or _stands_for(value) or _is_uuid(value) or not value.isascii():
+    if not 8 <= len(value) <= 64 or _is_placeholder(value) or _is_uuid(value) or not value.isascii():
         return False
     kinds = ["d" if char.isdigit() else "l" for char in value if char.isalnum()]
     groups = sum(kind == "d" and (not at or kinds[at - 1] == "l") for at, kind in enumerate(kinds))

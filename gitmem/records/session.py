@@ -9,13 +9,13 @@ from pydantic import AfterValidator, Field
 from .base import (
     Address,
     AgentIdentity,
-    Also,
     Axis,
     DisplayName,
     Path,
     Record,
     SessionId,
     SignalId,
+    TextRule,
     WorkUnit,
 )
 
@@ -50,7 +50,7 @@ class Session(Record):
     harness_session: Address | None = Field(default=None, description="The harness's own id of it.")
     activity: Axis | None = Field(default=None, description="What it does now, in its own words.")
     clear: Annotated[
-        tuple[Annotated[Axis, AfterValidator(Also(written=CLEARABLE))], ...], Field(strict=False)
+        tuple[Annotated[Axis, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
     ] = Field(
         default=(),
         description="Fields that it has no longer; one that is merely not there stays as it was.",

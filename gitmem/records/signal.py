@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import Address, Also, Axis, Digest, Line, Message, Path, Record, SignalId, ThreadId, WorkUnit
+from .base import Address, Axis, Digest, Line, Message, Path, Record, SignalId, TextRule, ThreadId, WorkUnit
 
 INTERRUPTS = ("priority", "advisory")
 RESOLUTIONS = ("exact", "folded", "alias", "prefix", "fuzzy")
@@ -45,7 +45,7 @@ class Signal(Record):
         default=(), description="What the sender typed for each recipient."
     )
     resolved_by: Annotated[
-        tuple[Annotated[Line, AfterValidator(Also(written=RESOLUTIONS))], ...], Field(strict=False)
+        tuple[Annotated[Line, AfterValidator(TextRule(written=RESOLUTIONS))], ...], Field(strict=False)
     ] = Field(default=(), description="How each was resolved: exact, folded, alias, prefix or fuzzy.")
     workspace_id: Axis | None = Field(default=None, description="Routing key of a hosted transport.")
     thread_id: ThreadId | None = Field(default=None, description="The conversation that it belongs to.")
@@ -59,7 +59,7 @@ class Signal(Record):
     intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"] = Field(
         default="INFO", description="What it does in its thread."
     )
-    interrupt_class: Annotated[Axis, AfterValidator(Also(written=INTERRUPTS))] = Field(
+    interrupt_class: Annotated[Axis, AfterValidator(TextRule(written=INTERRUPTS))] = Field(
         default="advisory",
         description="`priority` or `advisory`; other values are accepted on read.",
         examples=list(INTERRUPTS),

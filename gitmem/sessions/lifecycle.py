@@ -95,31 +95,31 @@ def start(
     """
     fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
     if who.harness is None:
-        return _begin(store, who, name, fields, allow_secret)
+        return _start_new(store, who, name, fields, allow_secret)
     from ..mailbox import delivery_lock
 
     # A client may run the hooks of several scopes at once: the second one must find the session of the first.
-    with delivery_lock.turn(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
+    with delivery_lock.delivery_lock(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
         known = own_sessions.of_client(store, who.harness[1])
         if known is None:
-            return _begin(store, who, name, fields, allow_secret)
+            return _start_new(store, who, name, fields, allow_secret)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
         given["harness_session"] = store.keys.hashed(who.harness[1])  # gitmem 0.1 published the id itself
-        changed = _change(store, known, name, given, about.again("start", given), allow_secret)
-        _arrive(store, known.session_id)
+        changed = _change(store, known, name, given, about.retry_command("start", given), allow_secret)
+        _register(store, known.session_id)
         return Started(changed[0], *changed[1:], _first_steps(known.session_id))
 
 
-def _begin(
+def _start_new(
     store: Store, who: Who, name: str | None, fields: dict[str, str | None], allow_secret: bool
 ) -> Started:
     former = own_sessions.of_client(store, who.harness[1], ended=True) if who.harness else None
     if former is not None:
-        fields = about.taken_over(fields, former.record)
+        fields = about.inherit(fields, former.record)
     if name is None:
         name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
     else:
-        display_names.claim(store, name, again=about.again("start", fields))
+        display_names.claim(store, name, again=about.retry_command("start", fields))
         chosen = True
     session_id = new_id("sess", store.random)
     record = {
@@ -132,10 +132,10 @@ def _begin(
         "harness_session": store.keys.hashed(who.harness[1]) if who.harness else None,
         **fields,
     }
-    told = _first_story(record)
+    told = _start_commit_message(record)
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
-    _arrive(store, session_id, who)
-    found = presence.one(store, session_id)
+    _register(store, session_id, who)
+    found = presence.get(store, session_id)
     if found is None:
         raise UsageError(
             f"{session_id} was recorded, and the index does not show it yet.",
@@ -143,7 +143,7 @@ def _begin(
             code="index",
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
-    name_pins.took(store, found)
+    name_pins.replace(store, found)
     return Started(found, appended.commit, True, _first_steps(session_id))
 
 
@@ -177,11 +177,11 @@ def change(
     Raises:
         UsageError: As in `start`, and `no-session` for a caller without a session.
     """
-    found = _own(store, caller)
+    found = _own_session(store, caller)
     fields = about.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
-    changed = _change(store, found, name, fields, about.again("set", fields), allow_secret)
-    _arrive(store, found.session_id)  # with a new identity it has that identity's messages
+    changed = _change(store, found, name, fields, about.retry_command("set", fields), allow_secret)
+    _register(store, found.session_id)  # with a new identity it has that identity's messages
     return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
 
 
@@ -191,27 +191,27 @@ def end(store: Store, caller: Caller) -> Ended:
     Raises:
         UsageError: `no-session` for a caller without a session.
     """
-    found = _own(store, caller)
+    found = _own_session(store, caller)
     record = own_sessions.record(found, "end")
     line = store.line("session", record, allow_secret=True)  # it has no new text
-    appended = store.record([line], _story(found, f"{found.name} ends"))
+    appended = store.record([line], _commit_message(found, f"{found.name} ends"))
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
         names_of_flags = session_queue.flag_names(found.session_id, heartbeats.end(store, found.session_id))
         session_queue.remove(store.place.state, found.session_id, names_of_flags)
-        appended.commit = appended.commit or commit_process.commit_first(store, deferred=True)
+        appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
     found = own_sessions.trusted(store, found.session_id) or found
     return Ended(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
 
 
-def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
+def _register(store: Store, session_id: str, began: Who | None = None) -> None:
     """Record that a session is here (or begins), and queue what it has not read, for later hooks."""
     if began is None:
-        heartbeats.seen(store, session_id)
+        heartbeats.touch(store, session_id)
     else:
         heartbeats.start(store, session_id, began.harness)
         session_queue.sweep(store)
     if store.collecting is None:
-        session_queue.fill(store, session_id)
+        session_queue.queue_all(store, session_id)
 
 
 def _change(
@@ -226,7 +226,7 @@ def _change(
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
     cleared = about.cleared(fields, found.record)
     record = {**own_sessions.record(found, "change"), **differs, "clear": cleared}
-    news = about.news(differs, cleared)
+    news = about.describe_changes(differs, cleared)
     subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} goes on"
     if name is not None and name != found.name:
         display_names.claim(store, name, session_id=found.session_id, again=again)
@@ -235,11 +235,11 @@ def _change(
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
     if not differs and not cleared:
         return found, None, False
-    told = _story(found, subject, differs.get("wu_id"))
+    told = _commit_message(found, subject, differs.get("wu_id"))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
     after = own_sessions.trusted(store, found.session_id) or found
     if "display_name" in differs:
-        name_pins.took(store, after, found.name, found.asked)
+        name_pins.replace(store, after, found.name, found.asked)
     return after, appended.commit, True
 
 
@@ -248,7 +248,7 @@ def _clone_id(store: Store) -> str:
     return store.log.clone_id()
 
 
-def _own(store: Store, caller: Caller) -> Presence:
+def _own_session(store: Store, caller: Caller) -> Presence:
     found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     if found is None:
         raise UsageError(
@@ -260,13 +260,13 @@ def _own(store: Store, caller: Caller) -> Presence:
     return found
 
 
-def _story(found: Presence, subject: str, wu: str | None = None) -> CommitMessage:
+def _commit_message(found: Presence, subject: str, wu: str | None = None) -> CommitMessage:
     caller = callers.of_session(found, "session")
     caller.wu_id = wu or caller.wu_id
     return CommitMessage(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
 
 
-def _first_story(record: Mapping[str, object]) -> CommitMessage:
+def _start_commit_message(record: Mapping[str, object]) -> CommitMessage:
     subject = f"{record['display_name']} starts"
     if record["agent_identity"]:
         subject += f" ({record['agent_identity']})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import own_recipients, own_sessions, presence, strangers
 from ..agents.serialize import row
-from ..index.step_limit import Steps
+from ..index.step_limit import StepLimit
 from ..mailbox import mailbox_view
 from ..outcome import Outcome
 from ..sync import autosync
@@ -34,7 +34,7 @@ class Roster(Outcome):
     def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
         self.remark: str | None = None
-        self.autosync: autosync.Trouble | None = None
+        self.autosync: autosync.FailedSync | None = None
         self.next = list(next)
 
 
@@ -101,10 +101,10 @@ def roster(
         )
     found = [one for one in found if all or one.is_current]
     db, now = store.db(), store.now()
-    steps = Steps(db, steps_most)
+    steps = StepLimit(db, steps_most)
     rows = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
     outcome = Roster(rows, _next(found, query, all, caller))
-    outcome.autosync = autosync.trouble(store.place)
+    outcome.autosync = autosync.last_failure(store.place)
     if outcome.autosync is not None:
         outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:

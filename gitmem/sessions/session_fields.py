@@ -40,7 +40,7 @@ def fields(
     }
 
 
-def taken_over(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
+def inherit(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
     """Return the fields of a session that resumes an ended one: values that are not given (None) are kept.
 
     The activity of the ended session is not kept, because it is out of date.
@@ -53,7 +53,7 @@ def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[s
     return [name for name in CLEARABLE if given.get(name) == "" and known.get(name)]
 
 
-def news(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
+def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
     """Return the description of a change for a commit subject, after "is now"."""
     told = {name: value for name, value in differs.items() if name != "harness_session"}
     return [f"{_NEWS.get(name, '')}{value}" for name, value in told.items()] + [
@@ -61,7 +61,7 @@ def news(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
     ]
 
 
-def again(event: str, given: Mapping[str, str | None]) -> list[str]:
+def retry_command(event: str, given: Mapping[str, str | None]) -> list[str]:
     """Return the command that gave these fields."""
     pairs = [(_OPTIONS[name], value) for name, value in given.items() if value and name in _OPTIONS]
     return ["gitmem", "session", event, *(word for pair in pairs for word in pair)]

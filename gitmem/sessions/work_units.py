@@ -45,7 +45,7 @@ def unchecked(store: Store) -> Unchecked:
     return Unchecked(None, reason, [command(*setting), "gitmem inbox"])
 
 
-def of_nobody(wu: str) -> Unchecked:
+def unknown_pusher(wu: str) -> Unchecked:
     """Return the answer about a push by an unknown caller, to whom no signal can have been sent."""
     reason = (
         "no session and no user.email say who pushes, so signals were not looked for and the push goes on."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     K = TypeVar("K", bound=Hashable)
 
 
-class Said:
+class ThreadSignal:
     """One signal of a thread, with every line of its id.
 
     Lines start with their time, so they sort by `(at, bytes)`; the lowest line is displayed.
@@ -82,7 +82,7 @@ def earlier(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
 
 def cycles(thread: Mapping[str, Fact]) -> set[str]:
     """Return the ids of the signals that, by the ids they name, precede themselves."""
-    return {id for knot in graph.knots(_named(thread)) for id in knot}
+    return {id for knot in graph.cyclic_components(_named(thread)) for id in knot}
 
 
 def _named(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
@@ -148,16 +148,18 @@ def _first_free(said: Iterable[F], above: Mapping[str, int], count: int) -> dict
     return found
 
 
-def decision(reader: str, thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> Said | None:
+def decision(
+    reader: str, thread: Mapping[str, ThreadSignal], edges: Mapping[str, set[str]]
+) -> ThreadSignal | None:
     """Return a reader's current decision in a thread, or None without one."""
     own = [said for said in thread.values() if said.intent in DECISIONS and said.is_by(reader)]
     return latest(own, edges)
 
 
-def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[Said]:
+def in_order(thread: Mapping[str, ThreadSignal], edges: Mapping[str, set[str]]) -> list[ThreadSignal]:
     """Return the signals by time, but no reply before the signal that it answers."""
     before = {id: sorted(names, key=lambda name: thread[name].line) for id, names in edges.items()}
-    shown: dict[str, Said] = {}
+    shown: dict[str, ThreadSignal] = {}
     for said in sorted(thread.values(), key=lambda item: item.line):
         if said.id in shown:
             continue
@@ -175,7 +177,7 @@ def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[
 
 
 def seen_before(
-    reader: str, thread: Mapping[str, Said], receipts: set[str], answered: str | None
+    reader: str, thread: Mapping[str, ThreadSignal], receipts: set[str], answered: str | None
 ) -> list[str]:
     """Return `after` of a reader's new signal: its last signal, its decision, and the heads of all signals seen.
 
@@ -194,7 +196,7 @@ def seen_before(
     return sorted(after, key=lambda id: thread[id].line)
 
 
-def root(thread: Mapping[str, Said]) -> Said:
+def root(thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
     """Return the signal whose `reply_to` is missing or not in the thread.
 
     Of several, the lowest `(at, bytes)`, and signals that count before others.
@@ -203,47 +205,47 @@ def root(thread: Mapping[str, Said]) -> Said:
     return min(tops or thread.values(), key=lambda said: (not said.counts, said.line))
 
 
-class Conversation:
+class FoldedThread:
     """A folded thread: its signals, their causal order, and its root."""
 
     __slots__ = ("_answers", "_decisions", "edges", "root", "said")
 
-    def __init__(self, said: Mapping[str, Said]) -> None:
+    def __init__(self, said: Mapping[str, ThreadSignal]) -> None:
         self.said = said
         self.edges = earlier(said)
         self.root = root(said) if said else None
-        self._decisions: dict[str, Said] | None = None
-        self._answers: dict[tuple[str, str], Said] | None = None
+        self._decisions: dict[str, ThreadSignal] | None = None
+        self._answers: dict[tuple[str, str], ThreadSignal] | None = None
 
     def asks(self, reader: str) -> bool:
         """Return whether a reader is a recipient of the root."""
         return self.root is not None and self.root.is_for(reader)
 
-    def decision(self, reader: str) -> Said | None:
+    def decision(self, reader: str) -> ThreadSignal | None:
         """Return a reader's current decision, or None without one."""
         if self._decisions is None:
-            own: dict[str, list[Said]] = {}
+            own: dict[str, list[ThreadSignal]] = {}
             for writer, said in self._decided():
                 own.setdefault(writer, []).append(said)
             self._decisions = latest_of_each(own, self.edges)
         return self._decisions.get(reader)
 
-    def answer(self, reader: str, id: str) -> Said | None:
+    def answer(self, reader: str, id: str) -> ThreadSignal | None:
         """Return the latest decision with which a reader answered exactly this signal, or None without one."""
         if self._answers is None:
-            own: dict[tuple[str, str], list[Said]] = {}
+            own: dict[tuple[str, str], list[ThreadSignal]] = {}
             for writer, said in self._decided():
                 own.setdefault((writer, said.text("reply_to") or ""), []).append(said)
             self._answers = latest_of_each(own, self.edges)
         return self._answers.get((reader, id))
 
-    def answers(self, wanted: Mapping[str, Collection[str]]) -> dict[str, Said]:
+    def answers(self, wanted: Mapping[str, Collection[str]]) -> dict[str, ThreadSignal]:
         """Return the latest decision on each signal by any of its readers.
 
         Args:
             wanted: The readers of each signal id.
         """
-        own: dict[str, list[Said]] = {}
+        own: dict[str, list[ThreadSignal]] = {}
         for said in self.said.values():
             parent = said.text("reply_to")
             if parent is None or parent not in wanted or said.intent not in DECISIONS:
@@ -252,13 +254,13 @@ class Conversation:
                 own.setdefault(parent, []).append(said)
         return latest_of_each(own, self.edges)
 
-    def _decided(self) -> Iterator[tuple[str, Said]]:
+    def _decided(self) -> Iterator[tuple[str, ThreadSignal]]:
         for said in self.said.values():
             if said.intent in DECISIONS:
                 for writer in said.writers:
                     yield writer, said
 
-    def stale(self, agreed: Mapping[str, Said]) -> set[str]:
+    def stale(self, agreed: Mapping[str, ThreadSignal]) -> set[str]:
         """Return the readers whose AGREE does not come after every PROPOSE and COUNTER of others.
 
         Args:

@@ -42,7 +42,7 @@ class Never:
         return False
 
 
-class Waker:
+class ChangeWatcher:
     """Detects changes of a clone's log.
 
     Args:

@@ -40,7 +40,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
     )
 
 
-def looks_on(store: Store, caller: Caller) -> str | None:
+def peek_reason(store: Store, caller: Caller) -> str | None:
     """Return why reading another's mailbox marks nothing, or None if the caller reads its own."""
     if caller.who is None:
         return None

@@ -46,7 +46,7 @@ def reader(
     stamp = _Stamp(place, name, is_session=bool(session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
     if known is None:
-        known = _look(place, machine, elsewhere, name, bool(session), now)
+        known = _query_index(place, machine, elsewhere, name, bool(session), now)
         if known is None:
             return None
         if stamp is not None:
@@ -64,12 +64,12 @@ def _is_overdue(place: Repo) -> bool:
 
     oldest = time.time() - OVERDUE_SECONDS
     return any(
-        file.size and not file.is_deferred and wal_files.changed(file) < oldest
-        for file in wal_files.listed(os.path.join(place.state, "wal"))
+        file.size and not file.is_deferred and wal_files.modified_at(file) < oldest
+        for file in wal_files.list_files(os.path.join(place.state, "wal"))
     )
 
 
-def _look(
+def _query_index(
     place: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
 ) -> Known | None:
     """Query the index as it is; return None unless it is certain that nothing is unread."""
@@ -78,7 +78,7 @@ def _look(
     from ..log import ledger
     from ..mailbox import mailbox_view
 
-    snapshot = query.take(place, machine, store_index.SHAPE, elsewhere)
+    snapshot = query.take_snapshot(place, machine, store_index.SHAPE, elsewhere)
     if snapshot is None:
         return None
     db = snapshot.db
@@ -91,7 +91,7 @@ def _look(
         reader = identity or session_id
         if mailbox_view.unread_ids(db, reader, session_id, workspace, now):
             return None
-        if not query.has_all(db, ledger.last_commit(place.state)):
+        if not query.has_accepted(db, ledger.last_commit(place.state)):
             return None
         return session_id, reader, held - DAY_MICROS
     finally:
@@ -117,7 +117,7 @@ class _Stamp:
     def _moment(self) -> str | None:
         from ..log import log_state
 
-        return log_state.of(self._place)
+        return log_state.fingerprint(self._place)
 
     def _head(self) -> list[str]:
         """Return what must be unchanged: the program version, the log, and the key that identifies our own lines."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .causality import Conversation, Said
+    from .causality import FoldedThread, ThreadSignal
 
 SHOWN_MAX = 50  # signals listed in an answer
 NAMED_MAX = 1_000  # signals named in an audit: the length of a line is limited
@@ -67,7 +67,7 @@ class Gate(Outcome):
         return ", ".join(part for part in parts if part)
 
 
-def look(
+def check(
     store: Store,
     caller: Caller,
     *,
@@ -115,12 +115,12 @@ def look(
         )
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    ids = _fill(store, caller, found, own_passes.of(store, caller, wu) if heed_passes else set())
+    ids = _fill(store, caller, found, own_passes.passed_signals(store, caller, wu) if heed_passes else set())
     found.open = not ids
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
     found.next = _next(store, found)
-    moved_back.tell(store, found)
+    moved_back.add_warning(store, found)
     return found
 
 
@@ -157,7 +157,7 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
             by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
-        talk = threads.Conversation(lines.load(thread_id) or {})
+        talk = threads.FoldedThread(lines.load(thread_id) or {})
         last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
         for signal_id, readers in ids.items():
             said = talk.said.get(signal_id)
@@ -188,7 +188,7 @@ def _thread_of(db: sqlite3.Connection, signal_id: str) -> str:
     return str(row.fetchone()[0])
 
 
-def _is_on(said: Said, root: Said | None, found: Gate) -> bool:
+def _is_on(said: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:
     """Return whether any line of a signal is on the work unit or the initiatives."""
     for line in said.lines:
         record = records.read(line) or said.record
@@ -201,7 +201,11 @@ def _is_on(said: Said, root: Said | None, found: Gate) -> bool:
 
 
 def _is_answered(
-    db: sqlite3.Connection, talk: Conversation, said: Said, readers: Sequence[str], last: Said | None
+    db: sqlite3.Connection,
+    talk: FoldedThread,
+    said: ThreadSignal,
+    readers: Sequence[str],
+    last: ThreadSignal | None,
 ) -> bool:
     """Return whether a reader's current decision on a signal, under any of its names, is AGREE or REJECT.
 
@@ -219,7 +223,7 @@ def _is_answered(
     return last is not None and last.intent in threads.STATES
 
 
-def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
+def _shown(store: Store, said: ThreadSignal, why: str) -> dict[str, object]:
     """Return the fields of a signal in an answer: its metadata and the commands that settle it, not its text."""
     names = presence.names_by_session(store.db())
     sender = names.get(said.text("sender_session") or "") or said.text("sender_name")
@@ -259,18 +263,18 @@ def _pass(
         "sender_name": caller.name,
     }
     lines = [store.line("audit", fields, allow_secret=allow_secret)]
-    told = commit_message.of_audit(caller.author, caller.name or caller.reader, counted(found), fields)
+    told = commit_message.of_audit(caller.author, caller.name or caller.reader, count_text(found), fields)
     appended = store.record(lines, told)
     found.open = found.passed = True
     found.audit_id, found.commit, found.recorded = audit_id, appended.commit, True
 
 
-def way_past(wu: str) -> str:
+def pass_command(wu: str) -> str:
     """Return the command that passes the closed gate of a work unit."""
     return command("gitmem", "gate", "--wu", wu, "--allow-unread-signals", "--reason", "why they may wait")
 
 
-def counted(found: Gate) -> str:
+def count_text(found: Gate) -> str:
     """Return text such as `2 unread signals` or `1 unread and 2 unanswered signals`."""
     parts = [
         f"{count} {word}"

@@ -52,7 +52,7 @@ def components(edges: Edges) -> dict[str, str]:
     return found
 
 
-def knots(edges: Edges) -> list[set[str]]:
+def cyclic_components(edges: Edges) -> list[set[str]]:
     """Return the strongly connected components that have a cycle: several ids, or one that names itself."""
     groups: dict[str, set[str]] = {}
     for id, component in components(edges).items():

@@ -82,13 +82,13 @@ def _prompt(store: Store, caller: Caller) -> str:
                 said = file.read(READ_MAX).decode("utf-8", "replace")
         except (OSError, ValueError):
             continue
-        found = _said_in(said)
+        found = _prompt_in(said)
         if found:
             return found
     return ""
 
 
-def _said_in(said: str) -> str:
+def _prompt_in(said: str) -> str:
     """Return the text under the key `prompt` of a JSON object, without the json package, which imports `re`."""
     at = said.find(_KEY)
     while at >= 0:

@@ -27,7 +27,7 @@ LOOKED_UP_MAX = (
 MERGES_MAX = 20  # merges to follow in the search for the commit that added a line
 
 
-class Chapter(Outcome):
+class LogPage(Outcome):
     """The newest records of the log, oldest first, as `shown` gives them, with `kind` and `sender_name`."""
 
     __slots__ = ("entries", "next")
@@ -37,7 +37,7 @@ class Chapter(Outcome):
         self.next = next
 
 
-class One(Outcome):
+class RecordDetail(Outcome):
     """One record, and the commit that added it; None while the record waits for a commit."""
 
     __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
@@ -59,7 +59,7 @@ def log(
     thread: str | None = None,
     from_: str | None = None,
     receipts: bool = False,
-) -> Chapter:
+) -> LogPage:
     """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
 
     Args:
@@ -76,14 +76,14 @@ def log(
         where.append("json_extract(l.body, '$.wu_id') = ?")
         values.append(wu)
     if thread:
-        thread_id = resolve_id.thread_of(db, resolve_id.find_id(db, thread))
+        thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
         ids = "SELECT signal_id FROM signal WHERE thread = ?"
         where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
         values.append(thread_id)
     if from_:
         import json
 
-        senders = sorted(presence.readers_called(db, from_) | {from_})
+        senders = sorted(presence.readers_named(db, from_) | {from_})
         fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
         among = "IN (SELECT value FROM json_each(?))"  # one parameter: old SQLite accepts at most 999
         where.append(
@@ -110,12 +110,12 @@ def log(
             fields_shown["recipient_names"] = [*known, *map(str, to[LOOKED_UP_MAX:])]
         entries.append(fields_shown)
     if not entries:
-        return Chapter(entries, ["gitmem roster", "gitmem session start"])
+        return LogPage(entries, ["gitmem roster", "gitmem session start"])
     named = next((str(each["signal_id"]) for each in reversed(entries) if each.get("signal_id")), None)
-    return Chapter(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
+    return LogPage(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
 
 
-def show(store: Store, id: str) -> One:
+def show(store: Store, id: str) -> RecordDetail:
     """Return the record with an id, or the one signal or session with a prefix. Mark nothing as read.
 
     Raises:
@@ -134,10 +134,10 @@ def show(store: Store, id: str) -> One:
         return _last(store, "session", "session_id", session, "gitmem roster")
     if is_id("audit", id):
         return _last(store, "audit", "audit_id", id, "gitmem log")
-    signal_id = resolve_id.find_id(db, id)
+    signal_id = resolve_id.resolve(db, id)
     thread = threads.load(db, resolve_id.thread_of(db, signal_id))
     said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
-    one = One("signal", shown(said.record), commit_of(store, said.line))
+    one = RecordDetail("signal", shown(said.record), commit_of(store, said.line))
     one.ambiguous = threads.is_conflicting(said)
     one.next = [command("gitmem", "thread", said.id), *(["gitmem doctor"] if one.ambiguous else [])]
     if one.ambiguous:
@@ -145,7 +145,7 @@ def show(store: Store, id: str) -> One:
     return one
 
 
-def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
+def _last(store: Store, kind: str, field: str, id: str, next: str) -> RecordDetail:
     """Return the last record of a kind with an id."""
     row = store.db().execute(
         f"SELECT body FROM line WHERE kind = ? AND json_extract(body, '$.{field}') = ?"
@@ -160,7 +160,7 @@ def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
             next=["gitmem sync", "gitmem log"],
         )
     line = row[0].encode()
-    one = One(kind, shown(records.read(line) or {}), commit_of(store, line))
+    one = RecordDetail(kind, shown(records.read(line) or {}), commit_of(store, line))
     one.next = [next]
     return one
 

@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..text.shell_quote import command
 from ..trust import sender_tables
 from . import has_conflict, message_frame, next_steps
-from .inbox_owner import InboxOwner, target
+from .inbox_owner import InboxOwner, resolve_owner
 from .inbox_page import PageBudget, PageContext
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LIMIT = 50
 MAX_BYTES = 16 * 1024
-FOLD_MOST = 4 * 1024 * 1024  # about 8,000 signals
+FOLD_MAX_BYTES = 4 * 1024 * 1024  # about 8,000 signals
 
 
 class Inbox(Outcome):
@@ -75,7 +75,7 @@ class Count(Outcome):
 
 def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobody: bool = False) -> Count:
     """Return the number of unread signals. Mark nothing as read."""
-    whose = target(store, caller, for_, nobody=nobody)
+    whose = resolve_owner(store, caller, for_, nobody=nobody)
     return Count(whose.reader, len(_unread(store, store.db(), whose)))
 
 
@@ -113,12 +113,12 @@ def read(
     max_text: int | None = None,
     measure: Callable[[dict[str, object]], int] | None = None,
     via: str = message_frame.PROGRAM,
-    fold_most: int = FOLD_MOST,
+    fold_most: int = FOLD_MAX_BYTES,
 ) -> InboxResult:
     """Return a reader's unread signals, oldest first; the limits prefer priority to advisory signals. See `mark`.
 
     Args:
-        nobody: Whether the caller is unknown (`caller.says_nobody`): then `for_` is trusted, and signals are marked.
+        nobody: Whether the caller is unknown (`caller.is_unidentified`): then `for_` is trusted, and signals are marked.
         whose: The inbox, if it was resolved before; then `for_` and `nobody` are ignored.
         since: Microseconds since the epoch.
         all: Include signals that were read before.
@@ -133,9 +133,9 @@ def read(
         fold_most: Maximum bytes of lines of threads to fold; a signal of a thread beyond that gets a note.
     """
     db = store.db()
-    whose = whose or target(store, caller, for_, nobody=nobody)
+    whose = whose or resolve_owner(store, caller, for_, nobody=nobody)
     if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
-        heartbeats.seen(store, caller.session_id)
+        heartbeats.touch(store, caller.session_id)
     unread = _unread(store, db, whose, directed=directed)
     outcome = InboxResult(whose, len(unread))
     ids = set(unread)
@@ -159,7 +159,7 @@ def read(
                 (address, signal_id, digest(each.line)) for each in lines for address in each.addresses
             ]
     outcome.next = _next(outcome)
-    moved_back.tell(store, outcome)
+    moved_back.add_warning(store, outcome)
     return outcome
 
 
@@ -201,11 +201,11 @@ def _warn(
     if not shown and not sender_tables.is_forged(db, names):
         return
     from ..agents import forgeries
-    from ..agents.caller import own_mail
+    from ..agents.caller import own_person
 
     warning = forgeries.of_reader(db, names)
     outcome.warnings = [warning] if warning else []
-    marks = forgeries.Marks(store, own_mail(store))
+    marks = forgeries.Marks(store, own_person(store))
     for line, fields in shown:
         marks.put(fields, line)
 
@@ -224,7 +224,7 @@ def _filtered(
     thread_id = _thread(db, thread) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
-    senders = presence.readers_called(db, from_) | {from_} if from_ else set()
+    senders = presence.readers_named(db, from_) | {from_} if from_ else set()
     found = []
     for signal_id in wanted:
         row = db.execute(
@@ -248,7 +248,7 @@ def _filtered(
 def _thread(db: sqlite3.Connection, text: str) -> str:
     from ..index import resolve_id
 
-    return resolve_id.thread_of(db, resolve_id.find_id(db, text))
+    return resolve_id.thread_of(db, resolve_id.resolve(db, text))
 
 
 def _next(outcome: InboxResult) -> list[str]:
@@ -262,7 +262,7 @@ def _next(outcome: InboxResult) -> list[str]:
         return [*found, command("gitmem", "thread", last)]
     who = [] if outcome.target.caller else ["--as", outcome.reader]
     states = [str(fields.get("delivery_state") or "unread") for fields in outcome.signals]
-    asked = next_steps.question(outcome.signals, states)
+    asked = next_steps.last_open_question(outcome.signals, states)
     if asked is not None:
         found += next_steps.decide(asked, *who)
     if conflicting:
@@ -285,13 +285,13 @@ def mark(store: Store, reading: InboxResult) -> int:
             store, whose.reader, whose.caller, reading.to_mark, _keepalive(store, whose.caller)
         )
     except StoreError:
-        delivery_lock.set_aside(
+        delivery_lock.move_to_shown(
             store, whose.reader, whose.session, {signal_id for _, signal_id, _ in reading.to_mark}
         )
         raise
     finally:
         if reading.peek is None:
-            delivery_lock.tidy(store, whose.reader, whose.session)
+            delivery_lock.clean_queues(store, whose.reader, whose.session)
     return len(reading.to_mark)
 
 

@@ -25,7 +25,7 @@ class InboxOwner:
         self.remark: str | None = None
 
 
-def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> InboxOwner:
+def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> InboxOwner:
     """Return the owner of the inbox that is read.
 
     Args:
@@ -46,7 +46,7 @@ def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: boo
         if caller.who is not None:
             from . import decisions_for_others
 
-            found.peek = decisions_for_others.looks_on(store, caller)
+            found.peek = decisions_for_others.peek_reason(store, caller)
         found.caller = caller if found.peek is None else None
         return found
     from ..agents import addressing

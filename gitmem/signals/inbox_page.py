@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import presence
-from ..agents.serialize import named
+from ..agents.serialize import sender_name_from
 from ..mailbox import mailbox_view, receipts
 from ..outcome import shown
 from ..text.shell_quote import quote
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .inbox_owner import InboxOwner
-    from .thread_lines import Conversations
+    from .thread_lines import ThreadCache
 
 
 class PageLine:
@@ -53,7 +53,7 @@ class PageContext:
         self._reader = whose.reader
         self._whose = whose
         self._fold_most = fold_most
-        self._threads: Conversations | None = None
+        self._threads: ThreadCache | None = None
 
     def signal(self, signal_id: str, addresses: Sequence[str]) -> list[PageLine]:
         """Return the displayed lines of an id: one, or several that conflict. Omit unreadable lines.
@@ -88,7 +88,7 @@ class PageContext:
             fields["delivery_state"] = self._state(fields, signal_id, thread_id)
         else:
             fields["delivery_state"] = receipts.states(self._db, signal_id, content).get(self._reader)
-        fields["sender_name"] = named(self._names, record)
+        fields["sender_name"] = sender_name_from(self._names, record)
         answers = None if self._whose.peek else self._reader  # a peek must not answer for the owner
         message_frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields
@@ -96,13 +96,13 @@ class PageContext:
     def _state(self, fields: dict[str, object], signal_id: str, thread_id: str) -> str | None:
         """Return the reader's receipt state for a signal, or None; flag in `fields` a thread that is not folded."""
         recorded = receipts.states(self._db, signal_id).get(self._reader)
-        if mailbox_view.is_alone(self._db, thread_id, signal_id):
+        if mailbox_view.is_only_signal(self._db, thread_id, signal_id):
             return recorded
         from . import threads
-        from .thread_lines import Conversations
+        from .thread_lines import ThreadCache
 
         if self._threads is None:
-            self._threads = Conversations(self._db, self._fold_most)
+            self._threads = ThreadCache(self._db, self._fold_most)
         found = self._threads.of(thread_id)
         if found is None:
             fields[message_frame.UNFOLDED] = thread_id

@@ -36,7 +36,7 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
     role = str(fields.get("sender_role") or "")
     identity = str(fields.get("sender_identity") or "")
     name = str(fields.get("sender_name") or fields.get("sender_display") or "")
-    sender = who(within(name, NAME_MAX), identity)
+    sender = sender_text(within(name, NAME_MAX), identity)
     path = within(str(fields.get("artifact_path") or ""), PART_MAX)
     parts = [
         str(fields.get("signal_id")),
@@ -84,7 +84,7 @@ def _inside(part: str) -> str:
     return text
 
 
-def who(name: object, identity: object) -> str:
+def sender_text(name: object, identity: object) -> str:
     """Return `Planck (codex:implementer:host42)`, or only the name or the identity."""
     shown = sanitize_for_model(str(name or ""))
     exact = sanitize_for_model(str(identity or ""))
@@ -93,7 +93,7 @@ def who(name: object, identity: object) -> str:
     return shown or exact or "nobody"
 
 
-def barred(message: str) -> list[str]:
+def quote_lines(message: str) -> list[str]:
     """Return the lines of a message, each behind a bar, so that none passes for gitmem's text."""
     parts = sanitize_for_model(message.replace("\r\n", "\n"), keep="\n\t").split("\n")
     if len(parts) > 1 and not parts[-1]:
@@ -191,7 +191,7 @@ def signal_text(
     via: str = PROGRAM,
 ) -> str:
     """Return a whole signal for one reader: head, message and reply line, without a final newline."""
-    lines = [head(fields, age=age, note=note), *barred(str(fields.get("message") or ""))]
+    lines = [head(fields, age=age, note=note), *quote_lines(str(fields.get("message") or ""))]
     if fields.get("message_cut") is True:
         lines.append(f"cut; all of it: gitmem show {sanitize_for_model(str(fields.get('signal_id')))}")
     if fields.get(UNFOLDED):
@@ -201,10 +201,10 @@ def signal_text(
         id = sanitize_for_model(str(fields.get("signal_id")))
         lines.append(f"conflict; none of these lines can be agreed to: gitmem thread {id}, gitmem doctor")
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
-    return handed("\n".join(lines), line)
+    return with_reply_line("\n".join(lines), line)
 
 
-def handed(message: str, line: str | None) -> str:
+def with_reply_line(message: str, line: str | None) -> str:
     """Return a message with its reply line, or the unchanged message without one."""
     return message if line is None else f"{message}\n\n{line}"
 

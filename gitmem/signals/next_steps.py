@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..store import Store
-    from .causality import Said
+    from .causality import ThreadSignal
 
 ANSWERED = ("acked", "rejected")
 
 
 def remarks(
-    fields: Mapping[str, object], said: Mapping[str, Said], readers: Collection[str | None]
+    fields: Mapping[str, object], said: Mapping[str, ThreadSignal], readers: Collection[str | None]
 ) -> list[str]:
     """Return sentences about likely mistakes in a signal.
 
@@ -54,7 +54,7 @@ def remarks(
     return found
 
 
-def borders(store: Store, caller: Caller, resolved: Sequence[Resolved]) -> list[str]:
+def workspace_remarks(store: Store, caller: Caller, resolved: Sequence[Resolved]) -> list[str]:
     """Return sentences about recipients whose inbox does not display signals of this workspace."""
     if caller.workspace is None:
         return []
@@ -94,7 +94,7 @@ def is_unpublished(store: Store) -> bool:
     return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
 
 
-def question(signals: Sequence[Mapping[str, object]], states: Sequence[str | None]) -> str | None:
+def last_open_question(signals: Sequence[Mapping[str, object]], states: Sequence[str | None]) -> str | None:
     """Return the id of the last signal that asks for a decision and has none, or None.
 
     Args:

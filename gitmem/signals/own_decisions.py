@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..records.ids import is_id
 from . import ASKS, DECISIONS
-from .causality import Said, root
+from .causality import ThreadSignal, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SessionNames:
         return self._known
 
 
-def without_own(thread: Mapping[str, Said], names_of: NamesOf) -> dict[str, Said]:
+def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) -> dict[str, ThreadSignal]:
     """Return a copy of a thread in which such decisions are void.
 
     Args:
@@ -64,13 +64,13 @@ def without_own(thread: Mapping[str, Said], names_of: NamesOf) -> dict[str, Said
     for said in deciding:
         via = said.text("via")
         if (via in askers) if via else any(name in recorders for name in said.writers):
-            found[said.id] = void = Said(said.record, said.lines, counts=said.counts)
+            found[said.id] = void = ThreadSignal(said.record, said.lines, counts=said.counts)
             void.void = True
     return found
 
 
 def remarks(
-    db: sqlite3.Connection, thread: Mapping[str, Said], record: Mapping[str, object], line: bytes
+    db: sqlite3.Connection, thread: Mapping[str, ThreadSignal], record: Mapping[str, object], line: bytes
 ) -> list[str]:
     """Return a sentence for the sender of a decision that is void, else nothing.
 
@@ -79,10 +79,10 @@ def remarks(
         record: The new signal.
         line: Its line.
     """
-    said = Said(record, [line])
+    said = ThreadSignal(record, [line])
     if (
         said.intent not in DECISIONS
-        or not without_own({**thread, said.id: said}, SessionNames(db))[said.id].void
+        or not void_own_decisions({**thread, said.id: said}, SessionNames(db))[said.id].void
     ):
         return []
     who = (
@@ -93,7 +93,7 @@ def remarks(
     return [f"This {said.text('intent')} decides nothing: {who}. Whoever else was asked decides itself."]
 
 
-def _named(said: Said) -> set[str]:
+def _named(said: ThreadSignal) -> set[str]:
     """Return the names of the sender and the recorder of a signal."""
     via = said.text("via")
     return said.writers | {via} if via else said.writers

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..store import Store
-    from .causality import Said
+    from .causality import ThreadSignal
 
 
 class ReplyContext:
@@ -35,7 +35,7 @@ class ReplyContext:
     __slots__ = ("_db", "_is_reply", "_thread", "parent", "said", "thread_id")
 
     def __init__(
-        self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: Said | None
+        self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: ThreadSignal | None
     ) -> None:
         self._db = db
         self._thread = thread
@@ -64,7 +64,7 @@ class ReplyContext:
             members = self.parent.names("recipients")
         others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
         # A caller alone in the thread remains the recipient: a record without recipients is a broadcast.
-        return addressing.known(store, others or [each for each in members if each])
+        return addressing.from_addresses(store, others or [each for each in members if each])
 
     def seen_by(self, caller: Caller) -> list[str]:
         """Return the ids for `after`: the signals that the writer had seen."""
@@ -80,8 +80,8 @@ class ReplyContext:
         )
 
     def brake(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
-        """Make a signal of a long loop advisory, see `turn_limit.brake`."""
-        return turn_limit.brake(store, caller, self.said, fields)
+        """Make a signal of a long loop advisory, see `turn_limit.limit_turns`."""
+        return turn_limit.limit_turns(store, caller, self.said, fields)
 
 
 def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:
@@ -98,8 +98,8 @@ def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Re
     return ReplyContext(db, _thread_id(db, thread, answered), thread, answered)
 
 
-def _answered(db: sqlite3.Connection, text: str) -> Said:
-    id = resolve_id.find_id(db, text, writing=True)
+def _answered(db: sqlite3.Connection, text: str) -> ThreadSignal:
+    id = resolve_id.resolve(db, text, writing=True)
     thread = threads.load(db, resolve_id.thread_of(db, id))
     if id not in thread:
         raise UsageError(
@@ -111,7 +111,7 @@ def _answered(db: sqlite3.Connection, text: str) -> Said:
     return thread[id]
 
 
-def refuse_conflicting(answered: Said, intent: str) -> None:
+def refuse_conflicting(answered: ThreadSignal, intent: str) -> None:
     """Raise UsageError for a decision on an id whose lines conflict."""
     if not threads.is_conflicting(answered):
         return
@@ -124,10 +124,10 @@ def refuse_conflicting(answered: Said, intent: str) -> None:
     )
 
 
-def _thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str:
+def _thread_id(db: sqlite3.Connection, thread: str | None, answered: ThreadSignal | None) -> str:
     if thread:
         try:
-            return resolve_id.thread_of(db, resolve_id.find_id(db, thread, writing=True))
+            return resolve_id.thread_of(db, resolve_id.resolve(db, thread, writing=True))
         except UsageError as error:
             if error.code != "unknown-id":
                 raise

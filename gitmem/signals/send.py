@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log.local_log import Appended
     from ..store import Store
-    from .causality import Said
+    from .causality import ThreadSignal
     from .reply import ReplyContext
 
 
@@ -100,16 +100,16 @@ def send(
     about = {"wu_id": wu, "initiative_id": initiative, "lane": lane}
     fields |= {name: value or (answered.text(name) if answered else None) for name, value in about.items()}
     if idempotency_key:
-        before = _said_before(db, fields)
+        before = _find_by_key(db, fields)
         if before is not None:
-            return _again(store, before, resolved)
+            return _already_recorded(store, before, resolved)
     brake = context.brake(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     appended = _record(store, caller, stream, line, fields, resolved)
     sent = Sent(_shown(line, fields), appended.commit, resolved)
     said_of = [caller.remark, brake, *(each.remark for each in resolved)]
-    sent.warnings = [*filter(None, said_of), *next_steps.borders(store, caller, resolved),
+    sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
                      *_remarks(db, caller, context, fields, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)
     return sent
@@ -145,7 +145,7 @@ def _addressed(
     store: Store,
     caller: Caller,
     resolved: Sequence[Resolved],
-    answered: Said | None,
+    answered: ThreadSignal | None,
     thread_id: str | None,
     key: str | None,
 ) -> dict[str, object]:
@@ -186,7 +186,7 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
 
 
 def _intent(
-    store: Store, caller: Caller, intent: str | None, insist: bool, answered: Said | None
+    store: Store, caller: Caller, intent: str | None, insist: bool, answered: ThreadSignal | None
 ) -> dict[str, object]:
     """Return the fields for the intent, and for the recorder if that is not the sender."""
     name = (intent or "INFO").upper()
@@ -208,7 +208,7 @@ def _intent(
     return {"intent": name, "via": decisions_for_others.recorded_by(store, caller, name, insist=insist)}
 
 
-def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | None:
+def _find_by_key(db: sqlite3.Connection, fields: dict[str, object]) -> ThreadSignal | None:
     """Return the recorded signal with this idempotency key, or None.
 
     Raises:
@@ -235,7 +235,7 @@ def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | No
     return before
 
 
-def _again(store: Store, before: Said, resolved: Sequence[Resolved]) -> Sent:
+def _already_recorded(store: Store, before: ThreadSignal, resolved: Sequence[Resolved]) -> Sent:
     from . import history
 
     commit = history.commit_of(store, before.line)
@@ -258,9 +258,9 @@ def _record(
     lines = [(stream, line), *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
     appended = store.record(lines, told)
-    if store.snapshot is not None and not heartbeats.announce(store, store.snapshot.db, fields):
+    if store.snapshot is not None and not heartbeats.raise_recipient_flags(store, store.snapshot.db, fields):
         store.refresh()
-    addressing.keep_names(store, resolved)
+    addressing.pin_names(store, resolved)
     return appended
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import records
 from ..mailbox.content import counts, digests_of
-from .causality import Conversation, Said
-from .own_decisions import SessionNames, without_own
+from .causality import FoldedThread, ThreadSignal
+from .own_decisions import SessionNames, void_own_decisions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class ThreadLines:
         self._db = db
         self._left = most
         self._but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
-        self._said: dict[str, Said | None] = {}
+        self._said: dict[str, ThreadSignal | None] = {}
         self._names = SessionNames(db)
 
-    def load(self, thread_id: str) -> dict[str, Said] | None:
+    def load(self, thread_id: str) -> dict[str, ThreadSignal] | None:
         """Return all signals of a thread with the lines of each id, or None if the budget is exceeded."""
         rows = self._db.execute("SELECT DISTINCT signal_id FROM signal WHERE thread = ?", (thread_id,))
         ids = [str(id) for (id,) in rows]
@@ -42,7 +42,7 @@ class ThreadLines:
         if new:
             self._read(new)
         found = {id: self._said.get(id) for id in ids}
-        return without_own({id: said for id, said in found.items() if said is not None}, self._names)
+        return void_own_decisions({id: said for id, said in found.items() if said is not None}, self._names)
 
     def _may_read(self, count: int, new: Sequence[str]) -> bool:
         if self._left is None:
@@ -74,22 +74,26 @@ class ThreadLines:
         answered = {to for record in first.values() if record and (to := record.get("reply_to"))}
         digests = digests_of(self._db, answered) if answered else {}
         for id, record in first.items():
-            said = Said(record, lines[id], counts=counts(record, digests)) if record is not None else None
+            said = (
+                ThreadSignal(record, lines[id], counts=counts(record, digests))
+                if record is not None
+                else None
+            )
             self._said[id] = said
 
 
-class Conversations:
+class ThreadCache:
     """A cache of folded threads for one answer."""
 
     def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
         self._lines = ThreadLines(db, most)
-        self._known: dict[str, Conversation | None] = {}
+        self._known: dict[str, FoldedThread | None] = {}
 
-    def of(self, thread_id: str) -> Conversation | None:
+    def of(self, thread_id: str) -> FoldedThread | None:
         """Return a folded thread, or None if the budget is exceeded."""
         if thread_id not in self._known:
             said = self._lines.load(thread_id)
-            self._known[thread_id] = Conversation(said) if said is not None else None
+            self._known[thread_id] = FoldedThread(said) if said is not None else None
         return self._known[thread_id]
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from .. import moved_back, records
 from ..agents import addressing, forgeries, presence
-from ..agents.caller import own_mail
-from ..agents.serialize import named
+from ..agents.caller import own_person
+from ..agents.serialize import sender_name_from
 from ..errors import UsageError
-from ..index.resolve_id import find_id, thread_of
+from ..index.resolve_id import resolve, thread_of
 from ..mailbox import receipts
 from ..mailbox.content import content_of, digest_bytes
 from ..outcome import Outcome, shown
 from ..text.shell_quote import command
 from . import ASKS, causality, conflicts, has_conflict, next_steps
-from .causality import Conversation as Conversation
-from .causality import Said
+from .causality import FoldedThread as FoldedThread
+from .causality import ThreadSignal
 from .thread_lines import ThreadLines
 
 TYPE_CHECKING = False
@@ -90,27 +90,27 @@ class Converged(Outcome):
         self.next: list[str] = []
 
 
-def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
+def load(db: sqlite3.Connection, thread_id: str) -> dict[str, ThreadSignal]:
     """Return all signals of a thread with the lines of each id."""
     return ThreadLines(db).load(thread_id) or {}
 
 
-def contents(said: Said) -> set[bytes]:
+def contents(said: ThreadSignal) -> set[bytes]:
     """Return the contents of the lines of an id; more than one means that a text was replaced."""
     return {content_of(records.read(line) or {}, digest_bytes(line)) for line in said.lines}
 
 
-def ambiguous(thread: Mapping[str, Said]) -> list[str]:
+def ambiguous(thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return the ids of a thread with several contents."""
     return sorted(id for id, said in thread.items() if is_conflicting(said))
 
 
-def is_conflicting(said: Said) -> bool:
+def is_conflicting(said: ThreadSignal) -> bool:
     """Return whether the lines of an id have different contents."""
     return len(said.lines) > 1 and len(contents(said)) > 1
 
 
-def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
+def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return sentences about answers and receipts for lines that are not in this log."""
     found = [
         f"{said.id} answers a line of {said.text('reply_to')} that this log does not have: it decides nothing."
@@ -131,7 +131,7 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
     return sorted(found)[:UNMATCHED_MAX]
 
 
-def delivery_state(reader: str, said: Said, found: Conversation, recorded: str | None) -> str | None:
+def delivery_state(reader: str, said: ThreadSignal, found: FoldedThread, recorded: str | None) -> str | None:
     """Return a reader's receipt state for a signal; a recipient's decision overrides it."""
     standing = None
     if said is found.root and found.asks(reader):
@@ -143,7 +143,7 @@ def delivery_state(reader: str, said: Said, found: Conversation, recorded: str |
     return STATES.get(standing.intent, "delivered")
 
 
-def _recipients(db: sqlite3.Connection, found: Conversation, root: Said) -> list[Recipient]:
+def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal) -> list[Recipient]:
     names = presence.names_by_reader(db)
     recorded = receipts.states(db, root.id)
     readers = list(dict.fromkeys(root.names("recipients")))
@@ -162,10 +162,10 @@ def _recipients(db: sqlite3.Connection, found: Conversation, root: Said) -> list
     return outcomes
 
 
-def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, Conversation, Said]:
+def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread, ThreadSignal]:
     db = store.db()
-    thread_id = thread_of(db, find_id(db, id))
-    found = Conversation(load(db, thread_id))
+    thread_id = thread_of(db, resolve(db, id))
+    found = FoldedThread(load(db, thread_id))
     if found.root is None:
         raise UsageError(
             f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"]
@@ -186,10 +186,10 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
     outcome.ambiguous = ambiguous(found.said)
     outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
-    marks, names = forgeries.Marks(store, own_mail(store)), presence.names_by_session(db)
+    marks, names = forgeries.Marks(store, own_person(store)), presence.names_by_session(db)
     for said in causality.in_order(found.said, found.edges):
         fields = shown(said.record)
-        fields["sender_name"] = named(names, said.record)
+        fields["sender_name"] = sender_name_from(names, said.record)
         marks.put(fields, said.line)
         recorded = receipts.states(db, said.id)
         states = {
@@ -217,7 +217,7 @@ def _versions(
         record = records.read(each.line)
         if record is not None:
             recorded = receipts.states(db, id, each.content)
-            own = {"sender_name": named(names, record), "delivery": recorded}
+            own = {"sender_name": sender_name_from(names, record), "delivery": recorded}
             found.append(
                 {**shown(record), **own, **({} if fields.get("counts", True) else {"counts": False})}
             )
@@ -229,7 +229,7 @@ def _next(outcome: Thread, caller: Caller | None) -> list[str]:
     asked = None
     if caller is not None:
         states = [_state_for(caller.ids, fields) for fields in outcome.signals]
-        asked = next_steps.question(outcome.signals, states)
+        asked = next_steps.last_open_question(outcome.signals, states)
     plain = [str(each["signal_id"]) for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
     if asked or plain:
@@ -276,7 +276,7 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
     proposals = [said.id for said in found.said.values() if said.intent in ASKS]
     if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
         outcome.next = [*next_steps.decide(root.id), *outcome.next]
-    moved_back.tell(store, outcome)
+    moved_back.add_warning(store, outcome)
     return outcome
 
 
@@ -287,6 +287,6 @@ def _next_of(store: Store, outcome: Converged, others: Sequence[str], strict: bo
         return ["gitmem doctor", look]
     if outcome.converged or outcome.rejected or outcome.countered or not others:
         return [look]
-    away = any(each.elsewhere for each in addressing.known(store, others[:LOOKED_UP_MAX]))
+    away = any(each.elsewhere for each in addressing.from_addresses(store, others[:LOOKED_UP_MAX]))
     options = [*(["--strict"] if strict else []), "--wait", "60s", *(["--sync"] if away else [])]
     return [command("gitmem", "converged", outcome.thread_id, *options), look]

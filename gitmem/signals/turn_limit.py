@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .causality import Said
+    from .causality import ThreadSignal
 
 TURNS_MAX = 12
 WINDOW_MICROS = 10 * 60 * 1_000_000
@@ -25,7 +25,9 @@ SETTING = "gitmem.looplimit"  # in lower case, as in `settings`
 ENDS = ("AGREE", "REJECT")
 
 
-def brake(store: Store, caller: Caller, said: Mapping[str, Said], fields: dict[str, object]) -> str | None:
+def limit_turns(
+    store: Store, caller: Caller, said: Mapping[str, ThreadSignal], fields: dict[str, object]
+) -> str | None:
     """Make a signal of a long loop advisory; return a warning for its writer, else None.
 
     An AGREE or REJECT of a signal is never affected: it ends the loop.
@@ -53,7 +55,7 @@ def brake(store: Store, caller: Caller, said: Mapping[str, Said], fields: dict[s
     )
 
 
-def _turns(now: int, caller: Caller, said: Mapping[str, Said], wu: object) -> tuple[int, str]:
+def _turns(now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu: object) -> tuple[int, str]:
     """Return the number of turns of two agents, including the current one, and the name of the other agent.
 
     Consecutive signals of one agent are one turn. A signal of a third agent or of a person, another work unit, or an

@@ -12,8 +12,8 @@ from ..index.engine import sqlite3
 from ..mailbox import delivery_lock, mailbox_view
 from ..text.shell_quote import command
 from . import conflicts, has_conflict, inbox, next_steps
-from .change_watcher import Never, Waker
-from .inbox_owner import target
+from .change_watcher import ChangeWatcher, Never
+from .inbox_owner import resolve_owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ WAIT_SECONDS = 60.0
 AGAIN_SECONDS = 2.0  # before a retry after an error, without a change
 
 
-class Whose:
+class WatchOwner:
     """The owner of the watched signals.
 
     Attributes:
@@ -51,7 +51,7 @@ class Whose:
         self.peek = peek
 
 
-def whose(store: Store, who: Who, session: str | None = None) -> Whose:
+def whose(store: Store, who: Who, session: str | None = None) -> WatchOwner:
     """Return the owner of the signals to watch.
 
     A person or unknown caller that names a session acts as it. An agent that names another session only peeks: the
@@ -69,8 +69,8 @@ def whose(store: Store, who: Who, session: str | None = None) -> Whose:
         if own.who is not None:
             from . import decisions_for_others
 
-            return Whose(own, own, decisions_for_others.looks_on(store, own))
-        return Whose(own, own)
+            return WatchOwner(own, own, decisions_for_others.peek_reason(store, own))
+        return WatchOwner(own, own)
     try:
         named = callers.find(store, Who(as_=session))
     except UsageError as error:
@@ -84,11 +84,11 @@ def whose(store: Store, who: Who, session: str | None = None) -> Whose:
             raise
         own = None
     if own is None or own.reader == named.reader or (own.session_id and own.session_id == named.session_id):
-        return Whose(named, named)
+        return WatchOwner(named, named)
     if own.is_person and not named.is_person:
-        return Whose(named, named)
+        return WatchOwner(named, named)
     name = named.name or named.reader
-    return Whose(own, named, f"These are signals to {name}: a look, nothing is marked as read.")
+    return WatchOwner(own, named, f"These are signals to {name}: a look, nothing is marked as read.")
 
 
 def forever(
@@ -122,7 +122,7 @@ class Watch:
     def __init__(
         self,
         store: Store,
-        of: Whose,
+        of: WatchOwner,
         stop: StopWatching,
         *,
         events: bool = True,
@@ -136,7 +136,7 @@ class Watch:
         self.tell = tell
         self.ended = False
         self._target = self._find()
-        self._waker = Waker(store, stop, events=events)
+        self._waker = ChangeWatcher(store, stop, events=events)
         self._stamp: object = None
         self._seen: dict[str, int] = {}  # signal id: its number of different lines
         self._trouble: str | None = None
@@ -162,7 +162,7 @@ class Watch:
             self._renew()
             waits = None if self.of.peek else delivery_lock.WAIT_SECONDS
             while not self.stop.is_set() and self._new():
-                with delivery_lock.turn(self.store, self.of.reader, wait_seconds=waits):
+                with delivery_lock.delivery_lock(self.store, self.of.reader, wait_seconds=waits):
                     reading = self._read()
                     if not reading.signals:
                         inbox.mark(self.store, reading)  # another reader was first: remove its stale flag
@@ -196,7 +196,9 @@ class Watch:
         self._waker.close()
 
     def _find(self) -> InboxOwner:
-        found = target(self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False)
+        found = resolve_owner(
+            self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False
+        )
         if self.of.peek is not None:
             found.peek, found.caller = self.of.peek, None
         return found
@@ -212,7 +214,7 @@ class Watch:
             return
         self.ended = found.ended is not None
         caller = callers.of_session(found, self.of.caller.source if self.of.caller else "as")
-        self.of = Whose(caller, caller)
+        self.of = WatchOwner(caller, caller)
         self._target = self._find()
 
     def _new(self) -> bool:
@@ -268,13 +270,13 @@ class Watch:
         self._trouble = what
 
 
-def steps(fields: Mapping[str, object], of: Whose) -> list[str]:
+def steps(fields: Mapping[str, object], of: WatchOwner) -> list[str]:
     """Return the commands that settle one signal."""
     signal_id = str(fields["signal_id"])
     if of.peek:
         return [command("gitmem", "thread", signal_id)]
     if has_conflict(fields):
         return next_steps.compare(signal_id)
-    if next_steps.question([fields], [str(fields.get("delivery_state") or "unread")]):
+    if next_steps.last_open_question([fields], [str(fields.get("delivery_state") or "unread")]):
         return next_steps.decide(signal_id)
     return [command("gitmem", "reply", signal_id, "your reply")]

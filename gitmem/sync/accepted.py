@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
 
 
-def last(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
+def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
     """Return the last accepted shared tip; for a clone without a record of it, the published tip; None if invalid.
 
     Args:
@@ -33,12 +33,12 @@ def last(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
     if found is None:
         local = git.tip(ref.LOG_REF)
         found = git.tip(ref.PUBLISHED_REF)
-        if found is None or local is None or not reaches(git, local, found):
+        if found is None or local is None or not is_ancestor(git, local, found):
             return None
     return PlaceCheck(log, None, known).check(NAME, found)
 
 
-def reaches(git: Git, tip: str, oid: str) -> bool:
+def is_ancestor(git: Git, tip: str, oid: str) -> bool:
     """Return whether a commit is in the history of `tip`; False if an object is missing."""
     try:
         return git.contains(tip, oid)
@@ -46,17 +46,17 @@ def reaches(git: Git, tip: str, oid: str) -> bool:
         return False
 
 
-def keep(remote: Remote) -> None:
+def record_accepted(remote: Remote) -> None:
     """Record the shared tip that passed; outboxes are based on it if the shared ref breaks later."""
     top = remote.shared()
     new = remote.pushed or (top.oid if top is not None else None)
-    for name, old, oid in moves(remote, new):
+    for name, old, oid in accepted_ref_moves(remote, new):
         remote.log.git.swap(
             name, old, oid, "sync"
         )  # if this fails, the previous tip stays, which is valid too
 
 
-def moves(remote: Remote, new: str | None) -> list[Move]:
+def accepted_ref_moves(remote: Remote, new: str | None) -> list[Move]:
     """Return the ref moves that record a shared tip that passed, as `Git.swap` takes them."""
     good = remote.blocked is None and remote.state in ("", "synced", "up-to-date", "rejected")
     name = remote.prefix + NAME
@@ -64,9 +64,9 @@ def moves(remote: Remote, new: str | None) -> list[Move]:
     return [(name, old, new)] if good and new is not None and old != new else []
 
 
-def tell(remote: Remote) -> None:
+def report_left_out(remote: Remote) -> None:
     """Report the refs that were left out, and the consequences for the lines of this clone."""
-    unfetched.tell(remote)
+    unfetched.report(remote)
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return
     if not remote.safe:

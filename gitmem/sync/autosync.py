@@ -42,7 +42,7 @@ STRETCH_MAX = 16.0
 MESSAGE_MAX = 500
 
 
-class Trouble(Outcome):
+class FailedSync(Outcome):
     """The last sync with the usual remote sent nothing.
 
     Attributes:
@@ -66,7 +66,7 @@ class Trouble(Outcome):
         return "The last sync failed" if self.times == 1 else f"The last {self.times} syncs failed"
 
 
-def setting(place: Repo) -> str | None:
+def configured_interval(place: Repo) -> str | None:
     """Return the value in the repository's own config, or None."""
     try:
         with open(os.path.join(place.common, "config"), "rb") as file:
@@ -80,7 +80,7 @@ def setting(place: Repo) -> str | None:
 
 def interval(place: Repo) -> float | None:
     """Return the seconds between two syncs, or None if gitmem does not sync automatically."""
-    text = setting(place)
+    text = configured_interval(place)
     return seconds(text) if text is not None else None
 
 
@@ -95,7 +95,7 @@ def seconds(text: str) -> float | None:
     return found if LEAST_SECONDS <= found <= MOST_SECONDS else None
 
 
-def spelled(text: str) -> str | None:
+def normalize_interval(text: str) -> str | None:
     """Return an interval as the config has it, or None for `off`.
 
     Raises:
@@ -140,7 +140,7 @@ def wants(place: Repo, how: int, now: float) -> bool:
         held.release()
     except (OSError, StoreError):
         return False
-    return how == NOW or ahead <= patience(place)
+    return how == NOW or ahead <= wait_limit(place)
 
 
 def due(place: Repo, every: float, now: float) -> float:
@@ -152,17 +152,17 @@ def due(place: Repo, every: float, now: float) -> float:
     return at if at <= now + max(every * STRETCH_MAX, BACKOFF_SECONDS_MAX) + START_SECONDS else 0.0
 
 
-def patience(place: Repo) -> float:
+def wait_limit(place: Repo) -> float:
     """Return how many seconds a process may wait for its sync to be due."""
     is_failing = os.path.exists(os.path.join(_folder(place), FAILED))
     return PATIENCE_FAILED_SECONDS if is_failing else PATIENCE_SECONDS
 
 
-def is_asked(place: Repo) -> bool:
-    return os.path.exists(os.path.join(_folder(place), ASKED)) or is_hurried(place)
+def is_requested(place: Repo) -> bool:
+    return os.path.exists(os.path.join(_folder(place), ASKED)) or is_urgent(place)
 
 
-def is_hurried(place: Repo) -> bool:
+def is_urgent(place: Repo) -> bool:
     return os.path.exists(os.path.join(_folder(place), HURRY))
 
 
@@ -173,7 +173,7 @@ def lock(place: Repo) -> Lock:
     return Lock(os.path.join(_folder(place), LOCK))
 
 
-def begin(place: Repo, now: float) -> None:
+def record_start(place: Repo, now: float) -> None:
     """Start a sync, automatic or not: requests from now on are for the next one."""
     folder = _folder(place)
     every = interval(place)
@@ -181,10 +181,10 @@ def begin(place: Repo, now: float) -> None:
         # Before dropping the marks: else a reader of the inbox would start another process.
         _set_due(folder, now + every, _stretch(folder))
     for mark in (ASKED, HURRY):
-        atomic_write.drop(os.path.join(folder, mark))
+        atomic_write.remove_quietly(os.path.join(folder, mark))
 
 
-def end(place: Repo, now: float, rejections: int, dice: float) -> None:
+def record_success(place: Repo, now: float, rejections: int, dice: float) -> None:
     """Record a successful sync: a sync that lost races doubles the backoff multiplier, any other halves it.
 
     Args:
@@ -193,7 +193,7 @@ def end(place: Repo, now: float, rejections: int, dice: float) -> None:
         dice: Between 0 and 1: the position of the next sync in the stretched interval.
     """
     folder = _folder(place)
-    atomic_write.drop(os.path.join(folder, FAILED))
+    atomic_write.remove_quietly(os.path.join(folder, FAILED))
     every = interval(place)
     if every is None or not os.path.isdir(folder):
         return
@@ -202,7 +202,7 @@ def end(place: Repo, now: float, rejections: int, dice: float) -> None:
     _set_due(folder, now + every * (1 + (stretch - 1) * dice), stretch)
 
 
-def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
+def record_failure(place: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
     """Record a failed sync, and delay the next automatic one longer after each failure, up to some minutes.
 
     Args:
@@ -213,9 +213,9 @@ def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float)
     from json import dumps
 
     folder = _folder(place)
-    before = trouble(place)
+    before = last_failure(place)
     times = before.times + 1 if before else 1
-    found = Trouble(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
+    found = FailedSync(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
     every = interval(place)
     try:
         shared_mode.make_dir(folder)
@@ -227,12 +227,12 @@ def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float)
         _set_due(folder, now + max(pause, every), _stretch(folder))
 
 
-def rest(place: Repo, now: float) -> None:
+def postpone(place: Repo, now: float) -> None:
     """Delay the next sync by some minutes, for a clone without a remote."""
     _set_due(_folder(place), now + BACKOFF_SECONDS_MAX, 1.0)
 
 
-def trouble(place: Repo) -> Trouble | None:
+def last_failure(place: Repo) -> FailedSync | None:
     """Return why the last sync with the usual remote failed; None if it succeeded."""
     try:
         with open(os.path.join(_folder(place), FAILED), "rb") as file:
@@ -243,7 +243,7 @@ def trouble(place: Repo) -> Trouble | None:
 
     try:
         found = loads(data)
-        return Trouble(str(found["at"]), int(found["times"]), str(found["code"]), str(found["message"]))
+        return FailedSync(str(found["at"]), int(found["times"]), str(found["code"]), str(found["message"]))
     except (ValueError, TypeError, LookupError):
         return None
 
@@ -252,7 +252,7 @@ def switch(place: Repo, on: bool) -> None:
     """Reset the state of autosync; if it is off, leave nothing that a hook would find."""
     folder = _folder(place)
     for name in (NEXT, ASKED, HURRY, FAILED, LOOKED):
-        atomic_write.drop(os.path.join(folder, name))
+        atomic_write.remove_quietly(os.path.join(folder, name))
     if on:
         try:
             shared_mode.make_dirs(folder)

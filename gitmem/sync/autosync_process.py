@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..log.lock import Lock
     from ..repo import Repo
-    from .sync_result import Synced
+    from .sync_result import SyncResult
 
 POLL_SECONDS = 0.1
 # A caller that only tests whether a process runs holds the lock for an instant, too.
@@ -25,7 +25,7 @@ QUIET = ("no-remote",)  # not reported as a failure: there may be a remote later
 
 def run(
     place: Repo,
-    sync: Callable[[], Synced],
+    sync: Callable[[], SyncResult],
     *,
     now: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
@@ -48,13 +48,13 @@ def run(
     with lock:
         if not _wait(place, now, pause):
             return False
-        autosync.begin(place, now())
-        code, message = _try(sync)
+        autosync.record_start(place, now())
+        code, message = _sync_or_error(sync)
         at = now()
         if code in QUIET:
-            autosync.rest(place, at)
+            autosync.postpone(place, at)
         elif code:
-            autosync.fail(place, at, format_at(int(at * 1e6)), code, message, dice())
+            autosync.record_failure(place, at, format_at(int(at * 1e6)), code, message, dice())
     # A caller that found the lock taken has left a mark, perhaps after this sync had read the log.
     return _is_wanted(place, now())
 
@@ -65,9 +65,9 @@ def refuse_untrusted(place: Repo) -> None:
     Raises:
         StoreError: `dubious-ownership` or `bare-repository`.
     """
-    from ..git.open_git import refuse_foreign
+    from ..git.open_git import reject_untrusted
 
-    refuse_foreign(place)
+    reject_untrusted(place)
 
 
 def _take(place: Repo, pause: Callable[[float], None]) -> Lock | None:
@@ -88,7 +88,7 @@ def _wait(place: Repo, now: Callable[[], float], pause: Callable[[float], None])
         at, every = now(), autosync.interval(place)
         if every is None:  # switched off meanwhile, or the repository was deleted
             return False
-        if autosync.is_hurried(place) or autosync.due(place, every, at) <= at:
+        if autosync.is_urgent(place) or autosync.due(place, every, at) <= at:
             return True
         if not _is_wanted(place, at):
             return False
@@ -98,12 +98,12 @@ def _wait(place: Repo, now: Callable[[], float], pause: Callable[[float], None])
 def _is_wanted(place: Repo, now: float) -> bool:
     """Return whether a sync was asked for and is due soon enough for a process to wait for it."""
     every = autosync.interval(place)
-    if every is None or not autosync.is_asked(place):
+    if every is None or not autosync.is_requested(place):
         return False
-    return autosync.is_hurried(place) or autosync.due(place, every, now) - now <= autosync.patience(place)
+    return autosync.is_urgent(place) or autosync.due(place, every, now) - now <= autosync.wait_limit(place)
 
 
-def _try(sync: Callable[[], Synced]) -> tuple[str, str]:
+def _sync_or_error(sync: Callable[[], SyncResult]) -> tuple[str, str]:
     """Sync; return the code and the message of the error that stopped it, or two empty strings."""
     try:
         sync()

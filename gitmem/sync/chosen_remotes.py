@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
+def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
     """Return the remotes to sync with, and whether history follows the first of them."""
-    from .remote import configured, usual
+    from .remote import configured, default_remote
 
     place = store.place
     try:
-        primary: str | None = usual(place)
+        primary: str | None = default_remote(place)
     except UsageError:
         if not remotes and not all:
             raise

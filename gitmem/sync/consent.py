@@ -65,7 +65,7 @@ def give(place: Repo, url: str, by: str, at: str) -> None:
         StoreError: `read-only`; nothing was recorded.
     """
     if by == BY_SYNC:
-        atomic_write.drop(os.path.join(place.state, FOLDER, REFUSED))
+        atomic_write.remove_quietly(os.path.join(place.state, FOLDER, REFUSED))
     if is_given(place, url):
         return
     from json import dumps
@@ -86,7 +86,7 @@ def give(place: Repo, url: str, by: str, at: str) -> None:
 def withdraw(place: Repo, url: str) -> bool:
     """Remove the consent for a URL; return whether there was one. Published lines stay published."""
     was_given = is_given(place, url)
-    atomic_write.drop(_path(place, url))
+    atomic_write.remove_quietly(_path(place, url))
     return was_given
 
 
@@ -122,7 +122,7 @@ def withdraw_all(place: Repo) -> None:
         return
     for name in names:
         if name not in (CHECKED, REFUSED):
-            atomic_write.drop(os.path.join(folder, name))
+            atomic_write.remove_quietly(os.path.join(folder, name))
     if names:
         _mark_checked(place)
 
@@ -157,7 +157,7 @@ def _has_any(log: LocalLog, prefix: str, ours: set[str]) -> bool:
 
     git = log.git
     for name, oid in git.refs(prefix).items():
-        if not log_refs.is_place(name) or not git.has(oid):
+        if not log_refs.is_synced_ref(name) or not git.has(oid):
             continue
         try:
             for fresh in tree_union.fresh_lines(git, git.commit(oid).tree, []):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from .remote import Remote
-    from .sync_result import RemoteResult, Synced
+    from .sync_result import RemoteResult, SyncResult
 
 UNSENT = (
     "offline",
@@ -45,15 +45,15 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     return is_agreed
 
 
-def remark(store: Store) -> str | None:
+def consent_remark(store: Store) -> str | None:
     """Return a remark if this clone syncs automatically but may not publish; else None."""
     from . import consent
-    from .chosen_remotes import chosen
+    from .chosen_remotes import choose
 
     if autosync.interval(store.place) is None:
         return None
     try:
-        names, _ = chosen(store, (), all=False)
+        names, _ = choose(store, (), all=False)
         url = consent.destination(store.place, names[0])
     except UsageError:
         return None
@@ -68,17 +68,17 @@ def remark(store: Store) -> str | None:
 def init_command(store: Store) -> str:
     """Return the `init` command that installs missing parts and does not change the consent to publish."""
     from . import consent
-    from .chosen_remotes import chosen
+    from .chosen_remotes import choose
 
     try:
-        names, _ = chosen(store, (), all=False)
+        names, _ = choose(store, (), all=False)
         url = consent.destination(store.place, names[0])
     except UsageError:
         return "gitmem init --no-publish"
     return "gitmem init" if consent.is_given(store.place, url) else "gitmem init --no-publish"
 
 
-def ask_user(synced: Synced) -> None:
+def reword_for_agent(synced: SyncResult) -> None:
     """Reword a result for an agent: only its user decides whether to publish, so `next` does not propose it."""
     for each in synced.remotes:
         if each.state == "consent-needed":
@@ -88,7 +88,7 @@ def ask_user(synced: Synced) -> None:
     synced.next = [each for each in synced.next if "--publish" not in each.split()] or ["gitmem log"]
 
 
-def tell_agreed(store: Store, remotes: Sequence[RemoteResult]) -> None:
+def report_consent(store: Store, remotes: Sequence[RemoteResult]) -> None:
     """Add to the messages of remotes that received nothing that consent to publish there was recorded."""
     from . import consent
 
@@ -102,19 +102,19 @@ def tell_agreed(store: Store, remotes: Sequence[RemoteResult]) -> None:
             each.message = each.message.strip()
 
 
-def refuse_urls(store: Store, remotes: Sequence[str]) -> None:
+def reject_unconfigured(store: Store, remotes: Sequence[str]) -> None:
     """Reject names that are not those of a configured remote.
 
     Raises:
         UsageError: `not-configured`.
     """
-    from .remote import configured, shown
+    from .remote import configured, display_name
 
     known = configured(store.place) if remotes else []
     for name in remotes:
         if name not in known:
             raise UsageError(
-                f"Not a configured remote: {shown(name)}; here only those sync, by name: "
+                f"Not a configured remote: {display_name(name)}; here only those sync, by name: "
                 f"{', '.join(known) or 'there are none'}. Nothing was sent.",
                 hint="Ask your user to add it: `git remote add NAME URL`.",
                 code="not-configured",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ..errors import RemoteError, UsageError
-from ..git.localize_objects import make_own
+from ..git.localize_objects import localize
 from ..git.port import Draft
 from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union
@@ -14,7 +14,7 @@ from ..log.place_checks import FOREIGN_WHY, PlaceCheck
 from . import accepted, outbox, read_remote, rebase
 from . import push as sending
 from . import repair_remote as mending
-from .remote import Remote, is_related, projects, trusted
+from .remote import Remote, is_related, known_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         remote.may_send = may_send(remote)
         if retry:
             remote.host.retry()
-    drained = rebase.drain(log)
+    drained = rebase.commit_waiting(log)
     tip = log.git.tip(ref.LOG_REF)
     before = rebase.own_tip(log, tip).tree if tip is not None else None
     early = bool(found) and found[0].may_send and push and leads
     if early and tip is not None and found[0].host.crowd:
-        sending.send_early(log, found[0], tip, timeout, allow_foreign=allow_foreign)
+        sending.push_outbox_first(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
         read_remote.read(remote, timeout, allow_foreign=allow_foreign)
         if repair and mending.repair(log, remote, timeout, force=force):
@@ -94,9 +94,9 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
             read_remote.read(remote, timeout, allow_foreign=allow_foreign)
         if push and remote.may_send and not send and not remote.state:
             remote.end("read-only")
-        _end(log, remote, before, push=send)
-        _withhold(log, remote, push, kind_of)
-        _tell(remote, follow, drained)
+        _set_result(log, remote, before, push=send)
+        _count_withheld(log, remote, push, kind_of)
+        _report(remote, follow, drained)
     return found
 
 
@@ -117,12 +117,12 @@ def _attempt(
     if push and follow:
         return sending.attempt(log, remote, tips, boxes, timeout)
     shared = remote.shared()
-    tip = rebase.settle(log, shared if follow else None, tips, boxes)
+    tip = rebase.rebase_log(log, shared if follow else None, tips, boxes)
     publish = rebase.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
     if not push or remote.state or remote.blocked is not None:
         return True
-    new = _for_other(log, tip, shared)
+    new = _commit_for_secondary(log, tip, shared)
     remote.safe = new == remote.tip
     try:
         done = remote.safe or sending.push_shared(log, remote, publish, shared, new, timeout)
@@ -136,11 +136,11 @@ def _attempt(
     return done or bool(remote.state)
 
 
-def _end(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> None:
+def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> None:
     """Set the final state and message of a remote."""
-    remote.received = _received(log, remote, before)
-    accepted.tell(remote)
-    accepted.keep(remote)
+    remote.received = _count_received(log, remote, before)
+    accepted.report_left_out(remote)
+    accepted.record_accepted(remote)
     if not remote.state and push and not remote.safe:
         remote.end(
             "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
@@ -155,7 +155,7 @@ def _end(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> No
         remote.host.save()
 
 
-def _tell(remote: Remote, follow: bool, drained: bool) -> None:
+def _report(remote: Remote, follow: bool, drained: bool) -> None:
     """Report the number of lines from a remote that history does not follow, and that records were not sent."""
     if remote.received and not follow:
         s = "" if remote.received == 1 else "s"
@@ -168,7 +168,7 @@ def _tell(remote: Remote, follow: bool, drained: bool) -> None:
         remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
 
 
-def _withhold(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
+def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
     """Count the records that a remote lacks and that are not sent without consent."""
     if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
         return
@@ -178,14 +178,14 @@ def _withhold(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[byte
     if remote.blocked is not None and remote.accepted is not None:
         # The shared branch is broken; this is its content before that.
         known.append(remote.accepted.tree)
-    for fresh in tree_union.fresh_lines(log.git, tree, known, outbox.united(remote.boxes)) if tree else ():
+    for fresh in tree_union.fresh_lines(log.git, tree, known, outbox.lines_of(remote.boxes)) if tree else ():
         remote.withheld.add(fresh, kind_of)
     remote.safe = not remote.withheld.total
     if remote.withheld.total:
         remote.state = "consent-needed"
 
 
-def _for_other(log: LocalLog, tip: str, shared: Tip | None) -> str:
+def _commit_for_secondary(log: LocalLog, tip: str, shared: Tip | None) -> str:
     """Return the commit for a remote that history does not follow: the union, on its own tip."""
     git = log.git
     if shared is None or git.contains(tip, shared.oid):
@@ -195,11 +195,11 @@ def _for_other(log: LocalLog, tip: str, shared: Tip | None) -> str:
         return shared.oid
     who = log.signature()
     (new,) = git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)
-    make_own(log.place.common, new)  # that remote may be our alternate object store
+    localize(log.place.common, new)  # that remote may be our alternate object store
     return new
 
 
-def _received(log: LocalLog, remote: Remote, before: str | None) -> int:
+def _count_received(log: LocalLog, remote: Remote, before: str | None) -> int:
     """Return how many lines the remote had that were not here."""
     git = log.git
     count = 0
@@ -207,7 +207,7 @@ def _received(log: LocalLog, remote: Remote, before: str | None) -> int:
     for tip in remote.tips:
         count += tree_union.new_lines(git, tip.tree, seen)
         seen.append(tip.tree)
-    for path, lines in outbox.united(remote.boxes).items():
+    for path, lines in outbox.lines_of(remote.boxes).items():
         count += len(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
     return count
 
@@ -220,7 +220,7 @@ def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[
     rest = {name: oid for name, oid in rest.items() if oid not in tips and oid not in bad}
     if not rest:
         return list(tips.values())
-    check = PlaceCheck(log, remote.accepted, [*tips, *trusted(log)])
+    check = PlaceCheck(log, remote.accepted, [*tips, *known_tips(log)])
     ours = projects(log).union(*(tip.projects for tip in tips.values()))
     for tip in check.admit(rest):
         if is_related(log, ours, tip):

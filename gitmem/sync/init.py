@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..text.shell_quote import command, quote
 from . import autosync, consent, exchange, rebase
 from . import publish as publication
-from .chosen_remotes import chosen
+from .chosen_remotes import choose
 from .sync_result import RemoteResult
 
 TYPE_CHECKING = False
@@ -113,9 +113,9 @@ def init(
     before = log.git.tip(ref.LOG_REF)
     if consents is False:
         consent.refuse(store.place)
-    remote, remark, agreed = _bring(store, consents, allow_foreign, timeout)
+    remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
-    changed = publish is not None and publication.publish(store.log, PLACES[publish])
+    changed = publish is not None and publication.set_publish_ref(store.log, PLACES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
     form = rebase.own_tip(log, tip).format
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
@@ -131,7 +131,7 @@ def init(
             f"The old place stays on remotes until somebody deletes it there."
         )
     store.refresh()
-    outcome.autosync = autosync.setting(store.place)
+    outcome.autosync = autosync.configured_interval(store.place)
     outcome.next = ["gitmem session start"]
     if remote is not None:
         sync = "gitmem sync" if may_publish else "gitmem sync --publish"
@@ -139,7 +139,7 @@ def init(
     return outcome
 
 
-def switched(store: Store, outcome: Initialised, every: str | None) -> None:
+def apply_autosync(store: Store, outcome: Initialised, every: str | None) -> None:
     """Apply the new interval, or None for off, to the state of autosync and to the result of `init`."""
     autosync.switch(store.place, every is not None)
     outcome.autosync = every
@@ -147,7 +147,7 @@ def switched(store: Store, outcome: Initialised, every: str | None) -> None:
         outcome.remarks.append("Automatic syncs begin when there is a remote to sync with.")
 
 
-def _bring(
+def _fetch_and_unite(
     store: Store, consents: bool | None, allow_foreign: bool, timeout: float
 ) -> tuple[RemoteResult | None, str, bool]:
     """Fetch and unite the log of the usual remote. A missing or unreachable remote is only a remark.
@@ -156,7 +156,7 @@ def _bring(
         The result, the remark, and whether consent was given now.
     """
     try:
-        names, leads = chosen(store, (), all=False)
+        names, leads = choose(store, (), all=False)
     except UsageError as error:
         if error.code == "which-remote":
             return (

@@ -11,7 +11,7 @@ import time
 
 from .. import atomic_write
 from ..git.read_ref import LOG_REF, loose_tip, packed_with, refs_below
-from ..log.wal_files import listed
+from ..log.wal_files import list_files
 from ..repo import read_config, read_small
 from .withheld_lines import Withheld
 
@@ -30,7 +30,7 @@ AGE_SECONDS_MAX = 3600.0  # git's config outside of the repository may have chan
 _BRANCH = "refs/heads/gitmem"
 
 
-class Settled:
+class LastSync:
     """The remote of the last successful sync, and every ref that a sync reads, as it was then.
 
     If nothing is new, it is also the result of the exchange: see `sync.remote.Remote`.
@@ -88,7 +88,7 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
     path = os.path.join(place.state, NAME)
     now = refs_of(place.common)
     if before is None or now is None or not _is_at_rest(remote, before, now):
-        atomic_write.drop(path)
+        atomic_write.remove_quietly(path)
         return
     head = [_stamp(place), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
     rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
@@ -126,7 +126,7 @@ def _is_plain_config(place: Repo) -> bool:
     return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
 
 
-def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Settled | None:
+def check(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> LastSync | None:
     """Ask the remote of the last successful sync for its refs, if this clone is unchanged since.
 
     Args:
@@ -140,22 +140,22 @@ def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Sett
     Raises:
         StoreError: git would not work in the repository, or gitmem does not know its kind.
     """
-    known = _known(place)
+    known = _load(place)
     if known is None or loose_tip(place.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
         return None
     from ..git.local_remote_refs import ask
-    from ..git.safe_directory import refuse_foreign
-    from ..repo import refuse_odd
+    from ..git.safe_directory import reject_untrusted
+    from ..repo import reject_unsupported
 
-    refuse_odd(place)
-    refuse_foreign(place)  # the owner of the git folder chooses the URL, and it may name a program
+    reject_unsupported(place)
+    reject_untrusted(place)  # the owner of the git folder chooses the URL, and it may name a program
 
     folders: list[str] = []
     prefixes = (_BRANCH, "refs/gitmem/")
     there = ask(place.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
 
     def is_same() -> bool:
-        waits = any(file.size for folder in folders for file in listed(folder))
+        waits = any(file.size for folder in folders for file in list_files(folder))
         return not waits and refs_of(place.common) == known.refs
 
     if not is_same():
@@ -168,14 +168,14 @@ def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Sett
         then.pop(known.prefix + ACCEPTED, None)
         known.unchanged = copies == then
         return known
-    from ..git.prefetched_network import Fetched
+    from ..git.prefetched_network import PrefetchedNetwork
 
-    known.network = network = Fetched(place.common, known.url, known.prefix, timeout)
+    known.network = network = PrefetchedNetwork(place.common, known.url, known.prefix, timeout)
     known.unchanged = network.error is None and is_same()
     return known
 
 
-def _known(place: Repo) -> Settled | None:
+def _load(place: Repo) -> LastSync | None:
     path = os.path.join(place.state, NAME)
     try:
         age = time.time() - os.stat(path).st_mtime
@@ -187,7 +187,7 @@ def _known(place: Repo) -> Settled | None:
         return None
     name, url, destination, prefix, tip, *rows = words[:-1]
     refs = (row.partition(" ") for row in rows)
-    return Settled(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
+    return LastSync(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
 
 
 def _stamp(place: Repo) -> str:

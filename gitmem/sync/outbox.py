@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Where a remote may accept an outbox. Not every host accepts refs other than branches and tags.
 PREFIXES = ("refs/gitmem/outbox/", "refs/heads/gitmem-outbox-")
-KEPT_MAX = 1_000
+CACHE_MAX = 1_000
 
 
 class Outbox:
@@ -74,7 +74,7 @@ class Outbox:
         entry = next(entry for each, entry, _ in self.files if each == path)
         if ref.lookup(git, tree, path) == entry:
             return set()
-        return lines_at(git, tree, overflow.path_beside(path, canon(git.blob(entry.oid))))
+        return lines_at(git, tree, overflow.overflow_path(path, canon(git.blob(entry.oid))))
 
     def is_large(self, git: Git, tree: str) -> bool:
         """Return whether a segment may exceed the size limit together with the tree's; then only the union decides."""
@@ -110,7 +110,7 @@ def read(
     except KeyError:
         return None  # the caller checks it again and reports the missing object
     if box is not None:
-        log.boxes = {**(log.boxes if len(log.boxes) < KEPT_MAX else {}), oid: box}
+        log.boxes = {**(log.boxes if len(log.boxes) < CACHE_MAX else {}), oid: box}
     return box
 
 
@@ -153,7 +153,7 @@ def lines_at(git: Git, tree: str, path: str) -> set[bytes]:
     return lines(git.blob(entry.oid))
 
 
-def united(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
+def lines_of(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
     """Return the lines of several outboxes, by segment."""
     found: dict[str, set[bytes]] = {}
     for box in boxes:
@@ -168,7 +168,7 @@ class OutboxSent:
     def __init__(self, git: Git, boxes: Iterable[Outbox]) -> None:
         self._git = git
         boxes = list(boxes)
-        self._lines = united(boxes)
+        self._lines = lines_of(boxes)
         self._trees = [box.tree for box in boxes if box.lines is None]
 
     def lines(self, path: str) -> set[bytes]:

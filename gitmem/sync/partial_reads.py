@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OUTBOXES_MAX = 200
 
 
-def some_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
+def sample_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
     """Return as many outboxes as one sync reads, drawn at random, so that an attacker can't crowd out the others."""
     if len(boxes) <= OUTBOXES_MAX:
         return boxes
@@ -27,16 +27,16 @@ def some_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
     return {name: boxes[name] for name in boxes if name in set(drawn)}
 
 
-def stand_in(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None:
+def replacement_tip(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None:
     """Return the tip to read instead of a shared ref that was left out: the last accepted one, or a part of it."""
     if found.kind == LARGE:
-        return step_towards(check, place, found.commit) or check.accepted
+        return largest_readable_ancestor(check, place, found.commit) or check.accepted
     if check.accepted is None and found.kind != FOREIGN:
         return valid_ancestor(check, place, found.commit)
     return check.accepted
 
 
-def step_towards(check: PlaceCheck, name: str, oid: str) -> Tip | None:
+def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
     """Return the newest commit below a ref that is small enough for one sync; None if there is none.
 
     It searches only history that neither the local log nor the last accepted tip has, so each sync gets further.

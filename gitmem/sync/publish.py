@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
 
 
-def publish(log: LocalLog, place: str) -> bool:
+def set_publish_ref(log: LocalLog, place: str) -> bool:
     """Record in `format` where the log is published, for all clones; return False if it is recorded already."""
     git = log.git
     for _ in range(committer.SWAPS_MAX):

@@ -15,7 +15,7 @@ from functools import cache, partial
 
 from ..errors import RemoteError
 from ..log import ref, tree_union
-from ..log.committer import moved
+from ..log.committer import notify_moved
 from ..log.squash import squash
 from . import accepted, outbox, read_remote, rebase
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DELETES_MAX = 200  # in one push: the length of a command line is limited
 
 
-def send_early(
+def push_outbox_first(
     log: LocalLog, remote: Remote, tip: str, timeout: float, *, allow_foreign: bool = False
 ) -> None:
     """Push new lines to an outbox before fetching: others pushed at the last fetch, and probably do so now."""
@@ -45,7 +45,7 @@ def send_early(
         remote.state = remote.message = ""  # the following fetch determines the current state
         return
     try:
-        remote.safe = _put(log, remote, shared, tip, prefixes, timeout)
+        remote.safe = _push_outbox(log, remote, shared, tip, prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
 
@@ -56,17 +56,17 @@ def attempt(
     """Run one round on the result of the last fetch; return False if another round may do better."""
     shared = remote.shared()
     if remote.blocked is not None:
-        return _go_round(log, remote, shared, tips, boxes, timeout)
+        return _attempt_blocked(log, remote, shared, tips, boxes, timeout)
     turn = remote.draw()
     fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
-    tip = rebase.settle(log, shared, tips, boxes, tell=False)
+    tip = rebase.rebase_log(log, shared, tips, boxes, tell=False)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
         rebase.publish_shared(log, tip, shared)
         return True
     done = _send(log, remote, shared, tip, timeout, turn=turn, fold=fold)
     if remote.pushed is None and shared is not None:
-        rebase.publish_shared(log, tip, shared, accepted.moves(remote, shared.oid))
+        rebase.publish_shared(log, tip, shared, accepted.accepted_ref_moves(remote, shared.oid))
     return done
 
 
@@ -79,15 +79,15 @@ def _send(
         if fold and tip == remote.tip:
             remote.safe = True
             if turn:
-                _sweep(log, remote, tip, timeout)
+                _delete_folded(log, remote, tip, timeout)
             return turn or not remote.boxes or remote.attempts > 1
         if fold:
             if push_shared(log, remote, publish, shared, tip, timeout, follow=True):
-                _sweep(log, remote, tip, timeout)
+                _delete_folded(log, remote, tip, timeout)
                 return True
             if remote.state:
                 return True
-        remote.safe = _put(log, remote, shared, tip, remote.host.prefixes, timeout)
+        remote.safe = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
         return True
@@ -95,7 +95,7 @@ def _send(
     return not fold and remote.safe and (remote.outbox is not None or remote.attempts > 1)
 
 
-def _go_round(
+def _attempt_blocked(
     log: LocalLog,
     remote: Remote,
     shared: Tip | None,
@@ -104,12 +104,12 @@ def _go_round(
     timeout: float,
 ) -> bool:
     """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, fold nothing."""
-    tip = rebase.settle(log, shared, tips, boxes)
+    tip = rebase.rebase_log(log, shared, tips, boxes)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
         return True
     try:
-        remote.safe = _put(log, remote, shared, tip, remote.host.prefixes, timeout)
+        remote.safe = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
         return True
@@ -121,28 +121,28 @@ def _must_fold(log: LocalLog, remote: Remote, shared: Tip | None) -> bool:
     local = log.git.tip(ref.LOG_REF)
     if shared is None or local is None or remote.host.prefixes:
         return shared is None
-    return _unsent(log, remote, shared, local) != shared.oid
+    return _commit_unsent(log, remote, shared, local) != shared.oid
 
 
-def _unsent(log: LocalLog, remote: Remote, shared: Tip, tip: str) -> str:
+def _commit_unsent(log: LocalLog, remote: Remote, shared: Tip, tip: str) -> str:
     """Commit on the shared tip the lines that neither it nor an outbox has; return the new tip, or the shared one."""
     git = log.git
     return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
 
 
-def _put(
+def _push_outbox(
     log: LocalLog, remote: Remote, shared: Tip | None, tip: str, prefixes: Sequence[str], timeout: float
 ) -> bool:
     """Push our lines that the remote lacks to a new outbox; return whether the remote has all of them now."""
     if shared is None:
         return False
-    oid = _unsent(log, remote, shared, tip)
+    oid = _commit_unsent(log, remote, shared, tip)
     if oid == shared.oid:
         return True
     for prefix in prefixes:
         try:
             done = log.network.push(
-                remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(moved, log)
+                remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(notify_moved, log)
             )
         except RemoteError as error:
             if error.code != "refused" or remote.refused:  # a host with missing objects rejects every push
@@ -188,10 +188,10 @@ def push_shared(
     @cache
     def count() -> int:
         known = [tip.tree for tip in remote.tips]
-        return tree_union.new_lines(git, git.commit(new).tree, known, outbox.united(remote.boxes))
+        return tree_union.new_lines(git, git.commit(new).tree, known, outbox.lines_of(remote.boxes))
 
     def meanwhile() -> None:
-        moved(log)  # the rebased log is valid here while it is being sent
+        notify_moved(log)  # the rebased log is valid here while it is being sent
         count()
 
     if log.network.push(remote.url, new, publish, there, timeout, meanwhile=meanwhile) != "pushed":
@@ -208,7 +208,7 @@ def push_shared(
     remote.waiting = []
     remote.state = "synced"
     remote.tip = remote.pushed = new
-    moves = [(remote.copy_of(publish), there, new), *accepted.moves(remote, new)]
+    moves = [(remote.copy_of(publish), there, new), *accepted.accepted_ref_moves(remote, new)]
     if follow:
         rebase.publish(log, new, new, moves)
     else:
@@ -236,7 +236,7 @@ def _may_push(
     return True
 
 
-def _sweep(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
+def _delete_folded(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
     """Delete the outboxes whose lines the shared ref has at `tip`. Refs of any other name may be the user's own."""
     if remote.host.keeps_refs:
         return

@@ -6,8 +6,8 @@ from ..errors import RemoteError
 from ..log import damage, log_refs, ref
 from ..log.place_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
 from . import accepted, outbox_places, rebase, unfetched
-from .partial_reads import some_outboxes, stand_in
-from .remote import is_related, projects, trusted
+from .partial_reads import replacement_tip, sample_outboxes
+from .remote import is_related, known_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None
     remote.attempts += 1
     try:
         if remote.state != "offline":
-            unfetched.note(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
+            unfetched.record(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
     except RemoteError as error:
         remote.fail(error)
     known = {box.oid for box in remote.boxes}  # of the last read, and those that this exchange created
@@ -39,12 +39,12 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     """Find the logs among the refs of the last fetch; leave out, one by one, those that fail the checks."""
     log = remote.log
     refs = log.git.refs(remote.prefix)
-    remote.refs = {name: oid for name, oid in refs.items() if log_refs.is_place(name)}
-    boxes = some_outboxes(remote, unfetched.outboxes(remote))
+    remote.refs = {name: oid for name, oid in refs.items() if log_refs.is_synced_ref(name)}
+    boxes = sample_outboxes(remote, unfetched.outboxes(remote))
     shared = {name: oid for name, oid in remote.refs.items() if not log_refs.is_outbox(name)}
     remote.blocked, remote.base = None, None
-    remote.accepted = accepted.last(log, remote.prefix, trusted(log))
-    check = PlaceCheck(log, remote.accepted, trusted(log), boxes)
+    remote.accepted = accepted.last_accepted(log, remote.prefix, known_tips(log))
+    check = PlaceCheck(log, remote.accepted, known_tips(log), boxes)
     check.refused = dict(remote.refused.values())
     unfetched.leave_out(remote, check)
     remote.tips = []
@@ -55,14 +55,14 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     for name, oid in check.in_order(shared):
         if oid not in [tip.oid for tip in remote.tips]:
             remote.tips += related(check.admit({name: oid}))
-    _look_for_block(remote, check)
+    _detect_blocked_ref(remote, check)
     top = remote.shared()
     remote.boxes = outbox_places.read(log, check, boxes, top, related, remote.tips)
     remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
         if each.kind == INVALID and each.ref in refs:
-            damage.forget(log, each.ref, each.commit)  # so that git's gc can delete its objects
+            damage.delete_ref(log, each.ref, each.commit)  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.boxes = []
@@ -84,13 +84,13 @@ def _related(remote: Remote, check: PlaceCheck, tips: Sequence[Tip], *, allow_fo
     return found
 
 
-def _look_for_block(remote: Remote, check: PlaceCheck) -> None:
+def _detect_blocked_ref(remote: Remote, check: PlaceCheck) -> None:
     """Determine whether the shared ref was left out, and which base replaces it."""
     place = remote.copy_of(remote.publish_ref())
     if (found := check.left_out.get(place)) is None:
         return
     local = remote.log.git.tip(ref.LOG_REF)
-    if local is not None and accepted.reaches(remote.log.git, local, found.commit):
+    if local is not None and accepted.is_ancestor(remote.log.git, local, found.commit):
         del check.left_out[place]  # it was moved back to an early commit of ours: a push fast-forwards it
         return
     never_ours = remote.log.git.tip(remote.prefix + accepted.NAME) is None
@@ -103,7 +103,7 @@ def _look_for_block(remote: Remote, check: PlaceCheck) -> None:
         )
         return
     remote.blocked = found
-    remote.base = stand_in(check, place, found)
+    remote.base = replacement_tip(check, place, found)
     remote.stepped = remote.base is not remote.accepted
     if remote.stepped and remote.base and not _related(remote, check, [remote.base], allow_foreign=False):
         remote.base = None

@@ -10,7 +10,7 @@ import os
 import time
 
 from ..errors import RemoteError, StoreError
-from ..git.localize_objects import make_own
+from ..git.localize_objects import localize
 from ..git.port import Draft, TreeEntry
 from ..log import committer, ledger, log_refs, ref, tree_union
 from ..log.squash import squash
@@ -33,7 +33,7 @@ ROUNDS_MAX = 20
 LOCK_SECONDS = 3.0
 
 
-def settle(  # noqa: C901  (one loop until the union holds)
+def rebase_log(  # noqa: C901  (one loop until the union holds)
     log: LocalLog, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
 ) -> str:
     """Move the log's ref to the union of itself, `tips` and `boxes`; return the new tip.
@@ -42,7 +42,7 @@ def settle(  # noqa: C901  (one loop until the union holds)
         shared: The tip that history follows, one of `tips`; None if a remote has none.
         tips: Logs that may be united with ours.
         boxes: Outboxes whose lines the shared tip lacks.
-        tell: Whether to announce the move (`committer.moved`, `publish_shared`); else the caller does it soon.
+        tell: Whether to announce the move (`committer.notify_moved`, `publish_shared`); else the caller does it soon.
 
     Raises:
         StoreError: The ref is unchanged.
@@ -50,17 +50,17 @@ def settle(  # noqa: C901  (one loop until the union holds)
     git = log.git
     try:
         local = git.tip(ref.LOG_REF) or start_alone(log)
-        new = assemble(log, local, shared, tips, boxes)
+        new = build_tip(log, local, shared, tips, boxes)
         for attempt in range(ROUNDS_MAX):
-            make_own(log.place.common, new)
+            localize(log.place.common, new)
             with take_lock(log) as lock:
                 late = _since(log, local)
                 if late is not None:
                     now = late[-1] if late else local
                     done = squash(git, late, new)
-                    if _loses(log, now, done):
+                    if _drops_lines(log, now, done):
                         if not late:
-                            raise _loss(now, done)
+                            raise _drop_error(now, done)
                         late = None  # commits that were added meanwhile need another union
                     elif done == now or git.swap(ref.LOG_REF, now, done, "sync"):
                         break
@@ -70,28 +70,28 @@ def settle(  # noqa: C901  (one loop until the union holds)
                 new, local = done, late[-1]
             elif late is None:
                 local = git.tip(ref.LOG_REF) or start_alone(log)
-                new = assemble(log, local, shared, tips, boxes)
+                new = build_tip(log, local, shared, tips, boxes)
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
             raise ref.locked("nothing is lost")
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
-        ledger.note(log.place, (), done)
+        ledger.append(log.place, (), done)
     if tell:
         if done != now:
-            committer.moved(log)
+            committer.notify_moved(log)
         publish_shared(log, done, shared)
     return done
 
 
-def _loses(log: LocalLog, now: str, new: str) -> bool:
+def _drops_lines(log: LocalLog, now: str, new: str) -> bool:
     """Return whether a new tip lacks any line of the current one: no sync may remove lines, whatever a remote has."""
     git = log.git
     return new != now and bool(tree_union.union_changes(git, git.commit(new).tree, [git.commit(now).tree]))
 
 
-def _loss(now: str, new: str) -> StoreError:
+def _drop_error(now: str, new: str) -> StoreError:
     return StoreError(
         f"The union {new[:12]} lacks lines that {ref.LOG_REF} has at {now[:12]}; nothing was changed.",
         hint="Run `gitmem doctor`, and report this with what it says.",
@@ -116,7 +116,7 @@ def _since(log: LocalLog, local: str) -> list[str] | None:
     return log.git.history(now, [local])
 
 
-def assemble(
+def build_tip(
     log: LocalLog, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
 ) -> str:
     """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit."""
@@ -225,7 +225,7 @@ def _is_older(git: Git, oid: str, than: str) -> bool:
     return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
 
 
-def drain(log: LocalLog) -> bool:
+def commit_waiting(log: LocalLog) -> bool:
     """Commit the entries of the write-ahead logs, deferred ones too; wait for another process that commits.
 
     Returns:

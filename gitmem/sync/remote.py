@@ -23,7 +23,7 @@ def configured(place: Repo) -> list[str]:
     return remotes.remotes(place.common)
 
 
-def usual(place: Repo) -> str:
+def default_remote(place: Repo) -> str:
     """Return the default remote: the branch's upstream, else `origin`, else the only one.
 
     Raises:
@@ -32,7 +32,7 @@ def usual(place: Repo) -> str:
     return remotes.upstream_remote(place)
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     """Return a remote's name, or its URL without credentials."""
     return remotes.without_credentials(name)
 
@@ -112,7 +112,7 @@ class Remote:
     @property
     def shown_name(self) -> str:
         """Its name, or its URL without credentials."""
-        return shown(self.name)
+        return display_name(self.name)
 
     def copy_of(self, name: str) -> str:
         """Return the name of our copy of one of its refs."""
@@ -188,7 +188,7 @@ class Remote:
         return next((tip for tip in self.tips if tip.oid == wanted), best)
 
 
-def trusted(log: LocalLog) -> list[str]:
+def known_tips(log: LocalLog) -> list[str]:
     """Return tips that are known to be of logs."""
     return [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
 
@@ -201,6 +201,6 @@ def projects(log: LocalLog) -> set[str]:
 
 def is_related(log: LocalLog, ours: set[str], tip: Tip) -> bool:
     """Return whether a log may be united with ours; read the repository's roots only if the logs' ids don't decide."""
-    if not tip.projects or (ours and log_refs.related(ours, tip.projects)):
+    if not tip.projects or (ours and log_refs.can_merge(ours, tip.projects)):
         return True
-    return log_refs.related(ours | log_refs.own_projects(log), tip.projects)
+    return log_refs.can_merge(ours | log_refs.own_projects(log), tip.projects)

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     Changes = dict[str, bytes | TreeEntry | None]
 
 
-def base(log: LocalLog, tip: str | None) -> str:
+def repair_base(log: LocalLog, tip: str | None) -> str:
     """Return the commit to repair on: the log's tip, else the newest undamaged commit, else a new first commit.
 
     Raises:
         StoreError: The log has a newer format.
     """
-    sound = recovery.Sound(log)
+    sound = recovery.CompletenessCheck(log)
     found = tip
     if tip is None or not sound.commit(tip) or not recovery.is_log(log, tip):
-        found = recovery.last_sound(log, sound, tip)
+        found = recovery.last_complete(log, sound, tip)
     if found is not None:
         rebase.own_tip(log, found).format.refuse_newer()
         if found != tip:
@@ -39,7 +39,7 @@ def base(log: LocalLog, tip: str | None) -> str:
     return new_log(log)
 
 
-def put_back(log: LocalLog, oid: str, top: str) -> str:
+def reapply(log: LocalLog, oid: str, top: str) -> str:
     """Commit on `top` the additions of a former tip's commits; return the new tip, or `top` if one is damaged."""
     try:
         return squash(log.git, log.git.history(oid, [top]), top)
@@ -70,7 +70,7 @@ def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str
             if content != old:
                 changes[path] = content
         elif added:
-            _put_beside(changes, name, added)
+            _add_overflow_file(changes, name, added)
     for path, added in left.items():
         if content := _with_lines(changes, path, b"", added):
             changes[path] = content
@@ -84,14 +84,14 @@ def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes])
     """Return a file in canonical form with added lines; if it gets too large, write them to another file."""
     content = canon(b"\n".join([old, *added]))
     if added and len(content) > ref.UNION_BYTES_MAX:
-        _put_beside(changes, path, added)
+        _add_overflow_file(changes, path, added)
         return canon(old)
     return content
 
 
-def _put_beside(changes: Changes, path: str, added: Sequence[bytes]) -> None:
+def _add_overflow_file(changes: Changes, path: str, added: Sequence[bytes]) -> None:
     content = canon(b"\n".join(added))
-    changes[overflow.path_beside(path, content)] = content
+    changes[overflow.overflow_path(path, content)] = content
 
 
 def _fixed(log: LocalLog, top: str) -> Changes:
@@ -104,11 +104,11 @@ def _fixed(log: LocalLog, top: str) -> Changes:
     return found
 
 
-def move(log: LocalLog, tip: str | None, new: str) -> bool:
+def swap_log_ref(log: LocalLog, tip: str | None, new: str) -> bool:
     """Swap the log's ref; return False if it has moved meanwhile, or is locked."""
     with rebase.take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
-            ledger.note(log.place, (), new)  # recovery reads it if the reflog is lost
+            ledger.append(log.place, (), new)  # recovery reads it if the reflog is lost
             return True
         if lock.is_held:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
@@ -122,7 +122,7 @@ def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
         tip: The log's tip, if that can't be read.
     """
     every = log.git.refs("refs/gitmem/")
-    found = [name for name in damage.damaged_copies(log) if damage.forget(log, name, every[name])]
-    if tip is not None and not recovery.Sound(log).commit(tip):
-        damage.forget_broken(log)
+    found = [name for name in damage.damaged_copies(log) if damage.delete_ref(log, name, every[name])]
+    if tip is not None and not recovery.CompletenessCheck(log).commit(tip):
+        damage.repair_reflog(log)
     return found

@@ -7,8 +7,8 @@ import os
 from ..errors import UsageError
 from ..text.shell_quote import command
 from . import autosync, consent_messages
-from .chosen_remotes import chosen
-from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteResult, Synced
+from .chosen_remotes import choose
+from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteResult, SyncResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..repo import Repo
     from ..store import Store
-    from .noop_check import Settled
+    from .noop_check import LastSync
 
 GOES_ON = "the next one goes on: gitmem sync"  # in the message of a sync that read only a part
 
@@ -33,8 +33,8 @@ def sync(
     repair: bool = False,
     force: bool = False,
     timeout: float = 30.0,
-    looked: Settled | None = None,
-) -> Synced:
+    looked: LastSync | None = None,
+) -> SyncResult:
     """Fetch from remotes, and push what they lack if the user has agreed to publish.
 
     Args:
@@ -59,12 +59,12 @@ def sync(
     from . import exchange, noop_check, withheld_messages
 
     if configured_only:
-        consent_messages.refuse_urls(store, remotes)
+        consent_messages.reject_unconfigured(store, remotes)
     names, leads = _chosen_now(store, remotes, all=all)
     store.log.committer = store.log.committer or store.committer()
-    trouble = autosync.trouble(store.place)
+    trouble = autosync.last_failure(store.place)
     if leads:
-        autosync.begin(store.place, store.now() / 1e6)
+        autosync.record_start(store.place, store.now() / 1e6)
     if looked is not None and looked.network is not None:
         store.log.network = looked.network
     store.log.allow_large = allow_large
@@ -79,10 +79,10 @@ def sync(
     if not store.refresh_or_leave(start=True):
         store.keep_up()
     states = [RemoteResult(remote) for remote in found]
-    synced = Synced(states, _next(states, leads=leads))
+    synced = SyncResult(states, _next(states, leads=leads))
     if leads:
         noop_check.note(found[0], before)
-        _keep(store, states)
+        _record_outcome(store, states)
     if synced.status:
         synced.autosync = trouble
     return synced
@@ -91,28 +91,28 @@ def sync(
 def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
     """Choose as `chosen` does; if there is no remote any more, clear the recorded error of the last one."""
     try:
-        return chosen(store, remotes, all=all)
+        return choose(store, remotes, all=all)
     except UsageError as error:
         if error.code == "no-remote":
-            autosync.end(store.place, store.now() / 1e6, 0, 0.0)
+            autosync.record_success(store.place, store.now() / 1e6, 0, 0.0)
         raise
 
 
-def _keep(store: Store, states: Sequence[RemoteResult]) -> None:
+def _record_outcome(store: Store, states: Sequence[RemoteResult]) -> None:
     """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not."""
     from ..log.lines import format_at
 
     usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY):
         said = usual.message or f"{usual.name}: {usual.state}"
-        autosync.fail(store.place, now / 1e6, format_at(now), usual.state, said, dice)
+        autosync.record_failure(store.place, now / 1e6, format_at(now), usual.state, said, dice)
     else:
-        autosync.end(store.place, now / 1e6, max(each.rejections for each in states), dice)
+        autosync.record_success(store.place, now / 1e6, max(each.rejections for each in states), dice)
 
 
-def look(
+def check_noop(
     place: Repo, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
-) -> Settled | None:
+) -> LastSync | None:
     """Ask the usual remote whether anything is new, if this clone has nothing new; None if that is not certain.
 
     It needs no store and hardly any imports. If something is new, pass the result to `sync`.
@@ -126,17 +126,17 @@ def look(
     from . import noop_check
 
     def wals() -> list[str]:
-        autosync.begin(place, now)  # before reading our refs: a later writer leaves a mark that stays
+        autosync.record_start(place, now)  # before reading our refs: a later writer leaves a mark that stays
         return [*(os.path.join(place.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
 
-    return noop_check.look(place, wals, timeout)
+    return noop_check.check(place, wals, timeout)
 
 
-def unchanged(place: Repo, looked: Settled, now: float, dice: float) -> Synced:
+def noop_result(place: Repo, looked: LastSync, now: float, dice: float) -> SyncResult:
     """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `dice`: between 0 and 1)."""
-    autosync.end(place, now, 0, dice)
+    autosync.record_success(place, now, 0, dice)
     states = [RemoteResult(looked)]
-    return Synced(states, _next(states, leads=True))
+    return SyncResult(states, _next(states, leads=True))
 
 
 def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..log.left_out import LeftOut
-    from .autosync import Trouble
-    from .noop_check import Settled
+    from .autosync import FailedSync
+    from .noop_check import LastSync
     from .remote import Remote
 
 FAILED = ("offline", "rejected", "refused")
@@ -19,7 +19,7 @@ EMPTY = "empty"
 LEFT_OUT_SHOWN = 20
 
 
-class Left(Outcome):
+class LeftOutRef(Outcome):
     """A ref that was left out: its name, its commit, the author in that commit, the kind and the reason.
 
     `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync may
@@ -79,7 +79,7 @@ class RemoteResult(Outcome):
         "records",
     )
 
-    def __init__(self, remote: Remote | Settled) -> None:
+    def __init__(self, remote: Remote | LastSync) -> None:
         self.name = remote.shown_name
         self.state = remote.state
         self.received = remote.received
@@ -89,7 +89,7 @@ class RemoteResult(Outcome):
         self.attempts = remote.attempts
         self.rejections = remote.rejections
         self.tip = remote.tip
-        self.left_out = [Left(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
+        self.left_out = [LeftOutRef(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
         self.message = remote.message
         self.url = remote.destination
         self.unpublished = remote.withheld.total
@@ -100,10 +100,10 @@ class RemoteResult(Outcome):
 
             self.kinds = withheld_messages.kinds(remote.withheld)
             self.records = withheld_messages.records_of(remote.withheld)
-            self.message = f"{withheld_messages.sentence(self.unpublished, self.url)} {self.message}".strip()
+            self.message = f"{withheld_messages.summary(self.unpublished, self.url)} {self.message}".strip()
 
 
-class Synced(Outcome):
+class SyncResult(Outcome):
     """The outcome for each remote.
 
     Attributes:
@@ -114,7 +114,7 @@ class Synced(Outcome):
 
     def __init__(self, remotes: Sequence[RemoteResult], next: Sequence[str]) -> None:
         self.remotes = list(remotes)
-        self.autosync: Trouble | None = None
+        self.autosync: FailedSync | None = None
         self.next = list(next)
 
     @property

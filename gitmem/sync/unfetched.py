@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..git.separate_fetch import MISSING, UNEXAMINED
+from ..git.separate_fetch import MISSING, NOT_FETCHED
 from ..log import log_refs
 from ..log.place_checks import INVALID
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 SHOWN = 5  # how many of the refs that were left out a message names
 
 
-def note(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
+def record(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
     """Record which refs were not fetched, with their commits and the reasons."""
-    known = {name: found for name, found in left.items() if log_refs.is_place(name)}
-    remote.unexamined = sum(why == UNEXAMINED for _, why in known.values())
-    remote.refused = {name: found for name, found in known.items() if found[1] != UNEXAMINED}
+    known = {name: found for name, found in left.items() if log_refs.is_synced_ref(name)}
+    remote.unexamined = sum(why == NOT_FETCHED for _, why in known.values())
+    remote.refused = {name: found for name, found in known.items() if found[1] != NOT_FETCHED}
 
 
 def outboxes(remote: Remote) -> dict[str, str]:
@@ -40,7 +40,7 @@ def leave_out(remote: Remote, check: PlaceCheck) -> None:
             check.leave_out(remote.copy_of(name), oid, INVALID, why)
 
 
-def tell(remote: Remote) -> None:
+def report(remote: Remote) -> None:
     """Name the refs that were left out, the shared ones first, with the command that removes an invalid outbox."""
     found = remote.left_out
     found.sort(key=lambda each: log_refs.is_outbox(each.ref))

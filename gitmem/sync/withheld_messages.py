@@ -33,7 +33,7 @@ def kinds(found: Withheld) -> dict[str, int]:
 def records_of(found: Withheld) -> list[dict[str, str]]:
     """Return at most `RECORDS_MAX` records: by kind in the order of `ORDER`, within a kind the newest first."""
     lines = [line for kind in _ordered(found) for line in reversed(found.newest[kind])]
-    return [of(line) for line in lines[:RECORDS_MAX]]
+    return [describe(line) for line in lines[:RECORDS_MAX]]
 
 
 def _ordered(found: Withheld) -> list[str]:
@@ -41,7 +41,7 @@ def _ordered(found: Withheld) -> list[str]:
     return sorted(found.counts, key=lambda kind: (rank.get(kind, len(ORDER)), kind))
 
 
-def of(line: bytes) -> dict[str, str]:
+def describe(line: bytes) -> dict[str, str]:
     """Return a description of a line: `kind`, `id`, and a `text` of one line."""
     record = records.read(line)
     if record is None:
@@ -55,7 +55,7 @@ def of(line: bytes) -> dict[str, str]:
     return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(kind, record)}
 
 
-def sentence(count: int, url: str) -> str:
+def summary(count: int, url: str) -> str:
     """Return the sentence that reports unsent records, and who could read them after publishing."""
     what = "1 record was" if count == 1 else f"{count} records were"
     return (

@@ -33,7 +33,7 @@ def is_reserved(text: str) -> bool:
     Nobody may take such a name, and lookups ignore it: peers can write any name into the log.
     """
     folded = fold(text)
-    if folded.startswith(_ID_PREFIXES) and root(folded) not in (
+    if folded.startswith(_ID_PREFIXES) and strip_numbers(folded) not in (
         "h",
         "sig",
     ):  # `H-2` is the second session named H
@@ -44,7 +44,7 @@ def is_reserved(text: str) -> bool:
 def is_word(text: str) -> bool:
     """Return whether a text is never an address: an option, signs only, or a word for a group."""
     folded = fold(text)
-    return folded.startswith("-") or not any(map(str.isalnum, folded)) or root(folded) in _WORDS
+    return folded.startswith("-") or not any(map(str.isalnum, folded)) or strip_numbers(folded) in _WORDS
 
 
 def is_reserved_identity(text: str) -> bool:
@@ -82,7 +82,7 @@ def _is_uuid(folded: str) -> bool:
     return tuple(map(len, parts)) == _UUID and not "".join(parts).strip(f"{_DIGITS}abcdef")
 
 
-def root(folded: str) -> str:
+def strip_numbers(folded: str) -> str:
     """Return a folded name without trailing `-<number>`s; only names with the same root can replace each other."""
     while True:
         head = folded.rstrip(_DIGITS)
@@ -91,7 +91,7 @@ def root(folded: str) -> str:
         folded = head[:-1]
 
 
-def is_mixed(text: str) -> bool:
+def mixes_scripts(text: str) -> bool:
     """Return whether a text mixes letters of several scripts, such as a Cyrillic `а` that imitates a Latin one."""
     if text.isascii():
         return False
@@ -105,7 +105,7 @@ def is_mixed(text: str) -> bool:
     return len(scripts) > 1
 
 
-def is_within(one: str, other: str, most: int) -> bool:
+def is_within_edits(one: str, other: str, most: int) -> bool:
     """Return whether the edit distance of two texts (insertions, deletions, replacements) is at most `most`.
 
     Written by hand because importing rapidfuzz takes longer than a whole command.

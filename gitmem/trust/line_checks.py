@@ -91,14 +91,14 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     new = [name for name in sorted(proven) if not is_own(db, name)]
     db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
     _note_first(db, readers)
-    changed = own_identities.note_bearers(db, rows.of("session"), valid)
+    changed = own_identities.record_bearers(db, rows.of("session"), valid)
     fresh = _note_forged(db, claims, new)
     more, withdrawn = own_identities.update(db, rows.of("signal"), claims, changed, new)
     if withdrawn:
         db.execute("DELETE FROM doubt")
         fresh = {line for (line,) in db.execute("SELECT line FROM forged")}
-    _settle_doubts(db, rows)
-    _note_doubts(db, sorted(fresh | more))
+    _remove_doubts(db, rows)
+    _add_doubts(db, sorted(fresh | more))
 
 
 def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collection[int]) -> None:
@@ -166,7 +166,7 @@ def _note_forged(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]], ne
     return {line for _, line in found}
 
 
-def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
+def _read_marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return the pairs (reader, signal id) that a record marks as read."""
     if record["kind"] == "receipt":
         return [(str(record["reader_identity"]), str(record["signal_id"]))]
@@ -176,11 +176,11 @@ def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
     return []
 
 
-def _settle_doubts(db: sqlite3.Connection, rows: Rows) -> None:
+def _remove_doubts(db: sqlite3.Connection, rows: Rows) -> None:
     """Remove the doubts about signals that a new line that is not forged marks as read."""
     if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
         forged = _forged_among(db, [row.id for row in rows])
-        said = [mark for row in rows if row.id not in forged for mark in _marks(row.record)]
+        said = [mark for row in rows if row.id not in forged for mark in _read_marks(row.record)]
         db.executemany("DELETE FROM doubt WHERE reader = ? AND signal_id = ?", said)
 
 
@@ -193,7 +193,7 @@ def _forged_among(db: sqlite3.Connection, lines: Iterable[int]) -> set[int]:
     return found
 
 
-def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
+def _add_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
     """Record what only forged lines mark as read, in one pass over the log's receipts and signals."""
     from .. import records
 
@@ -201,7 +201,7 @@ def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
     for line in lines:  # usually empty
         record = _record(db, line)
         if record is not None:
-            doubts.update(_marks(record))
+            doubts.update(_read_marks(record))
     if not doubts:
         return
     wanted = {signal_id for _, signal_id in doubts}
@@ -211,7 +211,7 @@ def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
             continue
         read = records.read(body.encode())
         if read is not None:
-            doubts.difference_update(_marks(read))
+            doubts.difference_update(_read_marks(read))
     db.executemany("INSERT OR IGNORE INTO doubt VALUES (?, ?)", sorted(doubts))
 
 
@@ -233,11 +233,11 @@ def catch_up_checked(
     from ..index.catch_up import catch_up
 
     catch_up(index, log, progress=progress)
-    if not settle(index, key):
+    if not check_pending(index, key):
         catch_up(index, log, progress=progress)
 
 
-def settle(index: Index, key: CloneKey) -> bool:
+def check_pending(index: Index, key: CloneKey) -> bool:
     """Check the lines that arrived while the key could not be read.
 
     Returns:

@@ -52,7 +52,7 @@ def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
     return db.execute(query, (name, key_of(line))).fetchone() is not None
 
 
-def note_bearers(db: sqlite3.Connection, sessions: Iterable[LineRow], valid: Collection[int]) -> set[str]:
+def record_bearers(db: sqlite3.Connection, sessions: Iterable[LineRow], valid: Collection[int]) -> set[str]:
     """Record which sessions have which identities, and since when by lines with a valid code.
 
     Returns:
@@ -95,7 +95,7 @@ def update(
     fresh: set[int] = set()
     withdrawn = False
     for name in sorted(changed):
-        added, removed = _settle(db, name)
+        added, removed = _update_identity(db, name)
         fresh |= added
         withdrawn |= removed
     if not db.execute("SELECT 1 FROM own_identity LIMIT 1").fetchone():
@@ -106,11 +106,11 @@ def update(
     ids = set(map(str, signals.column("signal_id")))
     for (reader,) in db.execute(_READERS, (_json(ids),)).fetchall():
         if reader not in changed:
-            fresh |= _settle(db, str(reader))[0]
+            fresh |= _update_identity(db, str(reader))[0]
     return fresh, withdrawn
 
 
-def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
+def _update_identity(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
     """Update whether an identity is ours alone, and its forged lines; return as `update` does."""
     (since,) = db.execute(_SINCE, (name,)).fetchone()
     before = {line for (line,) in db.execute("SELECT line FROM forged WHERE name = ?", (name,))}

@@ -14,7 +14,7 @@ KINDS = ("signal", "receipt", "session", "name", "node", "patch", "relation", "a
 PREFIXES = ("sess-", "h-")
 READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
 # The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.
-PAST = "lumenflow"
+IMPORTED_ORIGIN = "lumenflow"
 KEY = "clone_key"  # in `meta`: the fingerprint of the key with which the tables were filled
 
 DDL = (
@@ -40,7 +40,7 @@ DDL = (
 
 def reader_of(record: Mapping[str, object]) -> list[str]:
     """Return the readers that a line names as present."""
-    if record.get("origin") == PAST:
+    if record.get("origin") == IMPORTED_ORIGIN:
         return []
     names = [record.get("sender_identity"), record.get("reader_identity")]
     if record["kind"] == "session":

@@ -322,7 +322,9 @@ def test_a_thread_is_answered_at_the_addresses_that_it_has(repo: Path) -> None:
     store = open_store(repo, Clock())
     one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
     two = lifecycle.start(store, Who(), name="Curie")
-    found = addressing.known(store, [IDENTITY, two.session_id, "human:person@example.org", "thread-99"])
+    found = addressing.from_addresses(
+        store, [IDENTITY, two.session_id, "human:person@example.org", "thread-99"]
+    )
 
     assert [(each.address, each.display_name, each.resolved_by) for each in found] == [
         (IDENTITY, one.display_name, "thread"), (two.session_id, "Curie", "thread"),

@@ -170,17 +170,17 @@ def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
     assert all(one in each for one, each in zip(ids, caught.value.suggestions, strict=True))
     assert "export GITMEM_SESSION=ID" in caught.value.hint
     assert caller.find(store, Who(), must=False) is None
-    assert not caller.says_nobody(store, Who())
+    assert not caller.is_unidentified(store, Who())
 
 
 def test_only_a_clone_without_sessions_has_nobody_to_choose_from(repo: Path) -> None:
     """There a reader that is named is taken at its word."""
     store = open_store(repo, Clock())
-    assert caller.says_nobody(store, Who())
+    assert caller.is_unidentified(store, Who())
     one = lifecycle.start(store, Who())
-    assert not caller.says_nobody(store, Who())
+    assert not caller.is_unidentified(store, Who())
     lifecycle.end(store, acting(store, one))
-    assert caller.says_nobody(store, Who())
+    assert caller.is_unidentified(store, Who())
 
 
 def test_a_person_without_mail_may_look_and_not_act(repo: Path) -> None:

@@ -36,7 +36,7 @@ def person(store: Store) -> caller.Caller:
 def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The pool from its beginning, but where the place to begin is the point."""
     if "never_met" not in request.node.name:
-        monkeypatch.setattr(display_names, "_first_place", lambda store: 0)
+        monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
 
 
 def test_the_least_recently_used_name_is_next(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from gitmem.agents.held_names import HeldNames
 from gitmem.index.engine import sqlite3
 from gitmem.index.rows import LineRow, Rows
 from gitmem.log.lines import format_at
-from gitmem.text.name_matching import fold, root
+from gitmem.text.name_matching import fold, strip_numbers
 
 HOLD = session_view.HOLD_MICROS
 HOUR = 3600 * 1_000_000
@@ -42,10 +42,12 @@ def _naive(events: Sequence[Event]) -> Shown:
     shown: Shown = set()
     held: list[tuple[int, str, str]] = []  # end, root, name
     for begin, claim, until, name in sorted(tenures):
-        taken = {fold(other) for end, base, other in held if end > begin and base == root(fold(name))}
+        taken = {
+            fold(other) for end, base, other in held if end > begin and base == strip_numbers(fold(name))
+        }
         free = (f"{name}-{number}" for number in range(2, 1 << 30))
         now = name if fold(name) not in taken else next(each for each in free if fold(each) not in taken)
-        held.append((until, root(fold(name)), now))
+        held.append((until, strip_numbers(fold(name)), now))
         shown.add((claim[1], begin, until, now))
     return shown
 

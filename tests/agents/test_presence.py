@@ -10,7 +10,7 @@ from gitmem import records, views
 from gitmem.agents import presence
 from gitmem.index import insert, schema
 from gitmem.index.schema import Index
-from gitmem.text.name_matching import fold, is_mixed, is_within, root
+from gitmem.text.name_matching import fold, is_within_edits, mixes_scripts, strip_numbers
 
 START = 1_793_000_000_000_000
 HOUR = 3_600_000_000
@@ -203,7 +203,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
 @given(st.text("ab-", max_size=7), st.text("ab-", max_size=7), st.integers(0, 3))
 def test_edits_are_counted_as_rapidfuzz_counts_them(one: str, other: str, most: int) -> None:
     """The short way, without its import."""
-    assert is_within(one, other, most) == (Levenshtein.distance(one, other) <= most)
+    assert is_within_edits(one, other, most) == (Levenshtein.distance(one, other) <= most)
 
 
 def test_scripts_mixed_in_a_word_are_found() -> None:
@@ -218,12 +218,12 @@ def test_scripts_mixed_in_a_word_are_found() -> None:
         "\uff24\uff25v",
     )
 
-    assert [text for text in (*mixed, *plain) if is_mixed(text)] == list(mixed)
+    assert [text for text in (*mixed, *plain) if mixes_scripts(text)] == list(mixed)
 
 
 def test_the_root_of_a_name_is_without_its_numbers() -> None:
     """And never empty."""
-    assert [root(name) for name in ("dev-2-3", "dev", "dev2", "-2", "7-2", "dev-")] == [
+    assert [strip_numbers(name) for name in ("dev-2-3", "dev", "dev2", "-2", "7-2", "dev-")] == [
         "dev", "dev", "dev2", "-2", "7", "dev-",
     ]  # fmt: skip
 
@@ -231,6 +231,6 @@ def test_the_root_of_a_name_is_without_its_numbers() -> None:
 def test_how_long_ago_reads_as_words() -> None:
     """In the largest unit that has two."""
     hours = (0, 30 / 3600, 1 / 60, 0.1, 1.5, 3, 50)
-    assert [presence.ago(int(each * HOUR)) for each in hours] == [
+    assert [presence.format_age(int(each * HOUR)) for each in hours] == [
         "just now", "just now", "a minute ago", "6 minutes ago", "90 minutes ago", "3 hours ago", "2 days ago",
     ]  # fmt: skip

@@ -61,7 +61,7 @@ def _names_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pool from its beginning: a session without a name of its own must not get one that a test asks for later."""
     from gitmem.agents import display_names
 
-    monkeypatch.setattr(display_names, "_first_place", lambda store: 0)
+    monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
 
 
 @pytest.fixture

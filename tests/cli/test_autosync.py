@@ -42,7 +42,7 @@ def hub(run: Run, repo: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def be(monkeypatch: pytest.MonkeyPatch, run: Run) -> Iterator[Callable[[], None]]:
     """Be the process that was started, in this one."""
-    monkeypatch.setattr(front, "_let_go", lambda: None)
+    monkeypatch.setattr(front, "_detach", lambda: None)
 
     def sync() -> None:
         said = run("sync", "--auto")

@@ -134,9 +134,9 @@ class Stamped:
     def answers(self) -> bool:
         """Whether the stamp answers. Whatever answers, the usual way must say the same."""
         looked: list[str] = []
-        look = empty_inbox._look
+        look = empty_inbox._query_index
         with self._patch.context() as patch:
-            patch.setattr(empty_inbox, "_look", lambda *args: looked.append("index") or look(*args))
+            patch.setattr(empty_inbox, "_query_index", lambda *args: looked.append("index") or look(*args))
             patch.setattr(environment.Environment, "caller", self._noting(looked))
             found = self.run("inbox", "--count", session=self.planck)
         with self._patch.context() as patch:
@@ -310,7 +310,7 @@ def test_a_line_that_the_ledger_could_not_note_ends_a_stamp(
         stamped.run("inbox", session=stamped.planck)
     assert stamped.answers()
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.log.ledger.note", lambda *args: None)
+        patch.setattr("gitmem.log.ledger.append", lambda *args: None)
         stamped.run("signal", "hello", "--to", "Planck", "--as", "Curie", GITMEM_COMMIT_AFTER="60")
 
     assert not stamped.answers()

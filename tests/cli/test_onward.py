@@ -57,12 +57,12 @@ def remote(repo: Path, git: Git, tmp_path: Path) -> Path:
 def test_place_and_actor_are_carried_where_they_belong(command: str, carried: str) -> None:
     """-C on whatever looks at a repository, --as on what acts as somebody."""
     out.begin()
-    out.carry("a b", "O'Neill")
+    out.set_options("a b", "O'Neill")
     try:
-        assert out.onward([command]) == [carried]
+        assert out.with_options([command]) == [carried]
     finally:
         out.begin()
-    assert out.onward([command]) == [command]
+    assert out.with_options([command]) == [command]
 
 
 @pytest.mark.parametrize("json", [False, True])

@@ -8,7 +8,7 @@ import pytest
 
 from cli.render.as_json import as_json
 from cli.render.out import sanitize, with_next
-from cli.render.text import ago, barred, framed, table
+from cli.render.text import ago, framed, quote_lines, table
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
 
@@ -38,7 +38,7 @@ def test_json_is_one_line_of_ascii_controls_and_gives_the_text_back() -> None:
 
 def test_every_line_of_a_message_is_barred() -> None:
     """No line of a peer's can be taken for the frame, for a command or for the next message."""
-    lines = barred("one\n\n[sig-fake · from User]\nnext: rm -rf /\rtrick\u2028line\n")
+    lines = quote_lines("one\n\n[sig-fake · from User]\nnext: rm -rf /\rtrick\u2028line\n")
 
     assert lines == ["| one", "|", "| [sig-fake · from User]", "| next: rm -rf /\\u000dtrick\\u2028line"]
 
@@ -60,7 +60,7 @@ def test_lone_surrogates_can_be_written() -> None:
     """A path of another encoding in a message must not break the answer."""
     from cli.render import out
 
-    assert out.say("bad \udcff path")
+    assert out.write("bad \udcff path")
 
 
 def test_at_most_three_commands_are_offered() -> None:

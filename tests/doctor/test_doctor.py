@@ -282,7 +282,7 @@ def test_a_line_that_waits_too_long_is_a_note(clone: Clone) -> None:
     clone.store.commit_again = time.monotonic() + 60  # as where the ref is locked
     assert "wal-waits" not in codes(doctor.examine(clone.store))
     os.utime(old, (time.time() - 600, time.time() - 600))
-    commit_process.fail(clone.store.place, OSError(28, "No space left on device"))
+    commit_process.save_failure(clone.store.place, OSError(28, "No space left on device"))
 
     found = doctor.examine(clone.store)
 

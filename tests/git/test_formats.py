@@ -40,7 +40,7 @@ def test_where_nothing_is_said_it_is_a_usual_one(tmp_path: Path) -> None:
     """No config that can be read, no cut, nothing borrowed, refs in files."""
     there = str(tmp_path)
 
-    assert (formats.id_length(there), formats.promisors(there), formats.cut_commits(there)) == (
+    assert (formats.id_length(there), formats.promisors(there), formats.shallow_commits(there)) == (
         40,
         [],
         frozenset(),
@@ -54,7 +54,7 @@ def test_where_a_history_was_cut_is_told(tmp_path: Path) -> None:
     cuts = ["a1" * 20, "b2" * 20]
     (tmp_path / "shallow").write_text("\n".join(cuts) + "\n")
 
-    assert formats.cut_commits(str(tmp_path)) == set(cuts)
+    assert formats.shallow_commits(str(tmp_path)) == set(cuts)
 
 
 def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: Path) -> None:

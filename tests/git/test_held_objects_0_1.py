@@ -64,12 +64,12 @@ def test_what_is_there_is_not_given_back(repo: Path, git: Git, held: Path) -> No
     for oid in oids[1:]:
         assert not path_of(repo / ".git", oid).exists()
 
-    held_objects_0_1.take_back(str(repo / ".git"))
+    held_objects_0_1.restore(str(repo / ".git"))
     assert not any(path_of(repo / ".git", oid).exists() for oid in oids)
     assert oids[0] not in os.listdir(held) and set(oids[1:]) == set(os.listdir(held))
     for oid in oids[1:]:
         os.utime(held / oid, (LONG_AGO, LONG_AGO))
-    held_objects_0_1.take_back(str(repo / ".git"))
+    held_objects_0_1.restore(str(repo / ".git"))
     assert not held.exists()
 
 
@@ -85,6 +85,6 @@ def test_a_folder_that_cannot_be_written_stops_nobody(
     os.utime(held / ("1" * 40), (LONG_AGO, LONG_AGO))
     for name in ("unlink", "replace", "rmdir"):
         monkeypatch.setattr(os, name, refuse)
-    held_objects_0_1.take_back(str(repo / ".git"))
+    held_objects_0_1.restore(str(repo / ".git"))
     monkeypatch.undo()
     assert os.listdir(held) == ["1" * 40]

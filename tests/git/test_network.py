@@ -332,7 +332,7 @@ def test_the_user_s_settings_and_hooks_do_not_disturb(common: str, hub: Path, re
     assert git("for-each-ref", "--format=%(refname)", cwd=hub).split() == [BRANCH, "refs/heads/main"]
     assert not list(repo.rglob("fired"))
     packs = {path.stem for path in (repo / ".git/objects/pack").glob("*.pack")}
-    assert packs == set(packing.own(common)), "a gc has run"
+    assert packs == set(packing.own_packs(common)), "a gc has run"
 
 
 def test_instead_of_applies(common: str, hub: Path, repo: Path, git: Run) -> None:

@@ -48,9 +48,13 @@ def test_what_is_not_here_is_told(lent: Path, git: Git) -> None:
     assert sorted(partial.missing(less, [old, tip])) == sorted(first | last)
     assert partial.missing(less, []) == []
     assert partial.promised(less, tip) == first | last
-    assert partial.lacks(less, tip)
+    assert partial.is_incomplete(less, tip)
     whole = str(lent / ".git")
-    assert (partial.missing(whole, [tip]), partial.promised(whole, tip), partial.lacks(whole, tip)) == (
+    assert (
+        partial.missing(whole, [tip]),
+        partial.promised(whole, tip),
+        partial.is_incomplete(whole, tip),
+    ) == (
         [],
         set(),
         False,
@@ -81,17 +85,17 @@ def test_all_that_the_copies_lack_is_brought(lent: Path, git: Git, kind: str) ->
         asked.append((name, set(given.decode("ascii").split())))
         subprocess.run(["git", *args], cwd=less, input=given, check=True, timeout=30)
 
-    partial.bring(less, "refs/copies/", online)
+    partial.fetch_missing(less, "refs/copies/", online)
     rounds = len(asked)
-    partial.bring(less, "refs/copies/", online)
-    partial.bring(str(lent / ".git"), "refs/", online)
+    partial.fetch_missing(less, "refs/copies/", online)
+    partial.fetch_missing(str(lent / ".git"), "refs/", online)
 
     files = ids(git, lent, "main:README", "main:one/file", "main:two/file")
     assert asked[-1][1] >= (files if kind == "blob:none" else set())
     assert (rounds, len(asked)) == (len(asked), 1 if kind == "blob:none" else rounds)
     assert {name for name, _ in asked} == {"origin"}
     assert partial.missing(less, [tip]) == []
-    assert not partial.lacks(less, tip)
+    assert not partial.is_incomplete(less, tip)
     assert ((Path(less) / "config").read_bytes(), git("for-each-ref", cwd=Path(less))) == before
     assert not (Path(less) / "FETCH_HEAD").exists()
 
@@ -101,7 +105,7 @@ def test_a_remote_that_never_gives_them_is_not_asked_for_ever(lent: Path, git: G
     less = clone(git, lent, "blob:none")
     asked: list[str] = []
 
-    partial.bring(less, "refs/none/", lambda name, *_: asked.append(name))
+    partial.fetch_missing(less, "refs/none/", lambda name, *_: asked.append(name))
     assert asked == []
-    partial.bring(less, "refs/copies/", lambda name, *_: asked.append(name))
+    partial.fetch_missing(less, "refs/copies/", lambda name, *_: asked.append(name))
     assert asked == ["origin"] * partial.ROUNDS_MAX

@@ -10,7 +10,7 @@ import pytest
 from gitmem.errors import RemoteError
 from gitmem.git import queries
 from gitmem.git.network import GitNetwork
-from gitmem.git.prefetched_network import Fetched
+from gitmem.git.prefetched_network import PrefetchedNetwork
 
 Run = Callable[..., str]
 INTO = "refs/gitmem/remotes/origin/"
@@ -38,7 +38,7 @@ def test_only_the_first_and_the_same_question_is_answered_by_it(
 ) -> None:
     """Whoever asks again wants to know what is there by then."""
     git("branch", "gitmem", "main", cwd=hub)
-    network = Fetched(common, str(hub), INTO, 30)
+    network = PrefetchedNetwork(common, str(hub), INTO, 30)
     assert network.error is None
     assert list(queries.refs_below(common, INTO)) == [INTO + "heads/gitmem"]
 
@@ -51,7 +51,7 @@ def test_only_the_first_and_the_same_question_is_answered_by_it(
 def test_another_question_is_asked(common: str, hub: Path, git: Run, asked: list[tuple[str, str]]) -> None:
     """Of another remote, or for another place; and what was fetched first is old then."""
     git("branch", "gitmem", "main", cwd=hub)
-    network = Fetched(common, str(hub), INTO, 30)
+    network = PrefetchedNetwork(common, str(hub), INTO, 30)
     network.fetch(str(hub), OTHER, 30)
     assert list(queries.refs_below(common, OTHER)) == [OTHER + "heads/gitmem"]
     network.fetch(str(hub), INTO, 30)
@@ -63,7 +63,7 @@ def test_what_failed_is_told_to_who_asks_and_then_tried_again(
 ) -> None:
     """A remote that is back by then is reached."""
     away = tmp_path / "away.git"
-    network = Fetched(common, str(away), INTO, 30)
+    network = PrefetchedNetwork(common, str(away), INTO, 30)
     assert network.error is not None
     with pytest.raises(RemoteError) as caught:
         network.fetch(str(away), INTO, 30)

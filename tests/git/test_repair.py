@@ -80,10 +80,10 @@ def test_moves_to_what_is_gone_are_forgotten(common: str, repo: Path, git: Run) 
         git("update-ref", "--create-reflog", "-m", "m", REF, oid, cwd=repo)
     os.unlink(repo / ".git/objects" / two[:2] / two[2:])
 
-    assert repair.forget_broken(common, REF)
+    assert repair.expire_broken(common, REF)
     assert two not in [new for _, new, _ in moves(common)]
     assert moves(common)[0] == (None, one, "m")
-    assert not repair.forget_broken(str(repo), REF)
+    assert not repair.expire_broken(str(repo), REF)
 
 
 def test_a_ref_goes_only_from_where_it_was_seen(common: str, repo: Path, git: Run) -> None:
@@ -128,11 +128,11 @@ def test_refs_that_are_none_are_named(common: str, repo: Path, git: Run) -> None
     }.items():  # fmt: skip
         (folder / name).write_text(text)
 
-    assert sorted(repair.damaged(common, "refs/gitmem")) == [
+    assert sorted(repair.damaged_refs(common, "refs/gitmem")) == [
         f"refs/gitmem/{name}" for name in ("deep/odd", "empty", "torn")
     ]
-    assert list(repair.damaged(common, "refs/gitmem/empty")) == ["refs/gitmem/empty"]
-    assert list(repair.damaged(common, "refs/none")) == []
+    assert list(repair.damaged_refs(common, "refs/gitmem/empty")) == ["refs/gitmem/empty"]
+    assert list(repair.damaged_refs(common, "refs/none")) == []
 
 
 def test_the_file_of_a_damaged_object_is_put_away(common: str, repo: Path, tmp_path: Path, git: Run) -> None:
@@ -144,9 +144,9 @@ def test_the_file_of_a_damaged_object_is_put_away(common: str, repo: Path, tmp_p
     path = path_of(repo / ".git", oid)
     whole = path.read_bytes()
 
-    assert repair.put_away(common, oid, str(aside)) == str(aside / oid)
+    assert repair.move_aside(common, oid, str(aside)) == str(aside / oid)
     assert not path.exists() and (aside / oid).read_bytes() == whole
-    assert repair.put_away(common, "0" * 40, str(aside)) is None
+    assert repair.move_aside(common, "0" * 40, str(aside)) is None
 
 
 def test_of_a_damaged_pack_what_can_be_read_is_kept(common: str, repo: Path, tmp_path: Path) -> None:
@@ -167,9 +167,9 @@ def test_of_a_damaged_pack_what_can_be_read_is_kept(common: str, repo: Path, tmp
 
     own = repo / ".git/gitmem/own-packs" / path.stem
     own.rename(tmp_path / "own")
-    assert repair.put_away(common, entries["a"].oid, str(tmp_path / "aside")) is None
+    assert repair.move_aside(common, entries["a"].oid, str(tmp_path / "aside")) is None
     (tmp_path / "own").rename(own)
-    to = repair.put_away(common, entries["a"].oid, str(tmp_path / "aside"))
+    to = repair.move_aside(common, entries["a"].oid, str(tmp_path / "aside"))
 
     assert to == str(tmp_path / "aside" / path.name) and not path.exists()
     for reader in (PlumbingGit(common), DulwichGit(common)):

@@ -78,9 +78,9 @@ def test_words_of_git_are_harmless_and_telling() -> None:
     """A hook on the remote may say anything; escapes and bidi marks don't reach a terminal."""
     said = "hint: x\nfatal: first\nerror: \x1b[31mred\u202e\x07\r\nhint: try again\n\n"
 
-    assert run.last_words(said) == r"error: \u001b[31mred\u202e\u0007"
-    assert run.last_words("only\nwords\n") == "words"
-    assert run.last_words("") == ""
+    assert run.summary_line(said) == r"error: \u001b[31mred\u202e\u0007"
+    assert run.summary_line("only\nwords\n") == "words"
+    assert run.summary_line("") == ""
 
 
 def test_words_that_are_no_text_are_told_all_the_same(common: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git import run
-from gitmem.git.safe_directory import refuse_foreign
+from gitmem.git.safe_directory import reject_untrusted
 from gitmem.repo import Repo, find
 from tests.conftest import Git
 
@@ -30,7 +30,7 @@ def distrust(place: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(place: Repo, folder: str, quoted: str) -> None:
     with pytest.raises(StoreError) as caught:
-        refuse_foreign(place)
+        reject_untrusted(place)
     allow = f"git config --global --add safe.directory {quoted}"
     assert caught.value.code == "dubious-ownership"
     assert caught.value.message.startswith(f"The repository {folder} belongs to another user")
@@ -41,9 +41,9 @@ def refused(place: Repo, folder: str, quoted: str) -> None:
 def test_our_own_is_used_without_a_question(place: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every hook comes by here: no git is started for it."""
     monkeypatch.setattr(run, "run", lambda *args, **more: pytest.fail("git was asked"))
-    refuse_foreign(place)
-    refuse_foreign(Repo(place.common, place.common, None))
-    refuse_foreign(Repo(place.common, place.common, "/nowhere"))
+    reject_untrusted(place)
+    reject_untrusted(Repo(place.common, place.common, None))
+    reject_untrusted(Repo(place.common, place.common, "/nowhere"))
 
 
 @pytest.mark.usefixtures("distrust")
@@ -78,13 +78,13 @@ def test_what_git_trusts_is_used(place: Repo, tmp_path: Path, monkeypatch: pytes
     """Whosever it is; also where git has something else to say against it."""
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    refuse_foreign(place)
-    refuse_foreign(Repo(str(tmp_path), str(tmp_path), None))
+    reject_untrusted(place)
+    reject_untrusted(Repo(str(tmp_path), str(tmp_path), None))
 
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     (tmp_path / "trusting").write_text(f'[safe]\n\tdirectory = "{place.worktree}"\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "trusting"))
-    refuse_foreign(place)
+    reject_untrusted(place)
 
 
 def test_a_git_file_of_another_is_refused(
@@ -93,7 +93,7 @@ def test_a_git_file_of_another_is_refused(
     """In a linked worktree the file `.git` says where everything is."""
     git("worktree", "add", "--quiet", str(tmp_path / "linked"), cwd=Path(place.worktree or ""))
     linked = find(str(tmp_path / "linked"))
-    refuse_foreign(linked)
+    reject_untrusted(linked)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     lstat, theirs = os.lstat, str(tmp_path / "linked" / ".git")
 
@@ -103,7 +103,7 @@ def test_a_git_file_of_another_is_refused(
 
     monkeypatch.setattr(os, "lstat", of_another)
     with pytest.raises(StoreError, match="belongs to another user"):
-        refuse_foreign(linked)
+        reject_untrusted(linked)
 
 
 def explicit(how: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +125,14 @@ def test_bare_repositories_must_be_named_where_the_user_says_so(
     """`safe.bareRepository`, as git heeds it: GIT_DIR names one, the current folder does not."""
     git("init", "--quiet", "--bare", "bare.git")
     bare = str(tmp_path / "bare.git")
-    refuse_foreign(find(bare))
+    reject_untrusted(find(bare))
     explicit(how, tmp_path, monkeypatch)
 
     for found in (find(bare), find(bare, named=True)):
         with pytest.raises(StoreError, match="is a bare repository, and safe") as caught:
-            refuse_foreign(found)
+            reject_untrusted(found)
         assert caught.value.code == "bare-repository"
-    refuse_foreign(find(str(tmp_path), git_dir="bare.git"))
+    reject_untrusted(find(str(tmp_path), git_dir="bare.git"))
 
 
 def test_a_bare_repository_can_not_allow_itself(
@@ -144,7 +144,7 @@ def test_a_bare_repository_can_not_allow_itself(
     explicit("global", tmp_path, monkeypatch)
 
     with pytest.raises(StoreError, match="is a bare repository, and safe"):
-        refuse_foreign(find(str(tmp_path / "bare.git")))
+        reject_untrusted(find(str(tmp_path / "bare.git")))
 
 
 def test_worktrees_of_a_bare_repository_need_no_name(
@@ -155,4 +155,4 @@ def test_worktrees_of_a_bare_repository_need_no_name(
     git("worktree", "add", "--quiet", str(tmp_path / "linked"), cwd=tmp_path / "bare.git")
     explicit("global", tmp_path, monkeypatch)
 
-    refuse_foreign(find(str(tmp_path / "linked")))
+    reject_untrusted(find(str(tmp_path / "linked")))

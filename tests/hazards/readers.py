@@ -58,7 +58,7 @@ class Reader:
         own = store or open_store(self.repo)
         try:
             who = self.caller(own, session)
-            with delivery_lock.turn(own, who.reader) as mine:
+            with delivery_lock.delivery_lock(own, who.reader) as mine:
                 if not mine:
                     return []
                 reading = inbox.read(own, who, again=False, limit=1000, max_bytes=1_000_000)

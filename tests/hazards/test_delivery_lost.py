@@ -107,7 +107,7 @@ def test_killed_between_the_print_and_the_receipt(repo: Path, monkeypatch: pytes
         killed(reader.drain)
     assert reader.is_told()
     store = open_store(repo)
-    with delivery_lock.turn(store, reader.caller(store).reader) as mine:
+    with delivery_lock.delivery_lock(store, reader.caller(store).reader) as mine:
         assert mine
     assert reader.drain(store) == ["seen, perhaps"]
     assert reader.drain(store) == []
@@ -121,7 +121,7 @@ def test_what_is_derived_can_be_deleted(repo: Path, what: str) -> None:
     assert reader.drain() == ["read"]
     reader.send("unread")
     if "index" in what:
-        schema.discard(next(str(path) for path in Path(reader.state).glob("index-*.sqlite3")))
+        schema.remove(next(str(path) for path in Path(reader.state).glob("index-*.sqlite3")))
     for name in ("queue", "flags"):
         if name in what:
             shutil.rmtree(os.path.join(reader.state, name))
@@ -212,7 +212,7 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
     reader = Reader(repo)
     reader.send("first")
     store = open_store(repo)
-    real = atomic_write.drop
+    real = atomic_write.remove_quietly
     came: list[str] = []
 
     def drop(path: str) -> None:
@@ -220,7 +220,7 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
         if os.path.dirname(path).endswith("flags") and not came:
             came.append(child(lambda: reader.send("second")).answer)
 
-    monkeypatch.setattr(atomic_write, "drop", drop)
+    monkeypatch.setattr(atomic_write, "remove_quietly", drop)
     assert reader.drain(store) == ["first"]
     monkeypatch.undo()
     assert came and reader.events == set(came)
@@ -260,7 +260,7 @@ def test_a_turn_that_somebody_holds_for_ever_loses_nothing(
     reader.send("hello")
     store = open_store(repo)
     monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 0.01)
-    with delivery_lock.turn(store, reader.caller(store).reader) as mine:
+    with delivery_lock.delivery_lock(store, reader.caller(store).reader) as mine:
         assert mine
         assert reader.drain() == [] and reader.is_told() and reader.flag.exists()
         said = child(command(repo, "inbox", session=reader.session)).answer

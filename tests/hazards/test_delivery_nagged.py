@@ -85,7 +85,7 @@ def test_a_session_that_ended_elsewhere_is_not_called(repo: Path) -> None:
     from gitmem.mailbox import delivery_lock
     from gitmem.signals import inbox
 
-    with delivery_lock.turn(store, raw.reader) as mine:
+    with delivery_lock.delivery_lock(store, raw.reader) as mine:
         assert mine
         inbox.mark(store, inbox.read(store, raw, again=False))
     assert not reader.flag.exists()

@@ -111,11 +111,13 @@ def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytes
         reader.send("two")
         with monkeypatch.context() as patch:
             patch.setattr(delivery_lock, "WAIT_SECONDS", 0.0)
-            patch.setattr(delivery_lock.turn, "_take", lambda self: asked.append(self._reader) is not None)
+            patch.setattr(
+                delivery_lock.delivery_lock, "_take", lambda self: asked.append(self._reader) is not None
+            )
             assert [fields["message"] for fields in log.inbox().signals] == ["two"]
             assert asked == [CURIE]
         reader.send("three")
-        held = delivery_lock.turn(log.store, log.caller.reader)
+        held = delivery_lock.delivery_lock(log.store, log.caller.reader)
         with held:
             assert [fields["message"] for fields in log.inbox(mark=False).signals] == ["three"]
         assert reader.is_told() and reader.flag.exists()
@@ -152,7 +154,7 @@ def test_a_peek_waits_for_nobody_and_takes_nothing(repo: Path, monkeypatch: pyte
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)
-    with delivery_lock.turn(store, reader.caller(store).reader):
+    with delivery_lock.delivery_lock(store, reader.caller(store).reader):
         for args, session in ((("--no-mark",), reader.session), (("--count",), reader.session),
                               (("--for", "Curie"), reader.planck)):  # fmt: skip
             assert child(command(repo, "inbox", *args, session=session)).answer["status"] == 0

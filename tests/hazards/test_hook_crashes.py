@@ -65,8 +65,8 @@ def test_every_exception_is_silence_and_a_note(
         raise error
 
     for owner, name in (
-        (hook_catch_up, "ready"),
-        (delivery_lock, "turn"),
+        (hook_catch_up, "catch_up"),
+        (delivery_lock, "delivery_lock"),
         (inbox, "read"),
         (message_frame, "injection"),
     ):

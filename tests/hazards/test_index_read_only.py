@@ -143,7 +143,7 @@ def test_a_copy_is_the_index(desk: Desk) -> None:
     store = open_store(odd)
     speak(store, "a")
     store.db()
-    copy = schema.beside(store.place, store.machine, views.VIEWS, store.index.read)
+    copy = schema.open_copy(store.place, store.machine, views.VIEWS, store.index.read)
 
     assert dump(copy) == dump(store.index)
     assert generations.is_current(copy, store.log)
@@ -195,7 +195,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     )
     assert done.stdout == "3\n", done.stderr
     place = find(str(sealed))
-    assert query.take(place, "another machine", store_index.SHAPE) is None
+    assert query.take_snapshot(place, "another machine", store_index.SHAPE) is None
 
 
 def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +209,7 @@ def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.
     for at in range(4096, len(data), 256):
         data[at : at + 64] = os.urandom(64)
     where.write_bytes(data)
-    monkeypatch.setattr(schema, "discard", lambda where: None)
+    monkeypatch.setattr(schema, "remove", lambda where: None)
     store = open_store(desk.repo)
     assert [row[0] for row in store.db().execute("SELECT count(*) FROM signal")] == [1]
     store.close()

@@ -116,7 +116,7 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
         exchange.exchange(there.log, ["origin"], may_send=agreed, timeout=60)
         try:
             exchange.exchange(open_store(repo, PlumbingGit).log, ["origin"], may_send=agreed, timeout=60)
-            auto_pack.upkeep(open_store(repo).log)
+            auto_pack.pack(open_store(repo).log)
         except GitmemError as error:
             assert "nothing" in error.message or "stays" in error.message or error.code == "git-failed", error
         number += 1
@@ -144,7 +144,7 @@ def test_uniting_that_is_killed_loses_nothing(
     _speak(open_store(repo, port), once)
 
     def unite() -> int:
-        return auto_pack.upkeep(open_store(repo, port).log)
+        return auto_pack.pack(open_store(repo, port).log)
 
     end = child(unite, SystemCall(step, ALL_STEPS, kills=True))
     assert end.died or end.steps < step, end.failed
@@ -153,11 +153,11 @@ def test_uniting_that_is_killed_loses_nothing(
     _speak(open_store(repo, port), ["text-after"])
     for path in (repo / ".git" / "gitmem" / "own-packs").iterdir():
         os.utime(path, (0, 0))  # an hour later
-    auto_pack.upkeep(open_store(repo, port).log)
+    auto_pack.pack(open_store(repo, port).log)
     check(repo, {*once, "text-after"}, set())
     fsck(repo)
     packs = {path.stem for path in (repo / ".git" / "objects" / "pack").glob("*.pack")}
-    assert set(packing.own(str(repo / ".git"))) == packs and len(packs) <= 3
+    assert set(packing.own_packs(str(repo / ".git"))) == packs and len(packs) <= 3
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
@@ -166,11 +166,11 @@ def test_uniting_on_a_full_disk_loses_nothing(repo: Path, step: int) -> None:
     once = {f"text-{number}" for number in range(6)}
     _speak(open_store(repo), once)
     files = tuple(name for name in WRITES if name != "write")  # there is room in a pipe
-    child(lambda: auto_pack.upkeep(open_store(repo).log), SystemCall(step, files, kills=False))
+    child(lambda: auto_pack.pack(open_store(repo).log), SystemCall(step, files, kills=False))
     check(repo, once, set())
     fsck(repo)
-    auto_pack.upkeep(open_store(repo).log)
-    assert len(packing.own(str(repo / ".git"))) <= 2
+    auto_pack.pack(open_store(repo).log)
+    assert len(packing.own_packs(str(repo / ".git"))) <= 2
     check(repo, once, set())
 
 
@@ -188,10 +188,10 @@ def test_one_unites_at_a_time(repo: Path) -> None:
     holds = f"import fcntl, sys, time; f = open({path!r}, 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", holds], stdout=subprocess.PIPE)
     assert other.stdout is not None and other.stdout.readline()
-    assert auto_pack.upkeep(store.log) == 0
+    assert auto_pack.pack(store.log) == 0
     other.send_signal(signal.SIGKILL)
     other.wait()
-    assert auto_pack.upkeep(store.log) > 0
+    assert auto_pack.pack(store.log) > 0
     with Lock(path) as lock:
         assert lock.take()
 
@@ -201,8 +201,8 @@ def test_a_worktree_unites_the_common_packs(repo: Path) -> None:
     git("worktree", "add", "--quiet", "../side", cwd=repo)
     side = repo.parent / "side"
     _speak(open_store(side), ["text-side", "text-more"])
-    assert auto_pack.upkeep(open_store(side).log) == 3
-    assert len(packing.own(str(repo / ".git"))) == 1
+    assert auto_pack.pack(open_store(side).log) == 3
+    assert len(packing.own_packs(str(repo / ".git"))) == 1
     check(repo, {"text-side", "text-more"}, set())
 
 
@@ -214,14 +214,14 @@ def test_many_commits_never_leave_many_packs(repo: Path, monkeypatch: pytest.Mon
         speak(store, f"text-{number}")
         most = max(most, len(list((repo / ".git" / "objects" / "pack").glob("*.pack"))))
     assert most <= 2 * packing.PACKS_MAX
-    assert len(packing.own(str(repo / ".git"))) <= packing.PACKS_MAX
+    assert len(packing.own_packs(str(repo / ".git"))) <= packing.PACKS_MAX
 
     monkeypatch.setattr(auto_pack, "OBJECTS_AT_ONCE", 10)
     started: list[bool] = []
     store.starts_upkeep = lambda: started.append(True)
     for number in range(60, 75):
         speak(store, f"text-{number}")
-    assert started and len(packing.own(str(repo / ".git"))) > packing.PACKS_MAX
+    assert started and len(packing.own_packs(str(repo / ".git"))) > packing.PACKS_MAX
     assert len(texts(store)) == 75
     store.close()
 
@@ -241,9 +241,9 @@ def test_the_command_that_is_started_unites(repo: Path, monkeypatch: pytest.Monk
     for number in range(6):
         _run(main, "signal", f"text {number}", "--broadcast", "--json")
     assert ["-C", str(repo), "upkeep"] in asked
-    before = packing.own(str(repo / ".git"))
+    before = packing.own_packs(str(repo / ".git"))
     assert _run(main, *asked[-1]) == ""
-    assert len(packing.own(str(repo / ".git"))) < len(before)
+    assert len(packing.own_packs(str(repo / ".git"))) < len(before)
     assert _run(main, *asked[-1]) == ""
 
 
@@ -269,7 +269,7 @@ def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path, monkeypatch: py
 
     report = doctor.mend(store)
     assert [each.code for each in report.findings if each.state == "mended"] == ["many-packs"]
-    assert len(packing.own(str(repo / ".git"))) == 1
+    assert len(packing.own_packs(str(repo / ".git"))) == 1
     assert not _packs_found(doctor.examine(store))
 
 

@@ -62,7 +62,7 @@ class World:
             )
         elif act == "lose the index":
             for path in Path(reader.state).glob("index-*.sqlite3"):
-                schema.discard(str(path))
+                schema.remove(str(path))
         elif act == "lose the queue":
             shutil.rmtree(os.path.join(reader.state, "queue"), ignore_errors=True)
             shutil.rmtree(os.path.join(reader.state, "flags"), ignore_errors=True)

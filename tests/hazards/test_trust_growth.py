@@ -25,7 +25,7 @@ from gitmem.index.schema import Index
 from gitmem.mailbox import mailbox_view
 from gitmem.memory import load, relations
 from gitmem.signals import causality, threads
-from gitmem.signals.causality import Conversation
+from gitmem.signals.causality import FoldedThread
 from gitmem.store import Store
 from gitmem.trust import sender_tables, sender_view
 from gitmem.trust.clone_key import CloneKey
@@ -91,7 +91,7 @@ def empty() -> Index:
 def fold_thread(at: Store) -> None:
     """What `thread` and `converged` ask."""
     said = threads.load(at.db(), "thread-x")
-    found = Conversation(said)
+    found = FoldedThread(said)
     if found.root is not None:
         threads._recipients(at.db(), found, found.root)
         causality.in_order(found.said, found.edges)
@@ -117,8 +117,8 @@ def fold_nodes(at: Store) -> None:
 def fold_relations(at: Store) -> None:
     db = at.db()
     for triple in db.execute("SELECT DISTINCT from_id, to_id, type FROM relation_event").fetchall():
-        relations.stands(db, triple)
-    relations.of(db, "mem-000000")
+        relations.exists(db, triple)
+    relations.relations_of(db, "mem-000000")
     relations.path_of_blocks(db, "mem-000000", "mem-nowhere")
 
 

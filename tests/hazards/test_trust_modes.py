@@ -92,7 +92,7 @@ def test_every_file_has_the_mode_that_git_would_give_it(
             continue
         if at == Path("gitmem/key"):
             assert stat.S_IMODE(mode) == 0o640
-        elif stat.S_IMODE(mode) != shared_mode.wanted(mode, bits):
+        elif stat.S_IMODE(mode) != shared_mode.mode_for(mode, bits):
             wrong.append(f"{mode:o} {at}")
     assert (repo / ".git" / "gitmem" / "own-packs").is_dir() and wrong == []
 

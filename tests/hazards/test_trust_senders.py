@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from cli.environment import HARNESSES
+from cli.environment import SESSION_VARIABLES
 from gitmem.log.lines import digest as digest_of
 from gitmem.log.lines import format_at
 
 from .conftest import Said, process
 
 CLIENT = "4f1d9f0e-1111-4222-8333-944445555666"
-VARIABLES = HARNESSES
+VARIABLES = SESSION_VARIABLES
 
 
 def git(*args: str, cwd: Path, input: bytes | None = None) -> str:

@@ -191,7 +191,7 @@ FAILS: dict[str, tuple[object, str]] = {
     "the new generation": (wal_files, "sync_names"),
     "the look at the ref": (ref, "read_format"),
     "the first commit of a log": (start, "start"),
-    "the index": (committer, "moved"),
+    "the index": (committer, "notify_moved"),
     "the removal": (committer, "_remove"),
 }
 

@@ -82,11 +82,11 @@ def person(store: Store) -> Caller:
 
 
 def bring(store: Store, project: Project, **options: Any) -> Imported:
-    return room.bring(store, person(store), str(project.folder), **options)
+    return room.import_folder(store, person(store), str(project.folder), **options)
 
 
 def one(store: Store, id: str = "mem-a1b2") -> Any:
-    return load.one(store.db(), id)
+    return load.load_one(store.db(), id)
 
 
 def at(micros: int) -> str:
@@ -380,7 +380,7 @@ def test_relations_are_there_once(store: Store, project: Project) -> None:
     relations.relate(store, person(store), "mem-a1b2", "blocks", "mem-c3d4", remove=True)
     again = bring(store, project)
     assert again.counts["relations"]["present"] == 1
-    assert relations.of(store.db(), "mem-a1b2") == []
+    assert relations.relations_of(store.db(), "mem-a1b2") == []
 
 
 def test_ready_sees_what_blocked_in_lumenflow(store: Store, project: Project) -> None:
@@ -543,7 +543,7 @@ def test_many_lines_are_several_commits(
     store: Store, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And one that was killed between them goes on where it was."""
-    monkeypatch.setattr(room, "PORTION", 4)
+    monkeypatch.setattr(room, "COMMIT_LINES_MAX", 4)
     project.has("nodes", *({**NODE, "id": f"mem-{n:04}"} for n in range(10)))
     tip = store.git.tip("refs/gitmem/log")
     record = room.write.record
@@ -579,7 +579,7 @@ def test_a_project_or_its_memory_may_be_named(store: Store, project: Project, be
     (project.memory / "notes.txt").write_text("mine")
     (project.memory / ".gitkeep").write_text("")
 
-    found = room.bring(store, person(store), str(project.folder / below))
+    found = room.import_folder(store, person(store), str(project.folder / below))
 
     assert found.counts["nodes"]["imported"] == 1
     assert [(each.file, each.line) for each in found.remarks] == [("notes.txt", 0)]
@@ -598,7 +598,7 @@ def test_a_folder_without_such_files_is_told(store: Store, tmp_path: Path, what:
         (folder / "memory.jsonl").mkdir()
 
     with pytest.raises(UsageError) as error:
-        room.bring(store, person(store), str(folder))
+        room.import_folder(store, person(store), str(folder))
 
     assert error.value.code in ("no-such-folder", "nothing-to-import")
     assert "nothing was written" in error.value.message

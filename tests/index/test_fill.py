@@ -44,7 +44,7 @@ def log(repo: Path) -> LocalLog:
 
 def filled(log: LocalLog, tip: str | None) -> Fill:
     """An index of all lines, each passed once."""
-    found = Fill(fill.temporary(views.VIEWS, records.read_groups))
+    found = Fill(fill.open_temporary(views.VIEWS, records.read_groups))
     seen: set[bytes] = set()
     for path, entry, content in dropped_lines.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -118,7 +118,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
     monkeypatch.setattr(fill.sqlite3, "connect", connect)
-    index = fill.temporary(views.VIEWS, records.read_groups)
+    index = fill.open_temporary(views.VIEWS, records.read_groups)
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:"]

@@ -64,7 +64,7 @@ def record(log: LocalLog, one: LogEntry) -> Appended:
 
 def waiting(log: LocalLog) -> list[str]:
     """The texts of all lines that wait for a commit, oldest first."""
-    return [str(json.loads(line)["text"]) for _, line in committer.rows_waiting(log, deferred=True)]
+    return [str(json.loads(line)["text"]) for _, line in committer.waiting_rows(log, deferred=True)]
 
 
 def all_lines(log: LocalLog) -> list[bytes]:

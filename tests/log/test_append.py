@@ -10,7 +10,7 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git.port import Draft
 from gitmem.log import committer, ref
-from gitmem.log.commit_draft import tell
+from gitmem.log.commit_draft import combine_messages
 from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.log.tree_union import differing
@@ -94,7 +94,7 @@ def test_a_segment_closes_at_its_limit(repo: Path) -> None:
     first = log.token()
 
     record(log, entry(log, "hello"))
-    committer.moved(log)  # as a sync does
+    committer.notify_moved(log)  # as a sync does
     assert log.token() == first
     long, short = entry(log, "x" * ref.SEGMENT_MAX_BYTES), entry(log, "y", stream="receipts")
     record(log, LogEntry([*long.lines, *short.lines], long.story))
@@ -147,7 +147,7 @@ def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ign
 def test_the_message_of_a_shared_commit_counts(repo: Path) -> None:
     """Several entries are told as a count, with the trailers of all."""
     log = open_log(repo)
-    told = tell([entry(log, "a"), entry(log, "b"), entry(log, "c", deferred=True)])
+    told = combine_messages([entry(log, "a"), entry(log, "b"), entry(log, "c", deferred=True)])
 
     assert told.subject == "3 records from 1 agent"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log.commit_draft import split_author, tell
+from gitmem.log.commit_draft import combine_messages, split_author
 from gitmem.log.entry import CommitMessage, LogEntry
 
 from ..conftest import Git
@@ -63,7 +63,7 @@ def test_where_nobody_is_known_the_author_commits(repo: Path, git: Git) -> None:
 
 def test_one_that_speaks_tells_its_own_story_with_the_trailers_of_those_that_ride(repo: Path) -> None:
     """A receipt is nothing to tell of; trailers of one key stand together, each once."""
-    found = tell(
+    found = combine_messages(
         [
             told(1, ("Reader", "Ada"), ("Signal", "sig-1"), deferred=True),
             told(2, ("Signal", "sig-2"), ("Reader", "Bob"), ("Signal", "sig-1")),
@@ -76,7 +76,7 @@ def test_one_that_speaks_tells_its_own_story_with_the_trailers_of_those_that_rid
 
 def test_where_all_ride_the_only_one_tells_its_story(repo: Path) -> None:
     """A receipt that must be committed at once."""
-    assert tell([told(1, deferred=True)]).subject == "subject 1"
+    assert combine_messages([told(1, deferred=True)]).subject == "subject 1"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_where_all_ride_the_only_one_tells_its_story(repo: Path) -> None:
 )  # fmt: skip
 def test_several_are_told_as_a_count_and_their_subjects(authors: list[str], subject: str) -> None:
     """In the order in which they came, each with its trailers."""
-    found = tell(
+    found = combine_messages(
         [
             told(number, ("Signal", f"sig-{number}"), author=f"{author} <m>")
             for number, author in enumerate(authors)

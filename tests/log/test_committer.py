@@ -169,11 +169,11 @@ def test_a_reader_does_not_wait_for_a_lock_on_the_ref(repo: Path) -> None:
     lock.touch()
     began = time.monotonic()
 
-    assert committer.commit_waiting(log, swaps=committer.SWAPS_OF_A_READER) is None
+    assert committer.commit_waiting(log, swaps=committer.READER_SWAPS_MAX) is None
 
     assert time.monotonic() - began < 1
     lock.unlink()
-    assert committer.commit_waiting(log, swaps=committer.SWAPS_OF_A_READER) is not None
+    assert committer.commit_waiting(log, swaps=committer.READER_SWAPS_MAX) is not None
     assert len(all_lines(log)) == 2
 
 

@@ -152,6 +152,6 @@ def test_commits_that_were_read_are_not_read_again(repo: Path) -> None:
     remove(Path(log.place.common), file)
     log = open_log(repo)
 
-    assert not recovery.Sound(log).commit(made)
-    assert recovery.Sound(log, [made]).commit(made)
-    assert recovery.Sound(log, [made]).end(made) == recovery.OURS
+    assert not recovery.CompletenessCheck(log).commit(made)
+    assert recovery.CompletenessCheck(log, [made]).commit(made)
+    assert recovery.CompletenessCheck(log, [made]).end(made) == recovery.OURS

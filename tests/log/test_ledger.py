@@ -126,7 +126,7 @@ def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
     new = entry(log, "new")
     for end in range(start, len(content)):
         path_of(log).write_bytes(content[:end] + (b"\0\0" if end % 3 == 0 else b""))
-        ledger.note(log.place, [new])
+        ledger.append(log.place, [new])
         found = digests(log)
         assert {digest_of(entries[0]), digest_of(entries[1]), digest_of(new)} <= found
         assert found <= {digest_of(each) for each in [*entries, new]}
@@ -165,7 +165,7 @@ def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path, monkeypatch: pyt
     every = [entry(log, f"number {number}") for number in range(3)]
     one = LogEntry([line for each in every for line in each.lines], every[0].story)
     commit = record(log, one).commit
-    ledger.note(log.place, [one], commit)
+    ledger.append(log.place, [one], commit)
 
     *_, noted = ledger.read(log.place)
     assert (noted.commit, noted.digests) == (commit, [])
@@ -176,8 +176,8 @@ def test_a_number_that_an_older_gitmem_wrote_excludes_nothing(repo: Path) -> Non
     log = open_log(repo)
     assert log.make_state()
     old, new, waits = (entry(log, word) for word in ("old", "new", "waits"))
-    ledger.note(log.place, [waits, old])
-    ledger.note(log.place, [old], "a" * 40)
+    ledger.append(log.place, [waits, old])
+    ledger.append(log.place, [old], "a" * 40)
     with open(os.path.join(log.place.state, ledger.NAME), "a", encoding="ascii") as file:
         file.write(f"\n3 {'b' * 40} {digest_of(new)}\n")
 
@@ -200,7 +200,7 @@ def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> N
 def write(repo: Path, number: int) -> None:
     log = open_log(repo)
     for each in range(50):
-        ledger.note(log.place, [entry(log, f"{number} {each}")])
+        ledger.append(log.place, [entry(log, f"{number} {each}")])
 
 
 def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
@@ -247,5 +247,5 @@ def test_a_mended_log_is_remembered(repo: Path) -> None:
     assert tip is not None
     top = repair_log.repair(log, tip, {"s/gm-x.jsonl": [b"{}"]})
 
-    assert top != tip and repair_log.move(log, tip, top)
+    assert top != tip and repair_log.swap_log_ref(log, tip, top)
     assert ledger.acknowledged(log.place)[1][0] == top

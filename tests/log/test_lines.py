@@ -17,7 +17,7 @@ from gitmem.log.lines import (
     format_at,
     parse_all,
     parse_at,
-    problem,
+    validation_error,
 )
 
 AT = "2026-11-21T20:00:00.123456Z"
@@ -118,7 +118,7 @@ def test_parse_is_the_inverse_or_refuses(text: str) -> None:
 )
 def test_lines_without_a_problem(good: bytes) -> None:
     """What the log writes, and what a later version or another program may write."""
-    assert problem(good) is None
+    assert validation_error(good) is None
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_lines_without_a_problem(good: bytes) -> None:
 )
 def test_lines_with_a_problem(bad: bytes, why: str) -> None:
     """Each costs itself, and says why."""
-    assert why in (problem(bad) or "")
+    assert why in (validation_error(bad) or "")
 
 
 @given(st.one_of(st.binary(max_size=300), st.binary(max_size=300).map(lambda tail: HEAD + tail + b"}")))
 def test_no_bytes_make_problem_fail(content: bytes) -> None:
     """Whatever is in a file, looking at it gives an answer."""
-    assert problem(content) is None or isinstance(problem(content), str)
+    assert validation_error(content) is None or isinstance(validation_error(content), str)
 
 
 @given(micros, micros)

@@ -44,7 +44,7 @@ def test_a_ref_is_read_for_its_name() -> None:
         f"refs/heads/gitmem-outbox-{OID}",
         f"refs/gitmem/outbox/{OID}",
     ):
-        assert log_refs.is_place(name), name
+        assert log_refs.is_synced_ref(name), name
     for name in (
         f"refs/heads/{OID}",
         f"refs/tags/gitmem-outbox-{OID}",
@@ -55,16 +55,18 @@ def test_a_ref_is_read_for_its_name() -> None:
         "refs/tags/gitmem",
         "refs/heads/gitmem/log/old",
     ):
-        assert not log_refs.is_place(name), name
+        assert not log_refs.is_synced_ref(name), name
 
 
 def test_logs_are_strangers_only_where_both_know_their_projects() -> None:
     """One that was started before there was a project belongs to any."""
     assert (
-        log_refs.related(set(), {"b"}) and log_refs.related({"a"}, set()) and log_refs.related(set(), set())
+        log_refs.can_merge(set(), {"b"})
+        and log_refs.can_merge({"a"}, set())
+        and log_refs.can_merge(set(), set())
     )
-    assert log_refs.related({"a", "b"}, {"b", "c"})
-    assert not log_refs.related({"a"}, {"b"})
+    assert log_refs.can_merge({"a", "b"}, {"b", "c"})
+    assert not log_refs.can_merge({"a"}, {"b"})
 
 
 def test_the_log_that_a_commit_ends(log: LocalLog) -> None:

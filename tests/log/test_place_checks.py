@@ -125,7 +125,7 @@ def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.Mo
     check.refused = {oid: "git refuses it"}
     assert look(log, oid, check) == (INVALID, "git refuses it")
     assert not check.left_out[NAME].is_fetched and check.left_out[NAME].author == ""
-    monkeypatch.setattr(partial, "lacks", lambda common, commit: True)
+    monkeypatch.setattr(partial, "is_incomplete", lambda common, commit: True)
     assert "not allowed" not in look(log, oid)[1]
 
 
@@ -213,7 +213,7 @@ def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
 ) -> None:
     """Its tree is not checked there, as files of it are missing."""
     oid = put(log, local(log), {"format": None})
-    monkeypatch.setattr(partial, "lacks", lambda common, commit: True)
+    monkeypatch.setattr(partial, "is_incomplete", lambda common, commit: True)
     check = PlaceCheck(log, accepted(log), [local(log)])
     assert not check.is_whole(NAME, oid)
     assert "format" in check.left_out[NAME].why

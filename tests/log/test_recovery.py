@@ -28,7 +28,7 @@ def test_a_commit_that_is_gone_is_broken_and_so_is_all_above_it(repo: Path) -> N
     log.git.close()
     remove(Path(log.place.common), second)
     again = open_log(repo)
-    sound = recovery.Sound(again)
+    sound = recovery.CompletenessCheck(again)
 
     assert sound.end(fourth) == sound.end(third) == sound.end(second) == recovery.BROKEN
     assert sound.end(first) == recovery.OURS and sound.commit(first)
@@ -43,7 +43,7 @@ def test_where_all_else_is_gone_what_a_remote_had_is_a_place_to_look(repo: Path)
     for name in ("refs/gitmem/log", "logs/refs/gitmem/log", "gitmem/ledger"):
         os.unlink(os.path.join(log.place.common, name))
 
-    assert list(recovery.been_at(open_log(repo))) == [tip]
+    assert list(recovery.past_tips(open_log(repo))) == [tip]
 
 
 def test_only_files_of_lines_have_lines(repo: Path) -> None:

@@ -389,7 +389,7 @@ def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
     assert tree_union.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
     assert squash.squash(chain.git, [mine], new) == new
     # Somebody else may have filled the place beside it, too.
-    beside = overflow.path_beside(path("a"), b"yy\n")
+    beside = overflow.overflow_path(path("a"), b"yy\n")
     who = Signature("n", "n@n", 1)
     (taken,) = chain.git.write([Draft({beside: b"z" * 19 + b"\n"}, who, who, "taken")], full)
     both = chain.git.commit(squash.squash(chain.git, [mine], taken)).tree

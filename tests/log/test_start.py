@@ -15,7 +15,7 @@ from gitmem.git import run
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
-from gitmem.log.start import adopt, start
+from gitmem.log.start import create_ref_from_fetched, start
 from tests.clones import git
 from tests.log.logs import all_lines, open_log
 
@@ -218,7 +218,7 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(desk: Desk, 
 
 def test_who_only_reads_takes_up_what_there_is_and_starts_nothing(desk: Desk) -> None:
     """Nor where somebody else is at it; and a log that is there stays where it is."""
-    adopt(desk.log)
+    create_ref_from_fetched(desk.log)
     assert desk.refs == {}
     tip = desk.put(a=b"1\n")
     desk.name(origin=tip)
@@ -226,12 +226,12 @@ def test_who_only_reads_takes_up_what_there_is_and_starts_nothing(desk: Desk) ->
     desk.log.make_state()
     with lock:
         assert lock.take()
-        adopt(desk.log)
+        create_ref_from_fetched(desk.log)
         assert desk.refs == {}
-    adopt(desk.log)
+    create_ref_from_fetched(desk.log)
     assert desk.refs[ref.LOG_REF] == tip
     desk.name(origin=desk.put(tip, b=b"2\n"))
-    adopt(desk.log)
+    create_ref_from_fetched(desk.log)
     assert desk.refs[ref.LOG_REF] == tip
     lock = desk.log.lock()
     assert lock.take(), "it is free again"

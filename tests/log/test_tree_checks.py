@@ -8,7 +8,7 @@ import pytest
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log import check_budget, tree_checks
-from gitmem.log.rejected import Rejected, TooMuch
+from gitmem.log.rejected import LimitExceeded, Rejected
 from gitmem.log.tree_checks import TreeCheck, raw_entries
 from tests.hazards.peers import git
 
@@ -184,7 +184,7 @@ def test_what_is_new_is_limited_over_all_places_of_a_sync(
     check.trees([other], [known])
     check.passed.clear()
     both = trees.root((FILE, b"c.jsonl", trees.blob(b"c\n")), (FILE, b"d.jsonl", trees.blob(b"d\n")))
-    with pytest.raises(TooMuch, match="more than"):
+    with pytest.raises(LimitExceeded, match="more than"):
         check.trees([both], [known])
     check.trees([one, other], [known])
     trees.check(both, known=(known,))
@@ -198,7 +198,7 @@ def test_lines_are_counted_where_bytes_are_too_many(trees: Trees, monkeypatch: p
     for fits in (b"x" * 99, b"x\n" * 3, b"x\n" * 2 + b"x"):
         trees.check(trees.root((FILE, b"a.jsonl", trees.blob(fits))), known=(known,))
     for much in (b"x\n" * 4, b"x\n" * 3 + b"x"):
-        with pytest.raises(TooMuch, match="lines"):
+        with pytest.raises(LimitExceeded, match="lines"):
             trees.check(trees.root((FILE, b"a.jsonl", trees.blob(much))), known=(known,))
 
 
@@ -220,12 +220,12 @@ def test_a_place_that_is_left_out_gives_back_what_it_took(
     check = TreeCheck(trees.git, set())
     check.trees([trees.root(a)], known, "good")
     check.trees([trees.root(a, b)], known, "bad")
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         check.trees([trees.root(c)], known, "third")
     check.forget("bad")
     check.trees([trees.root(c)], known, "third")
     for again in (trees.root(a, b), trees.root(b)):
-        with pytest.raises(TooMuch):
+        with pytest.raises(LimitExceeded):
             check.trees([again], known, "fourth")
 
 

@@ -191,7 +191,7 @@ def _crowded_tree(port: Port, draw: random.Random) -> str:
         files[path] = content
         if draw.random() < 0.3:
             other = b"".join(b"%02d\n" % number for number in sorted(draw.sample(range(30), 9)))
-            files[overflow.path_beside(path, other)] = draw.choice([other, content])
+            files[overflow.overflow_path(path, other)] = draw.choice([other, content])
     return tree_of(port, files)
 
 

@@ -56,7 +56,7 @@ class Desk:
     def drain(self, of: Caller | None = None, **options: object) -> list[str]:
         """What a hook would show, and does."""
         reader = of or self.curie
-        with delivery_lock.turn(self.store, reader.reader) as mine:
+        with delivery_lock.delivery_lock(self.store, reader.reader) as mine:
             if not mine:
                 return []
             reading = self.read(reader, again=False, **options)
@@ -92,13 +92,13 @@ class TestTurn:
 
     def test_two_do_not_have_it_at_once(self, desk: Desk) -> None:
         """The second one is told at once; another reader is not concerned; afterwards it is free."""
-        with delivery_lock.turn(desk.store, "a:b:c") as mine:
+        with delivery_lock.delivery_lock(desk.store, "a:b:c") as mine:
             assert mine
-            with delivery_lock.turn(desk.again(), "a:b:c") as second:
+            with delivery_lock.delivery_lock(desk.again(), "a:b:c") as second:
                 assert not second
-            with delivery_lock.turn(desk.again(), "a:b:d") as other:
+            with delivery_lock.delivery_lock(desk.again(), "a:b:d") as other:
                 assert other
-        with delivery_lock.turn(desk.again(), "a:b:c") as free:
+        with delivery_lock.delivery_lock(desk.again(), "a:b:c") as free:
             assert free
 
     def test_who_was_asked_waits_a_while(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,17 +107,17 @@ class TestTurn:
         taken = [False, False, True]
         monkeypatch.setattr(Lock, "take", lambda self: taken.pop(0))
         monkeypatch.setattr(time, "sleep", slept.append)
-        with delivery_lock.turn(desk.store, "a:b:c", wait_seconds=60) as mine:
+        with delivery_lock.delivery_lock(desk.store, "a:b:c", wait_seconds=60) as mine:
             assert mine and len(slept) == 2
         monkeypatch.setattr(Lock, "take", lambda self: False)
-        with delivery_lock.turn(desk.store, "a:b:c", wait_seconds=0.001) as late:
+        with delivery_lock.delivery_lock(desk.store, "a:b:c", wait_seconds=0.001) as late:
             assert not late
 
     def test_who_marks_nothing_takes_none(self, desk: Desk) -> None:
         """A peek disturbs nobody, and nobody disturbs it."""
         with (
-            delivery_lock.turn(desk.store, "a:b:c"),
-            delivery_lock.turn(desk.again(), "a:b:c", wait_seconds=None) as mine,
+            delivery_lock.delivery_lock(desk.store, "a:b:c"),
+            delivery_lock.delivery_lock(desk.again(), "a:b:c", wait_seconds=None) as mine,
         ):
             assert mine
 
@@ -126,25 +126,25 @@ class TestTurn:
         shutil.rmtree(desk.state / "deliver", ignore_errors=True)
         (desk.state / "deliver").write_text("A file where the folder should be.\n")
         with (
-            delivery_lock.turn(desk.store, "a:b:c") as mine,
-            delivery_lock.turn(desk.again(), "a:b:c") as second,
+            delivery_lock.delivery_lock(desk.store, "a:b:c") as mine,
+            delivery_lock.delivery_lock(desk.again(), "a:b:c") as second,
         ):
             assert mine and second
 
     def test_an_error_inside_ends_it(self, desk: Desk) -> None:
         """The next one is not kept waiting by what went wrong."""
-        with pytest.raises(ValueError, match="oh"), delivery_lock.turn(desk.store, "a:b:c"):
+        with pytest.raises(ValueError, match="oh"), delivery_lock.delivery_lock(desk.store, "a:b:c"):
             raise ValueError("oh")
-        with delivery_lock.turn(desk.again(), "a:b:c") as mine:
+        with delivery_lock.delivery_lock(desk.again(), "a:b:c") as mine:
             assert mine
 
     def test_an_error_on_the_way_in_ends_it_too(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that lives on must not hold for ever what it never had."""
         with monkeypatch.context() as patch:
             patch.setattr(desk.store, "db", lambda: 1 / 0)
-            with pytest.raises(ZeroDivisionError), delivery_lock.turn(desk.store, "a:b:c"):
+            with pytest.raises(ZeroDivisionError), delivery_lock.delivery_lock(desk.store, "a:b:c"):
                 pass
-        with delivery_lock.turn(desk.again(), "a:b:c") as mine:
+        with delivery_lock.delivery_lock(desk.again(), "a:b:c") as mine:
             assert mine
 
 
@@ -181,7 +181,7 @@ class TestAfterwards:
     def test_a_peek_leaves_all(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         """Who looks at another's mail takes no event and no flag."""
         signal = desk.send()
-        monkeypatch.setattr(delivery_lock, "tidy", None)  # it would fail
+        monkeypatch.setattr(delivery_lock, "clean_queues", None)  # it would fail
         inbox.mark(desk.store, desk.read(desk.planck, for_="Curie"))
         assert desk.events() == {signal} and HARNESS in desk.flags()
 
@@ -406,9 +406,9 @@ def test_a_turn_that_fails_as_it_begins_is_over(desk: Desk, monkeypatch: pytest.
         raise StoreError("The index is busy.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(delivery_lock, "_settle", fail)
-        with pytest.raises(StoreError), delivery_lock.turn(desk.store, desk.curie.reader):
+        broken.setattr(delivery_lock, "_record_pending", fail)
+        with pytest.raises(StoreError), delivery_lock.delivery_lock(desk.store, desk.curie.reader):
             pass
 
-    with delivery_lock.turn(desk.store, desk.curie.reader) as mine:
+    with delivery_lock.delivery_lock(desk.store, desk.curie.reader) as mine:
         assert mine

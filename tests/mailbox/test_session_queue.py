@@ -135,23 +135,23 @@ def beat(desk: Desk, name: str) -> None:
 def test_a_beat_is_a_heartbeat(desk: Desk, name: str) -> None:
     """The later of what a command touched and what a hook did, under either name."""
     curie = str(desk.curie.session_id)
-    before = heartbeats.heartbeat(desk.store, curie)
+    before = heartbeats.last_seen(desk.store, curie)
     desk.clock.forward(20 * MINUTE)
     beat(desk, HARNESS if name == "harness" else curie)
 
-    assert heartbeats.heartbeat(desk.store, curie) == before + 20 * MINUTE
-    assert heartbeats.heartbeats(desk.store)[curie] == before + 20 * MINUTE
-    found = presence.one(desk.store, curie)
+    assert heartbeats.last_seen(desk.store, curie) == before + 20 * MINUTE
+    assert heartbeats.all_last_seen(desk.store)[curie] == before + 20 * MINUTE
+    found = presence.get(desk.store, curie)
     assert found and found.status == "live"
-    assert heartbeats.heartbeats(desk.store)[str(desk.planck.session_id)] == before
+    assert heartbeats.all_last_seen(desk.store)[str(desk.planck.session_id)] == before
 
 
 def test_an_old_beat_takes_nothing_back(desk: Desk) -> None:
     """A command that came after the hook counts."""
     beat(desk, HARNESS)
     desk.clock.forward(HOUR)
-    heartbeats.seen(desk.store, str(desk.curie.session_id))
-    assert heartbeats.heartbeat(desk.store, str(desk.curie.session_id)) == desk.clock.value
+    heartbeats.touch(desk.store, str(desk.curie.session_id))
+    assert heartbeats.last_seen(desk.store, str(desk.curie.session_id)) == desk.clock.value
 
 
 @pytest.mark.parametrize("harness", ["../../escape", ".hidden", "a/b", "ü", "x" * 129])
@@ -242,7 +242,7 @@ def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp
     desk.start("Emmy")
     assert said.exists()
     desk.clock.forward(31 * DAY)
-    heartbeats.seen(desk.store, str(desk.curie.session_id))
+    heartbeats.touch(desk.store, str(desk.curie.session_id))
     desk.start("Ada")
     assert not said.exists()
     assert set(desk.flags()) == names_of(desk.curie, HARNESS)
@@ -457,7 +457,7 @@ def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotte
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flood makes no flood of files; each look makes room, and the flag stays until all is read."""
-    monkeypatch.setattr(session_queue, "MOST", 2)
+    monkeypatch.setattr(session_queue, "EVENTS_MAX", 2)
     for number in range(5):
         desk.send(f"word {number}", to=["Curie"])
     waiting = []

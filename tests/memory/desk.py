@@ -41,7 +41,7 @@ class Desk:
         edit.change(self.store, self.caller, ids, **options)
 
     def node(self, id: str) -> Node:
-        return load.one(self.store.db(), id)
+        return load.load_one(self.store.db(), id)
 
     def tip(self) -> str | None:
         return self.store.git.tip(LOG)
@@ -90,7 +90,7 @@ class Lines:
         return {id for (id,) in self.db().execute("SELECT id FROM node WHERE state >= 2")}
 
     def node(self, id: str) -> Node:
-        return load.one(self.db(), id)
+        return load.load_one(self.db(), id)
 
 
 def somebody() -> Caller:

@@ -147,6 +147,6 @@ def test_a_half_life_that_is_none_is_refused(desk: Desk, half_life: int) -> None
     with pytest.raises(UsageError, match="half-life"):
         accesses.record(desk.store, desk.caller, [id], half_life=half_life)
     with pytest.raises(UsageError, match="half-life"):
-        accesses.of(desk.store, [id], half_life=half_life)
+        accesses.accesses_of(desk.store, [id], half_life=half_life)
 
     assert accesses.stats(desk.store, id, half_life=decay.DAY_MICROS).count == 0

@@ -126,10 +126,10 @@ def test_archived_nodes_can_be_had_and_brought_back(desk: Desk) -> None:
     desk.clock.forward(100 * DAY)
     archive.archive(desk.store, desk.caller)
 
-    assert listing.every(desk.store) == []
-    assert [node.id for node in listing.every(desk.store, include_archived=True)] == [id]
+    assert listing.all_nodes(desk.store) == []
+    assert [node.id for node in listing.all_nodes(desk.store, include_archived=True)] == [id]
     edit.change(desk.store, desk.caller, [id], clear=["archived"])
-    assert [node.id for node in listing.every(desk.store)] == [id]
+    assert [node.id for node in listing.all_nodes(desk.store)] == [id]
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])

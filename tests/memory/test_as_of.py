@@ -118,7 +118,7 @@ def test_changes_count_as_of_then(desk: Desk) -> None:
     desk.change(id, content="after", archived=True)
 
     past = as_of.at(desk.store, noon)
-    node = load.one(past.db(), id)
+    node = load.load_one(past.db(), id)
     past.close()
 
     assert (node.content, node.status) == ("before", "active")

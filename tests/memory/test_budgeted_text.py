@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
-from gitmem.memory.budgeted_text import BudgetedText, Piece, pack, said
+from gitmem.memory.budgeted_text import BudgetedText, Piece, pack, quote_lines
 
 SECTIONS = ("One", "Two", "Three")
 FRAME = "<!-- frame -->"
@@ -26,7 +26,7 @@ def packed(pieces: Sequence[Piece], max_size: int, **options: object) -> Budgete
 
 def piece(number: int, text: str, section: str = "One", *, more: str | None = "show") -> Piece:
     id = f"mem-{number:04}"
-    return Piece(section, (0, number, id), id, said(f"- [{id}]:", text), more=more)
+    return Piece(section, (0, number, id), id, quote_lines(f"- [{id}]:", text), more=more)
 
 
 def printed(block: BudgetedText) -> int:
@@ -98,7 +98,7 @@ def test_the_order_in_which_pieces_come_does_not_matter(
 @given(text=TEXTS)
 def test_no_line_of_others_stands_at_the_margin(text: str) -> None:
     """Headings, the frame, another node, and characters that move a cursor or reorder text."""
-    lines = said("- [mem-0001]:", text)
+    lines = quote_lines("- [mem-0001]:", text)
 
     assert lines[0].startswith("- [mem-0001]:")
     assert all(line.startswith("  |") for line in lines[1:])
@@ -106,7 +106,7 @@ def test_no_line_of_others_stands_at_the_margin(text: str) -> None:
 
 
 def test_each_line_of_a_text_is_there_to_the_end() -> None:
-    lines = said("- [mem-0001]:", "\n\nfirst  \r\n\n  second\n\n")
+    lines = quote_lines("- [mem-0001]:", "\n\nfirst  \r\n\n  second\n\n")
 
     assert lines == ["- [mem-0001]: first", "  |", "  |   second"]
 

@@ -129,8 +129,8 @@ def test_the_size_is_of_values_and_not_of_the_bytes_of_a_line() -> None:
         for text in (line, line.replace(b"1.0", b"1.000000000000000000000000000000000")):
             record = records.read(text)
             assert record is not None
-            assert bulk_values.left_aside(record) == []
+            assert bulk_values.ignored_fields(record) == []
     fields["metadata"] = {"n": [1.0] * 5}
     record = records.read(json.dumps(fields, separators=(",", ":")).encode())
     assert record is not None
-    assert bulk_values.left_aside(record) == ["metadata"]
+    assert bulk_values.ignored_fields(record) == ["metadata"]

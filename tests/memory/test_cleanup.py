@@ -265,7 +265,7 @@ def test_cleaning_on_two_clones_at_once_deletes_once(tmp_path: Path) -> None:
 
     for desk in (one, other):
         assert desk.node(id).status == "deleted"
-        assert [node.id for node in listing.every(desk.store)] == [kept]
+        assert [node.id for node in listing.all_nodes(desk.store)] == [kept]
 
 
 @pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf")])
@@ -277,4 +277,4 @@ def test_a_ttl_that_is_none_is_refused(desk: Desk, ttl: Any) -> None:
     with pytest.raises(UsageError, match="threshold"):
         clean(desk, decay=True, decay_threshold=ttl)
 
-    assert load.one(desk.store.db(), id).status == "active"
+    assert load.load_one(desk.store.db(), id).status == "active"

@@ -322,7 +322,7 @@ def test_a_stale_node_ranks_lower_and_says_so(desk: Desk, repo: Path, git: Any) 
 def test_where_stale_ones_fall_back_younger_ones_are_looked_for(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "FEWEST", 1)
+    monkeypatch.setattr(candidates, "LOAD_MIN", 1)
     for number in range(30):
         raw(desk.store, "node", id=f"mem-{number:04}", wu_id=WU, at=START + number, content="c", paths=["x"])
     behind = {f"mem-{number:04}" for number in range(20, 30)}
@@ -427,12 +427,12 @@ def test_as_of_an_earlier_time_it_is_what_could_be_known_then(desk: Desk) -> Non
     desk.write("came later")
     desk.change(known, content="changed later")
 
-    found = context.of_any_time(desk.store, desk.caller, as_of=tip)
+    found = context.context_at(desk.store, desk.caller, as_of=tip)
 
     assert found.nodes == [known] and "): known then" in found.block
     assert found.block.startswith(f"<!-- gitmem mem context for WU-1 as of {tip}: ")
     with pytest.raises(UsageError, match="no access"):
-        context.of_any_time(desk.store, desk.caller, as_of=tip, track_access=True)
+        context.context_at(desk.store, desk.caller, as_of=tip, track_access=True)
 
 
 # Readings

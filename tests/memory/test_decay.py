@@ -41,7 +41,7 @@ def test_priorities_multiply(priority: str | None, factor: float) -> None:
 
 
 def test_the_score_is_their_product() -> None:
-    found = decay.of(START, 3, "P1", now=START + 10 * DAY, half_life=5 * DAY)
+    found = decay.score_of(START, 3, "P1", now=START + 10 * DAY, half_life=5 * DAY)
 
     assert found == pytest.approx(math.exp(-2) * (1 + math.log(4) / 10) * 1.5)
 
@@ -57,9 +57,9 @@ def test_a_score_is_a_number_whatever_the_times(
     touched: int, now: int, count: int, half_life: int, priority: str | None
 ) -> None:
     """No overflow, no NaN, and never more than a new node has."""
-    found = decay.of(touched, count, priority, now=now, half_life=half_life)
+    found = decay.score_of(touched, count, priority, now=now, half_life=half_life)
 
-    assert 0 <= found <= decay.of(now, count, priority, now=now)
+    assert 0 <= found <= decay.score_of(now, count, priority, now=now)
 
 
 @pytest.mark.parametrize("half_life", [0, -MONTH, float("nan"), float("inf"), float("-inf")])
@@ -67,7 +67,7 @@ def test_a_half_life_that_is_none_is_refused(half_life: int) -> None:
     with pytest.raises(
         UsageError, match=r"half-life must be a time above 0; nothing was written\.$"
     ) as error:
-        decay.checked(half_life)
+        decay.validate(half_life)
 
     assert error.value.hint
 
@@ -75,6 +75,6 @@ def test_a_half_life_that_is_none_is_refused(half_life: int) -> None:
 @pytest.mark.parametrize("threshold", [0, -0.1, float("nan"), float("inf")])
 def test_a_threshold_that_is_none_is_refused(threshold: float) -> None:
     with pytest.raises(UsageError, match="threshold must be a number above 0") as error:
-        decay.checked(MONTH, threshold)
+        decay.validate(MONTH, threshold)
 
     assert error.value.hint

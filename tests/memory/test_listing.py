@@ -221,6 +221,6 @@ def test_two_clones_list_the_same(tmp_path: Path) -> None:
 
     assert ids(one) == ids(other)
     assert len(ids(one)) == 6
-    assert [node.as_json() for node in listing.every(one.store)] == [
-        node.as_json() for node in listing.every(other.store)
+    assert [node.as_json() for node in listing.all_nodes(one.store)] == [
+        node.as_json() for node in listing.all_nodes(other.store)
     ]

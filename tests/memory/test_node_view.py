@@ -286,9 +286,9 @@ def test_a_relation_ends_where_its_end_knew_of_it() -> None:
     again = relation("rel-0003", START + 2, after=["rel-0002"])
     triple = (IDS[0], IDS[1], "blocks")
 
-    assert relations.stands(index_of([said]).db, triple)
-    assert not relations.stands(index_of([ended, said]).db, triple)
-    assert relations.stands(index_of([ended, again, said]).db, triple)
+    assert relations.exists(index_of([said]).db, triple)
+    assert not relations.exists(index_of([ended, said]).db, triple)
+    assert relations.exists(index_of([ended, again, said]).db, triple)
 
 
 def test_a_patch_of_a_node_that_is_not_here_waits_for_it() -> None:

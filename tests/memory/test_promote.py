@@ -48,8 +48,8 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
 
     done = promote.promote(store, me(store), node=source, tag="Pitfall")
 
-    found = load.one(store.db(), done.promoted_node.id)
-    old = load.one(store.db(), source)
+    found = load.load_one(store.db(), done.promoted_node.id)
+    old = load.load_one(store.db(), source)
     assert (found.content, found.type, found.priority, found.lane) == (
         old.content, "discovery", "P1", "core",
     )  # fmt: skip
@@ -57,7 +57,7 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
     assert found.tags == ["bug", "io", "pitfall"]
     assert found.paths == ["parser.py"]
     assert found.metadata == {"promoted_from": source, "promoted_at": format_at(clock())}
-    assert {"from_id": found.id, "to_id": source, "type": "discovered_from"} in relations.of(
+    assert {"from_id": found.id, "to_id": source, "type": "discovered_from"} in relations.relations_of(
         store.db(), found.id
     )
     assert old.status == "active"
@@ -75,7 +75,7 @@ def test_node_and_relation_are_one_commit(store: Store) -> None:
 
 def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path, git: object) -> None:
     source = note(store, paths=["README"])
-    written_at = load.one(store.db(), source).head
+    written_at = load.load_one(store.db(), source).head
     (repo / "README").write_text("Changed.\n")
     git("commit", "--quiet", "-am", "Second", cwd=repo)  # type: ignore[operator]
 
@@ -120,8 +120,8 @@ def test_two_clones_that_promote_the_same_make_one_node(store: Store, other: Sto
     for clone in (store, other):
         rows = clone.db().execute("SELECT id FROM node WHERE lifecycle = 'project'").fetchall()
         assert rows == [(ours,)]
-        assert len(relations.of(clone.db(), ours)) == 1
-    one, two = (load.one(clone.db(), ours).as_json() for clone in (store, other))
+        assert len(relations.relations_of(clone.db(), ours)) == 1
+    one, two = (load.load_one(clone.db(), ours).as_json() for clone in (store, other))
     assert one == two
 
 
@@ -136,7 +136,7 @@ def test_relation_that_was_taken_back_stays_so_when_another_clone_had_promoted_t
     promote.promote(other, me(other), node=source, tag="decision")
     carry(store, other)
 
-    assert relations.of(store.db(), id) == relations.of(other.db(), id) == []
+    assert relations.relations_of(store.db(), id) == relations.relations_of(other.db(), id) == []
 
 
 @pytest.mark.parametrize("first", ["archive", "promote"])
@@ -157,7 +157,7 @@ def test_archived_on_one_clone_and_promoted_on_another_both_hold(
     for clone in (store, other):
         promoted = clone.db().execute("SELECT id, state FROM node WHERE lifecycle = 'project'").fetchall()
         assert [state for _, state in promoted] == [0]
-        assert load.one(clone.db(), source).status == "archived"
+        assert load.load_one(clone.db(), source).status == "archived"
     assert promote.promote(store, me(store), node=source, tag="decision").already_promoted == [promoted[0][0]]
 
 
@@ -168,7 +168,7 @@ def test_archived_promotion_is_not_made_again_but_told_of(store: Store) -> None:
 
     again = promote.promote(store, me(store), node=source, tag="faq")
 
-    assert load.one(store.db(), id).status == "archived"
+    assert load.load_one(store.db(), id).status == "archived"
     assert "archived" in again.warnings[0]
     assert again.next[0] == f"gitmem mem update {id} --status active"
 

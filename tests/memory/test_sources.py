@@ -44,7 +44,7 @@ def index(store: Store, *given: str, **options: bool) -> sources.Indexed:
 
 
 def of(store: Store, path: str) -> Node:
-    return load.one(store.db(), sources.node_id(path))
+    return load.load_one(store.db(), sources.node_id(path))
 
 
 def test_each_source_is_one_project_summary_with_its_provenance(
@@ -192,7 +192,7 @@ def test_source_that_is_gone_is_archived_until_it_comes_back(store: Store, repo:
     assert index(store).as_json()["nodesUpdated"] == 1
     node = of(store, "README.md")
     assert (node.status, node.reason, node.content) == ("active", None, "README.md: Two")
-    assert sources.GONE not in node.metadata
+    assert sources.MISSING_KEY not in node.metadata
     assert index(store).commit is None
 
 
@@ -369,7 +369,7 @@ def test_decoration_is_not_indexed() -> None:
         "# Gears\n\n\n\nA <b>fine</b> thing.\n```\n<!-- kept -->\n```\n"
     )
 
-    assert list(source_files.useful(text)) == [
+    assert list(source_files.without_decoration(text)) == [
         "# Gears", "", "A <b>fine</b> thing.", "```", "<!-- kept -->", "```", "",
     ]  # fmt: skip
 

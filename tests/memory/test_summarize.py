@@ -40,7 +40,7 @@ def note(store: Store, content: str, **options: object) -> str:
 
 
 def covered_by(store: Store, id: str) -> str | None:
-    return load.one(store.db(), id).summarized_into
+    return load.load_one(store.db(), id).summarized_into
 
 
 def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Clock) -> None:
@@ -52,7 +52,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
 
     done = summarize.summarize(store, me(store), "WU-7")
 
-    text = load.one(store.db(), done.summary.id).content
+    text = load.load_one(store.db(), done.summary.id).content
     assert text.split("\n") == [
         "Summary of WU-7: 3 nodes, 2026-10-26",
         "",
@@ -116,7 +116,7 @@ def test_sources_of_a_deleted_summary_can_be_summed_up_again(store: Store) -> No
     second = summarize.summarize(store, me(store), "WU-7").summary
 
     assert covered_by(store, old) == second.id != first
-    assert load.one(store.db(), second.id).status == "active"
+    assert load.load_one(store.db(), second.id).status == "active"
 
 
 def test_two_clones_that_sum_up_the_same_make_one_node(store: Store, tmp_path: Path, clock: Clock) -> None:
@@ -148,7 +148,7 @@ def test_two_clones_that_sum_up_different_things_lose_nothing(
 
     for clone in (store, other):
         assert covered_by(clone, both) == covered_by(clone, late) == theirs
-        assert both in load.one(clone.db(), ours).content
+        assert both in load.load_one(clone.db(), ours).content
 
 
 def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
@@ -156,7 +156,7 @@ def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
 
     done = summarize.summarize(store, me(store), "WU-7", text="Better\nwords")
 
-    assert load.one(store.db(), done.summary.id).content == "Better\nwords"
+    assert load.load_one(store.db(), done.summary.id).content == "Better\nwords"
     assert covered_by(store, one) == covered_by(store, two) == done.summary.id
     assert done.summary.metadata == {"source_nodes": [one, two], "source_count": 2}
 
@@ -247,7 +247,7 @@ def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[st
         for number, text in enumerate(texts * (3_000 // len(texts)))
     ]
 
-    fit = summarize._that_fit(made)
+    fit = summarize._fitting_sources(made)
     text = summarize._text("WU-7", fit, len(made) - len(fit))
 
     assert summarize.CONTENT_MAX - 2_000 < len(text.encode()) <= summarize.CONTENT_MAX

@@ -140,7 +140,7 @@ def test_discovery_that_became_a_unit_is_closed_and_remembers_it(store: Store) -
 
     done = triage.promote(store, me(store), bug, wu="WU-9", lane="core", title="Keep tabs")
 
-    found = load.one(store.db(), bug)
+    found = load.load_one(store.db(), bug)
     assert (found.status, found.reason, found.metadata) == ("closed", "became WU-9", {"promoted_to": "WU-9"})
     assert (done.spec.id, done.spec.lane, done.spec.title) == ("WU-9", "core", "Keep tabs")
     assert done.recorded and done.commit
@@ -174,7 +174,7 @@ def test_two_clones_that_make_different_units_agree_on_one(
     triage.promote(other, me(other), bug, wu="WU-10")
     carry(store, other)
 
-    ours, theirs = (load.one(each.db(), bug) for each in (store, other))
+    ours, theirs = (load.load_one(each.db(), bug) for each in (store, other))
     assert ours.as_json() == theirs.as_json()
     assert (ours.metadata, ours.reason) == ({"promoted_to": "WU-10"}, "became WU-10")
 
@@ -221,8 +221,8 @@ def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None
     done = triage.archive(store, me(store), [one, two], reason="can no longer happen")
 
     assert done.ids == [one]
-    assert load.one(store.db(), one).reason == "can no longer happen"
-    assert load.one(store.db(), two).status == "deleted"
+    assert load.load_one(store.db(), one).reason == "can no longer happen"
+    assert load.load_one(store.db(), two).status == "deleted"
     assert done.warnings == [f"{two} was deleted before."]
     lines = bodies(store)
     again = triage.archive(store, me(store), [one], reason="other words")
@@ -235,7 +235,7 @@ def test_archive_without_a_reason_of_one_line_is_refused(store: Store, reason: s
     bug = note(store)
     with pytest.raises(UsageError):
         triage.archive(store, me(store), [bug], reason=reason)
-    assert load.one(store.db(), bug).status == "active"
+    assert load.load_one(store.db(), bug).status == "active"
 
 
 def test_hidden_node_becomes_no_unit(store: Store) -> None:

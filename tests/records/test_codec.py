@@ -67,8 +67,8 @@ def test_every_kind_is_read_as_it_was_written(kind: str, fields: dict[str, Any])
     """Each kind's least record is a good line of the log and comes back with its fields."""
     line = records.line(kind, AT, fields)
 
-    assert lines.problem(line) is None
-    assert records.problem(line) is None
+    assert lines.validation_error(line) is None
+    assert records.explain_unreadable(line) is None
     assert fields.items() <= read(line).items()
     assert kind in records.KINDS and kind in records.STREAMS
 
@@ -109,7 +109,7 @@ def test_a_message_is_kept_verbatim(message: str) -> None:
     """Quotes, newlines, NUL, escapes and bidi controls come back as they were, from one line."""
     line = signal(message=message)
 
-    assert lines.problem(line) is None
+    assert lines.validation_error(line) is None
     assert read(line)["message"] == message
 
 
@@ -293,6 +293,6 @@ def test_what_is_written_is_read(message: str, extra: dict[str, Any]) -> None:
     extra = {name: value for name, value in extra.items() if name not in FIELDS["signal"]}
     line = records.line("signal", AT, {**SIGNAL, "message": message, **extra}, allow_secret=True)
 
-    assert lines.problem(line) is None
+    assert lines.validation_error(line) is None
     assert {**SIGNAL, "message": message, **extra}.items() <= read(line).items()
-    assert records.problem(line) is None
+    assert records.explain_unreadable(line) is None

@@ -98,14 +98,14 @@ def test_reading_is_more_lenient_than_writing() -> None:
 def test_a_bad_line_costs_that_line_and_is_explained(line: bytes, sentence: str) -> None:
     """What is no record reads as None, and the doctor has a sentence for it."""
     assert records.read(line) is None
-    assert sentence in (records.problem(line) or "")
+    assert sentence in (records.explain_unreadable(line) or "")
 
 
 @settings(max_examples=up_to(200), deadline=None)
 @given(st.binary() | st.builds(lambda tail: signal()[:-1] + tail, st.binary()))
 def test_no_bytes_break_the_reader(line: bytes) -> None:
     """Reading never raises, and explains exactly what it does not give."""
-    assert (records.read(line) is None) == (records.problem(line) is not None)
+    assert (records.read(line) is None) == (records.explain_unreadable(line) is not None)
 
 
 _TIME = "2026-11-21T20:00:00.123456Z"
@@ -125,4 +125,4 @@ def test_no_time_is_read_that_the_log_refuses(at: str) -> None:
     line = records.line("name", 1_793_000_000_000_000, {"name": "Planck", "event": "add"})
     changed = line[:7] + at.encode() + line[34:]
 
-    assert records.read(changed) is None or lines.problem(changed) is None
+    assert records.read(changed) is None or lines.validation_error(changed) is None

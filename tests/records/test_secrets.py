@@ -27,7 +27,7 @@ from gitmem.records.secrets import (
     find_in,
     find_secret,
     locate,
-    marked,
+    may_hold_secret,
 )
 from gitmem.records.secrets_formats import BY_MARKER, FORMATS
 
@@ -282,7 +282,7 @@ def test_a_secret_is_named(what: str, text: str) -> None:
         assert found.what == what
         assert around.index("{") < found.at <= len(around.format(text))
     assert len(text) >= SHORTEST
-    assert marked([text]) and marked([True, "short", [text]])
+    assert may_hold_secret([text]) and may_hold_secret([True, "short", [text]])
     for value in ({"a": [{"b": (text,)}]}, {text: None}):
         found = find_in(value)
         assert found is not None and found.what == what
@@ -293,7 +293,7 @@ def test_a_secret_is_named(what: str, text: str) -> None:
 def test_invisible_characters_hide_no_secret(what: str, text: str, sign: str) -> None:
     """Between any two characters; fullwidth forms neither."""
     assert find_secret(sign.join(text)) == what
-    assert marked([sign.join(text)])
+    assert may_hold_secret([sign.join(text)])
 
 
 def test_wide_forms_hide_no_secret_and_its_place_is_that_of_the_text() -> None:
@@ -317,8 +317,10 @@ def test_what_is_no_secret_passes(text: str) -> None:
 
 def test_an_everyday_message_is_not_even_looked_at() -> None:
     """The quick search lets plain talk pass."""
-    assert not marked(["Approve this boundary? The parser stays in records.", True, ["a:b:c"], "0" * 64])
-    assert marked([{"nested": "x"}])
+    assert not may_hold_secret(
+        ["Approve this boundary? The parser stays in records.", True, ["a:b:c"], "0" * 64]
+    )
+    assert may_hold_secret([{"nested": "x"}])
 
 
 def test_the_refusal_names_the_secret_and_its_place_and_does_not_repeat_it() -> None:

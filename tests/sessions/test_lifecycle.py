@@ -20,7 +20,7 @@ IDENTITY = "codex:implementer:host42"
 def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The pool from its beginning, but where the place to begin is the point."""
     if "never_met" not in request.node.name:
-        monkeypatch.setattr(display_names, "_first_place", lambda store: 0)
+        monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
 
 
 def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_bad_field_writes_nothing(repo: Path) -> None:
         with pytest.raises(UsageError):
             lifecycle.start(store, Who(), **fields)
     assert store.git.tip("refs/gitmem/log") is None
-    assert heartbeats.heartbeats(store) == {}
+    assert heartbeats.all_last_seen(store) == {}
 
 
 def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> None:
@@ -169,7 +169,7 @@ def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> No
     started = lifecycle.start(store, Who())
 
     assert started.worktree == "api-7"
-    assert heartbeats.known(store)[started.session_id][0] == str(side)
+    assert heartbeats.known_sessions(store)[started.session_id][0] == str(side)
     assert not any(str(tmp_path).encode() in line for line in bodies(store))
 
 
@@ -256,7 +256,7 @@ def test_the_status_follows_the_heartbeat_here_and_the_records_elsewhere(tmp_pat
     carry(here, there)
 
     def states() -> tuple[str, str]:
-        found = [presence.one(store, started.session_id) for store in (here, there)]
+        found = [presence.get(store, started.session_id) for store in (here, there)]
         return tuple(one.status for one in found if one)  # type: ignore[return-value]
 
     assert states() == ("live", "live")
@@ -278,7 +278,7 @@ def test_a_record_from_the_future_is_no_older_than_now(tmp_path: Path, repo: Pat
     there, here = open_store(new_repo(tmp_path / "other"), ahead), open_store(repo, clock)
     started = lifecycle.start(there, Who())
     carry(there, here)
-    found = presence.one(here, started.session_id)
+    found = presence.get(here, started.session_id)
 
     assert found and (found.status, found.last_seen) == ("live", clock())
 
@@ -291,7 +291,7 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(repo: Path) -> None:
     started = lifecycle.start(store, Who())
 
     assert acting(store, started).session_id == started.session_id
-    assert heartbeats.known(store) == {}
+    assert heartbeats.known_sessions(store) == {}
 
 
 def test_old_local_files_are_forgotten(repo: Path) -> None:
@@ -302,8 +302,8 @@ def test_old_local_files_are_forgotten(repo: Path) -> None:
     clock.forward(31 * DAY)
     second = lifecycle.start(store, Who())
 
-    assert set(heartbeats.known(store)) == {second.session_id}
-    assert presence.one(store, first.session_id) is not None
+    assert set(heartbeats.known_sessions(store)) == {second.session_id}
+    assert presence.get(store, first.session_id) is not None
 
 
 def test_a_person_has_no_session_to_change(repo: Path) -> None:

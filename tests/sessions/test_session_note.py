@@ -94,7 +94,7 @@ def test_the_order_in_which_the_words_arrive_does_not_matter(repo: Path, tmp_pat
             there = open_store(new_repo(tmp_path / str(number)), clock)
             for line in order:
                 there.record([("sessions", line)], CommitMessage("gitmem <gitmem@localhost>", "sync"))
-            one = presence.one(there, started.session_id)
+            one = presence.get(there, started.session_id)
             assert one is not None
             found.add(tuple(sorted(one.record.items())))
 
@@ -106,7 +106,7 @@ def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
     """A field that names the session, or one of a version to come, stays."""
     store = open_store(repo, Clock())
     started = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
-    one = presence.one(store, started.session_id)
+    one = presence.get(store, started.session_id)
     assert one is not None
     _, line = store.line("session", {"session_id": started.session_id, "event": "change", "display_name": "Planck",
                                      "clone_id": one.clone_id, "activity": "reading"})  # fmt: skip
@@ -115,7 +115,7 @@ def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
     )
     assert evil != line
     store.record([("sessions", evil)], CommitMessage("gitmem <gitmem@localhost>", "sync"))
-    found = presence.one(store, started.session_id)
+    found = presence.get(store, started.session_id)
 
     assert found is not None
     assert found.record == one.record

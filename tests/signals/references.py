@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Mapping
 
 from gitmem.signals import DECISIONS
-from gitmem.signals.causality import Said
+from gitmem.signals.causality import ThreadSignal
 
 Edges = Mapping[str, set[str]]
 
@@ -24,31 +24,33 @@ def reach(start: str, edges: Edges) -> set[str]:
     return found
 
 
-def named(thread: Mapping[str, Said]) -> dict[str, set[str]]:
+def named(thread: Mapping[str, ThreadSignal]) -> dict[str, set[str]]:
     return {id: {name for name in said.named if name in thread} for id, said in thread.items()}
 
 
-def earlier(thread: Mapping[str, Said]) -> dict[str, set[str]]:
+def earlier(thread: Mapping[str, ThreadSignal]) -> dict[str, set[str]]:
     edges = named(thread)
     return {id: {name for name in edges[id] if id not in reach(name, edges)} for id in edges}
 
 
-def cycles(thread: Mapping[str, Said]) -> set[str]:
+def cycles(thread: Mapping[str, ThreadSignal]) -> set[str]:
     edges = named(thread)
     return {id for id in edges if any(id in reach(name, edges) for name in edges[id])}
 
 
-def latest(candidates: Iterable[Said], edges: Edges) -> Said | None:
+def latest(candidates: Iterable[ThreadSignal], edges: Edges) -> ThreadSignal | None:
     said = list(candidates)
     free = [one for one in said if not any(one.id in reach(other.id, edges) - {other.id} for other in said)]
     return max(free, key=lambda one: one.line, default=None)
 
 
-def decision(reader: str, thread: Mapping[str, Said], edges: Edges) -> Said | None:
+def decision(reader: str, thread: Mapping[str, ThreadSignal], edges: Edges) -> ThreadSignal | None:
     return latest((one for one in thread.values() if one.intent in DECISIONS and one.is_by(reader)), edges)
 
 
-def answer(readers: Iterable[str], id: str, thread: Mapping[str, Said], edges: Edges) -> Said | None:
+def answer(
+    readers: Iterable[str], id: str, thread: Mapping[str, ThreadSignal], edges: Edges
+) -> ThreadSignal | None:
     names = list(readers)
     own = (
         one
@@ -58,7 +60,7 @@ def answer(readers: Iterable[str], id: str, thread: Mapping[str, Said], edges: E
     return latest(own, edges)
 
 
-def is_stale(reader: str, agreed: Said, thread: Mapping[str, Said], edges: Edges) -> bool:
+def is_stale(reader: str, agreed: ThreadSignal, thread: Mapping[str, ThreadSignal], edges: Edges) -> bool:
     before = reach(agreed.id, edges)
     return any(
         one.intent in ("PROPOSE", "COUNTER") and one.id not in before and not one.is_by(reader)
@@ -66,7 +68,7 @@ def is_stale(reader: str, agreed: Said, thread: Mapping[str, Said], edges: Edges
     )
 
 
-def in_order(thread: Mapping[str, Said], edges: Edges) -> list[str]:
+def in_order(thread: Mapping[str, ThreadSignal], edges: Edges) -> list[str]:
     shown: list[str] = []
     for one in sorted(thread.values(), key=lambda each: each.line):
         todo = [one.id]
@@ -81,11 +83,11 @@ def in_order(thread: Mapping[str, Said], edges: Edges) -> list[str]:
     return shown
 
 
-def said(record: dict[str, object]) -> Said:
-    return Said(record, [json.dumps(record, separators=(",", ":")).encode()])
+def said(record: dict[str, object]) -> ThreadSignal:
+    return ThreadSignal(record, [json.dumps(record, separators=(",", ":")).encode()])
 
 
-def random_thread(seed: int) -> dict[str, Said]:
+def random_thread(seed: int) -> dict[str, ThreadSignal]:
     """Up to 24 signals of few writers that name each other at random: cycles, unknown ids, equal times, ids twice."""
     draw = random.Random(seed)
     count = draw.randint(1, 24)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.signals import causality
-from gitmem.signals.causality import Said
+from gitmem.signals.causality import ThreadSignal
 
 
 def said(
@@ -21,17 +21,17 @@ def said(
     after: tuple[str, ...] = (),
     reply_to: str = "",
     session: str | None = None,
-) -> Said:
+) -> ThreadSignal:
     record = {"at": f"2026-11-21T20:00:00.{at:06d}Z", "signal_id": id, "sender_identity": by, "intent": intent,
               "after": list(after), "reply_to": reply_to, "sender_session": session}  # fmt: skip
-    return Said(record, [json.dumps(record, separators=(",", ":")).encode()])
+    return ThreadSignal(record, [json.dumps(record, separators=(",", ":")).encode()])
 
 
-def thread(*items: Said) -> dict[str, Said]:
+def thread(*items: ThreadSignal) -> dict[str, ThreadSignal]:
     return {item.id: item for item in items}
 
 
-def _decision(reader: str, *items: Said) -> str | None:
+def _decision(reader: str, *items: ThreadSignal) -> str | None:
     found = thread(*items)
     standing = causality.decision(reader, found, causality.earlier(found))
     return standing.id if standing else None
@@ -69,7 +69,7 @@ def test_a_decision_is_its_writers_alone() -> None:
 
 def test_a_field_that_is_missing_or_of_another_form_says_nothing() -> None:
     """Lines of others: an answer to "None" would be a reply."""
-    odd = Said({"signal_id": "x", "reply_to": "", "after": "sig-1", "recipients": None}, [b"x"])
+    odd = ThreadSignal({"signal_id": "x", "reply_to": "", "after": "sig-1", "recipients": None}, [b"x"])
 
     assert [odd.text("reply_to"), odd.text("thread_id"), odd.names("after"), odd.names("recipients")] == [
         None,
@@ -167,7 +167,7 @@ _said = st.builds(
 
 
 @given(st.lists(_said, min_size=1, max_size=6, unique_by=lambda each: each.id), st.randoms())
-def test_the_fold_does_not_depend_on_the_order_of_arrival(items: list[Said], random: object) -> None:
+def test_the_fold_does_not_depend_on_the_order_of_arrival(items: list[ThreadSignal], random: object) -> None:
     """The same lines give the same answers, also with cycles and unknown ids, and everything is shown once."""
     shuffled = list(items)
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis's Random

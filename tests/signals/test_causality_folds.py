@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from gitmem.signals import causality, graph
-from gitmem.signals.causality import Conversation, Said
+from gitmem.signals.causality import FoldedThread, ThreadSignal
 from tests.signals import references
 from tests.signals.references import random_thread
 
 READERS = ("a", "b", "c", "sess-1", "sess-2", "nobody")
 
 
-def _check(thread: Mapping[str, Said], seed: int) -> None:
+def _check(thread: Mapping[str, ThreadSignal], seed: int) -> None:
     edges = references.earlier(thread)
     items = list(thread.items())
     random.Random(seed).shuffle(items)
-    found = Conversation(dict(items))
+    found = FoldedThread(dict(items))
     assert found.edges == edges
     assert causality.cycles(dict(items)) == references.cycles(thread)
     assert [one.id for one in causality.in_order(dict(items), edges)] == references.in_order(thread, edges)

@@ -14,8 +14,8 @@ from gitmem.conformance import definitions
 from gitmem.conformance.definitions import text
 from gitmem.errors import UsageError
 from gitmem.signals import threads
-from gitmem.signals.causality import Said
-from gitmem.signals.own_decisions import without_own
+from gitmem.signals.causality import ThreadSignal
+from gitmem.signals.own_decisions import void_own_decisions
 
 from ..sandbox import Clock, open_store
 
@@ -103,8 +103,8 @@ def test_what_is_void_is_what_the_contract_says(
             "intent": intent, "reply_to": f"sig-{parent}" if parent < number else None,
         }  # fmt: skip
     called = CALLED if is_known else {}
-    lines = {id: Said(each, [text(each["created_at"]).encode()]) for id, each in thread.items()}
-    folded = without_own(lines, lambda ids: {id: called[id] for id in ids if id in called})
+    lines = {id: ThreadSignal(each, [text(each["created_at"]).encode()]) for id, each in thread.items()}
+    folded = void_own_decisions(lines, lambda ids: {id: called[id] for id in ids if id in called})
     assert {id: each.intent for id, each in folded.items()} == {
         id: each["intent"] for id, each in definitions.without_own(thread, called).items()
     }

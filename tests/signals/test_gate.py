@@ -49,7 +49,7 @@ class Desk:
         inbox.mark(self.store, inbox.read(self.store, reader or self.curie))
 
     def look(self, reader: Caller | None = None, **options: str) -> Gate:
-        return gate.look(self.store, reader or self.curie, **options)  # type: ignore[arg-type]
+        return gate.check(self.store, reader or self.curie, **options)  # type: ignore[arg-type]
 
     def audits(self) -> list[str]:
         return [body for (body,) in self.store.db().execute("SELECT body FROM line WHERE kind = 'audit'")]
@@ -325,7 +325,7 @@ def test_what_is_in_the_way_is_listed_oldest_first_and_counted(desk: Desk) -> No
 
     assert (found.unread, found.unanswered, found.more) == (gate.SHOWN_MAX, 1, 1)
     assert [id for id, _ in listed(found)] == [asked, *ids[:-1]]
-    assert gate.counted(found) == f"{gate.SHOWN_MAX} unread and 1 unanswered signals"
+    assert gate.count_text(found) == f"{gate.SHOWN_MAX} unread and 1 unanswered signals"
 
 
 def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
@@ -425,7 +425,7 @@ def test_the_record_survives_a_sync_and_opens_nothing_elsewhere(desk: Desk, tmp_
     assert [commit_message.describe(e) for e in entries if e["kind"] == "audit"] == [
         "Curie passes the gate of WU-7 with 1 signal: paired"
     ]
-    assert not gate.look(other, desk.curie, wu="WU-7").open
+    assert not gate.check(other, desk.curie, wu="WU-7").open
     other.close()
 
 

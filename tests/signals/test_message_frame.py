@@ -74,7 +74,7 @@ def test_there_is_no_line_where_nothing_is_to_be_answered_or_the_command_could_n
     found = line(reader, workspace, **changes)
 
     assert found is None
-    assert message_frame.handed("the words\n", found) == "the words\n"
+    assert message_frame.with_reply_line("the words\n", found) == "the words\n"
 
 
 @pytest.mark.parametrize("changes", [{"intent": "REJECT"}, {"intent": "COUNTER"}, {"workspace_id": "one"}])

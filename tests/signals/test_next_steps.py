@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gitmem.signals import next_steps
-from gitmem.signals.causality import Said
+from gitmem.signals.causality import ThreadSignal
 
 ROOT = {"signal_id": "sig-root", "recipients": ["a:b:curie"], "intent": "PROPOSE"}
 OPEN = {"signal_id": "sig-root", "recipients": []}
 
 
-def thread(record: dict[str, object]) -> dict[str, Said]:
-    return {"sig-root": Said(record, [b"{}"])}
+def thread(record: dict[str, object]) -> dict[str, ThreadSignal]:
+    return {"sig-root": ThreadSignal(record, [b"{}"])}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def thread(record: dict[str, object]) -> dict[str, Said]:
     ],
 )
 def test_a_recipient_that_answers_hears_nothing(
-    fields: dict[str, object], said: dict[str, Said], expected: str
+    fields: dict[str, object], said: dict[str, ThreadSignal], expected: str
 ) -> None:
     """And what counts for nothing is remarked."""
     found = next_steps.remarks(fields, said, ["a:b:curie", "sess-1"])
@@ -60,9 +60,9 @@ def test_the_last_open_question_is_the_one() -> None:
         {"signal_id": "4", "intent": "INFO", "recipients": ["me"]},
     ]
 
-    assert next_steps.question(signals, ["unread", "delivered", None, None]) == "2"
-    assert next_steps.question(signals, ["unread", "acked", None, None]) == "1"
-    assert next_steps.question(signals, ["", "rejected", None, None]) is None
+    assert next_steps.last_open_question(signals, ["unread", "delivered", None, None]) == "2"
+    assert next_steps.last_open_question(signals, ["unread", "acked", None, None]) == "1"
+    assert next_steps.last_open_question(signals, ["", "rejected", None, None]) is None
     signals[2]["requires_ack"] = True
-    assert next_steps.question(signals, ["unread", "unread", "delivered", None]) == "3"
+    assert next_steps.last_open_question(signals, ["unread", "unread", "delivered", None]) == "3"
     assert next_steps.decide("2")[1] == "gitmem reply 2 'your reason' --reject"

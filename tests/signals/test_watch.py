@@ -20,7 +20,7 @@ from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
 from gitmem.signals import change_watcher, inbox, send
 from gitmem.signals import watch as watching
-from gitmem.signals.change_watcher import Waker
+from gitmem.signals.change_watcher import ChangeWatcher
 from gitmem.signals.watch import Watch
 from gitmem.store import Store
 from tests.sandbox import Clock, acting, new_repo, open_store, worktree
@@ -300,7 +300,7 @@ def test_a_day_of_watching_does_not_write_a_line_for_each_signal(desk: Desk) -> 
     for number in range(3):
         desk.say(f"hello {number}", str(desk.curie.session_id))
         shown(seen)
-    found = presence.one(desk.writer, str(desk.curie.session_id))
+    found = presence.get(desk.writer, str(desk.curie.session_id))
 
     (count,) = desk.writer.db().execute(
         "SELECT count(*) FROM session_event WHERE session_id = ?", (desk.curie.session_id,)
@@ -392,7 +392,7 @@ def test_somebody_elses_turn_is_waited_for_and_then_not(desk: Desk, monkeypatch:
     monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 0.05)
     said = desk.say("one", "Curie")
     seen = desk.watch()
-    with delivery_lock.turn(desk.writer, desk.curie.reader) as mine:
+    with delivery_lock.delivery_lock(desk.writer, desk.curie.reader) as mine:
         assert mine
         assert shown(seen) == [said]
 
@@ -451,7 +451,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> type[Events]:
 
 def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[Events]) -> None:
     """In the folders of the ref, of the packed refs and of the write-ahead log, those that are there."""
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     seen = waker.stamp()
 
     assert not waker.wait(seen, 0.01)
@@ -465,7 +465,7 @@ def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[
 
 def test_a_change_is_seen_without_any_event(desk: Desk, events: type[Events]) -> None:
     """As on a network file system, where events of other machines never come."""
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     seen = waker.stamp()
     desk.say("hello", "Curie")
 
@@ -479,7 +479,7 @@ def test_where_events_can_not_be_had_files_are_looked_at(
 ) -> None:
     """And events are asked for again only later."""
     monkeypatch.setattr(events, "fails", fails)
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     seen = waker.stamp()
 
     assert not waker.wait(seen, 0.05)
@@ -490,7 +490,7 @@ def test_where_events_can_not_be_had_files_are_looked_at(
 
 def test_a_folder_that_was_made_anew_is_watched_anew(desk: Desk, events: type[Events]) -> None:
     """Events of the old one would never come."""
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     assert not waker.wait(waker.stamp(), 0.01)
     subprocess.run(["git", "pack-refs", "--all", "--prune"], cwd=desk.repo, check=True)
     folder = Path(desk.watcher.place.common, "refs/gitmem")
@@ -505,7 +505,7 @@ def test_a_folder_that_was_made_anew_is_watched_anew(desk: Desk, events: type[Ev
 
 def test_an_interrupt_that_came_while_it_waited_is_one(desk: Desk, events: type[Events]) -> None:
     """The waiting is in a program of another language, which says only that there was a signal."""
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     waker.wait(waker.stamp(), 0.01)
     events.made[0].answers.append("signal")
 
@@ -515,7 +515,7 @@ def test_an_interrupt_that_came_while_it_waited_is_one(desk: Desk, events: type[
 
 def test_a_stop_ends_a_wait(desk: Desk, events: type[Events]) -> None:
     """At once, however long it would have been."""
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     desk.stop.now = True
 
     assert not waker.wait(waker.stamp(), 3600.0)
@@ -524,7 +524,7 @@ def test_a_stop_ends_a_wait(desk: Desk, events: type[Events]) -> None:
 def test_two_changes_at_one_moment_are_two(desk: Desk) -> None:
     """The stamp is made of what the files hold, not of their times."""
     common = Path(desk.watcher.place.common)
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     found = set()
     for number in range(3):
         desk.say(f"hello {number}", "Curie")
@@ -538,7 +538,7 @@ def test_two_entries_at_one_moment_are_two(desk: Desk) -> None:
     """Nor is the time of a folder."""
     folder = Path(desk.watcher.place.state, "wal")
     folder.mkdir(exist_ok=True)
-    waker = Waker(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop)
     found = set()
     for number in range(3):
         with (folder / f"{1:017d}.deferred1").open("a") as file:

@@ -125,7 +125,7 @@ class Deeds:
 
     def read(self, store: WatchedStore) -> str:
         who = self._caller(store)
-        with delivery_lock.turn(store, who.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
+        with delivery_lock.delivery_lock(store, who.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
             found = inbox.read(store, who)
             inbox.mark(store, found)
         return " ".join(str(each["signal_id"]) for each in found.signals)

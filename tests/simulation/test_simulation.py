@@ -57,7 +57,7 @@ def test_real_git_takes_the_same_steps(
     disk_seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a bare repository, by the product's own port and network: the same steps, commits and answers."""
-    monkeypatch.setattr(packing, "due", lambda common: 0)  # in memory there are no packs to unite
+    monkeypatch.setattr(packing, "objects_due", lambda common: 0)  # in memory there are no packs to unite
     memory, disk = checked(disk_seed, tmp_path), checked(disk_seed, tmp_path, "disk")
 
     steps, others = memory.trace, disk.trace
@@ -90,7 +90,7 @@ def swap_anyway(git: MemoryGit, name: str, old: str | None, new: str, why: str) 
 BROKEN = {
     "a union that keeps the greater file": (overflow, "union", lambda *contents: max(contents)),
     "a swap that does not compare": (MemoryGit, "swap", swap_anyway),
-    "outboxes that nobody deletes": (push, "_sweep", lambda *args: None),
+    "outboxes that nobody deletes": (push, "_delete_folded", lambda *args: None),
 }
 
 

@@ -13,7 +13,7 @@ from gitmem.errors import RemoteError, UsageError
 from gitmem.repo import Repo
 from gitmem.sync import autosync, autosync_process
 from gitmem.sync.autosync import LATER, LOOK, NOW
-from gitmem.sync.sync_result import Synced
+from gitmem.sync.sync_result import SyncResult
 
 START = 1_795_000_000.0
 
@@ -48,11 +48,11 @@ class Clone:
         self.while_waiting()
         self.now += seconds
 
-    def _sync(self) -> Synced:
+    def _sync(self) -> SyncResult:
         self.syncs.append(self.now)
         self.answer()
-        autosync.end(self.place, self.now, 0, 1.0)
-        return Synced([], [])
+        autosync.record_success(self.place, self.now, 0, 1.0)
+        return SyncResult([], [])
 
     @property
     def due_in(self) -> float:
@@ -90,10 +90,10 @@ def test_the_last_of_several_settings_counts_and_none_is_off(clone: Clone) -> No
 
     clone.every(None)
     assert autosync.interval(clone.place) is None
-    assert autosync.spelled("90") == "90s"
-    assert autosync.spelled("Off") is None
+    assert autosync.normalize_interval("90") == "90s"
+    assert autosync.normalize_interval("Off") is None
     with pytest.raises(UsageError):
-        autosync.spelled("often")
+        autosync.normalize_interval("often")
 
 
 def test_where_it_is_off_nothing_is_written_and_nothing_started(clone: Clone) -> None:
@@ -120,8 +120,8 @@ def test_what_others_wait_for_does_not_wait(field: str) -> None:
     quoted = head + b'"kind":"signal","message":"' + field.replace('"', '\\"').encode() + b'"}'
     node = head + b'"kind":"node",' + field.encode() + b"}"
 
-    assert commit_process.soon([("memory", node), ("signals", signal)]) == NOW
-    assert commit_process.soon([("memory", node), ("signals", quoted)]) == LATER
+    assert commit_process.urgency([("memory", node), ("signals", signal)]) == NOW
+    assert commit_process.urgency([("memory", node), ("signals", quoted)]) == LATER
 
 
 def test_one_process_is_started_however_many_write(clone: Clone) -> None:
@@ -235,7 +235,7 @@ def test_a_failure_is_kept_until_a_sync_is_good(clone: Clone) -> None:
     clone.run()
     clone.wants(NOW)
     clone.run()
-    found = autosync.trouble(clone.place)
+    found = autosync.last_failure(clone.place)
     assert found is not None
     assert (found.times, found.code, found.message) == (2, "offline", "The remote could not be reached.")
     assert found.at.startswith("2026-11-18T")
@@ -243,7 +243,7 @@ def test_a_failure_is_kept_until_a_sync_is_good(clone: Clone) -> None:
     clone.answer = lambda: None
     clone.wants(NOW)
     clone.run()
-    assert autosync.trouble(clone.place) is None
+    assert autosync.last_failure(clone.place) is None
 
 
 def test_a_bug_or_a_remote_that_hangs_is_seen_too(clone: Clone) -> None:
@@ -256,19 +256,19 @@ def test_a_bug_or_a_remote_that_hangs_is_seen_too(clone: Clone) -> None:
         clone.answer = fail
         clone.wants(NOW)
         clone.run()
-        found = autosync.trouble(clone.place)
+        found = autosync.last_failure(clone.place)
         assert found is not None
         assert found.code == code
 
 
 def test_a_failure_where_it_is_off_leaves_nothing_that_is_due(clone: Clone) -> None:
     clone.every(None)
-    autosync.fail(clone.place, clone.now, "2026-11-18T00:00:00.000000Z", "refused", "No", 1.0)
+    autosync.record_failure(clone.place, clone.now, "2026-11-18T00:00:00.000000Z", "refused", "No", 1.0)
 
-    assert autosync.trouble(clone.place) is not None
+    assert autosync.last_failure(clone.place) is not None
     assert [path.name for path in (clone.state / "autosync").iterdir()] == ["failed"]
-    autosync.end(clone.place, clone.now, 0, 1.0)
-    assert autosync.trouble(clone.place) is None
+    autosync.record_success(clone.place, clone.now, 0, 1.0)
+    assert autosync.last_failure(clone.place) is None
 
 
 def test_no_remote_is_nothing_to_tell_and_not_looked_for_all_the_time(clone: Clone) -> None:
@@ -279,7 +279,7 @@ def test_no_remote_is_nothing_to_tell_and_not_looked_for_all_the_time(clone: Clo
     clone.wants(NOW)
     clone.run()
 
-    assert autosync.trouble(clone.place) is None
+    assert autosync.last_failure(clone.place) is None
     assert clone.due_in == autosync.BACKOFF_SECONDS_MAX
 
 
@@ -308,7 +308,7 @@ def test_lost_races_stretch_the_interval_and_quiet_shrinks_it_again(clone: Clone
     clone.wants(LATER)
     seen = []
     for rejections in (0, 1, 3, 1, 1, 1, 0, 0, 0, 0, 0):
-        autosync.end(clone.place, clone.now, rejections, 1.0)
+        autosync.record_success(clone.place, clone.now, rejections, 1.0)
         seen.append(clone.due_in)
 
     assert seen == [30, 60, 120, 240, 480, 480, 240, 120, 60, 30, 30]
@@ -334,8 +334,8 @@ def test_a_sync_by_hand_counts_as_one(clone: Clone) -> None:
     def by_hand() -> None:
         if clone.now - START > 5:
             clone.while_waiting = lambda: None
-            autosync.begin(clone.place, clone.now)
-            autosync.end(clone.place, clone.now, 0, 1.0)
+            autosync.record_start(clone.place, clone.now)
+            autosync.record_success(clone.place, clone.now, 0, 1.0)
 
     clone.while_waiting = by_hand
     clone.run()
@@ -349,7 +349,7 @@ def test_switched_anew_it_begins_at_once_and_off_it_leaves_nothing(clone: Clone)
     clone.run()
 
     autosync.switch(clone.place, True)
-    assert autosync.trouble(clone.place) is None
+    assert autosync.last_failure(clone.place) is None
     assert clone.wants(LOOK)
     clone.run()
     autosync.switch(clone.place, False)

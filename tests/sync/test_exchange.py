@@ -155,7 +155,7 @@ def test_commits_that_arrive_meanwhile_come_along(hub: Hub, monkeypatch: pytest.
     a.add("theirs")
     a.exchange()
     b.add("mine")
-    real = rebase.assemble
+    real = rebase.build_tip
     late = iter(["late 1", "late 2"])
 
     def assemble(*args: object) -> str:
@@ -164,7 +164,7 @@ def test_commits_that_arrive_meanwhile_come_along(hub: Hub, monkeypatch: pytest.
             b.add(text)
         return done
 
-    monkeypatch.setattr(rebase, "assemble", assemble)
+    monkeypatch.setattr(rebase, "build_tip", assemble)
     b.exchange()
     assert b.texts() == hub.texts() == ["theirs", "mine", "late 1", "late 2"]
     assert b.subjects()[:3] == ["2 records from 1 agent", "mine", "theirs"]

@@ -40,15 +40,15 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def look(clone: Clone) -> noop_check.Settled | None:
-    return sync_remotes.look(clone.store.place, list, time.time())
+def look(clone: Clone) -> noop_check.LastSync | None:
+    return sync_remotes.check_noop(clone.store.place, list, time.time())
 
 
 def test_the_answer_is_the_one_of_the_whole_sync(a: Clone, fetches: list[str]) -> None:
     looked = look(a)
     assert looked is not None
     assert looked.unchanged
-    quick = sync_remotes.unchanged(a.store.place, looked, 0.0, 0.0)
+    quick = sync_remotes.noop_result(a.store.place, looked, 0.0, 0.0)
     assert fetches == []
 
     assert quick.as_json() == sync_remotes.sync(a.store).as_json()
@@ -229,15 +229,15 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
     real = local_remote_refs._parse
 
     def answer(out: bytes) -> dict[str, str] | None:
-        assert not autosync.is_hurried(place)
+        assert not autosync.is_urgent(place)
         a.add("two")
         assert autosync.wants(place, autosync.NOW, now)
         return real(out)
 
     monkeypatch.setattr(local_remote_refs, "_parse", answer)
     assert look(a) is None
-    autosync.end(place, now, 0, 0.0)
-    assert autosync.is_hurried(place)
+    autosync.record_success(place, now, 0, 0.0)
+    assert autosync.is_urgent(place)
 
 
 def gone(hub: Hub, a: Clone) -> None:

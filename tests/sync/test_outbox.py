@@ -215,8 +215,8 @@ def test_an_outbox_is_named_after_a_commit() -> None:
             assert log_refs.is_outbox(f"{prefix}gitmem/outbox/{oid}")
             assert log_refs.is_outbox(f"{prefix}heads/gitmem-outbox-{oid}")
         for last in ("", "backup", "a0" * 19, "a0" * 20 + "-old", "A0" * 20):
-            assert not log_refs.is_place(f"{prefix}gitmem/outbox/{last}")
-            assert not log_refs.is_place(f"{prefix}heads/gitmem-outbox-{last}")
+            assert not log_refs.is_synced_ref(f"{prefix}gitmem/outbox/{last}")
+            assert not log_refs.is_synced_ref(f"{prefix}heads/gitmem-outbox-{last}")
 
 
 def test_a_commit_that_was_read_is_kept_but_where_a_shallow_clone_may_be_cut(

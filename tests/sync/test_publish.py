@@ -12,7 +12,7 @@ from gitmem.errors import StoreError
 from gitmem.git.port import Draft
 from gitmem.log import committer, ref
 from gitmem.log.local_log import LocalLog
-from gitmem.sync.publish import publish
+from gitmem.sync.publish import set_publish_ref
 from tests.log.logs import all_lines, entry, open_log, record
 
 
@@ -40,13 +40,13 @@ def form(log: LocalLog) -> ref.Format:
 
 def test_a_choice_is_one_commit_of_the_person_with_the_next_turn(log: LocalLog) -> None:
     """So that it wins over the choice before in every clone; the same again is none, and no turn."""
-    assert publish(log, ref.LOG_REF)
+    assert set_publish_ref(log, ref.LOG_REF)
     assert (form(log).publish, form(log).turn) == (ref.LOG_REF, 1)
     tip = log.git.tip(ref.LOG_REF)
-    assert not publish(log, ref.LOG_REF)
+    assert not set_publish_ref(log, ref.LOG_REF)
     assert log.git.tip(ref.LOG_REF) == tip
     assert tip is not None and log.git.commit(tip).author.name == "Test Person"
-    assert publish(log, ref.BRANCH)
+    assert set_publish_ref(log, ref.BRANCH)
     assert (form(log).publish, form(log).turn) == (ref.BRANCH, 2)
 
 
@@ -56,7 +56,7 @@ def test_a_lock_that_the_dead_left_is_no_hindrance(log: LocalLog, started: bool)
     if started:
         record(log, entry(log, "one"))
     left = leave_lock(log, 60)
-    assert publish(log, ref.LOG_REF)
+    assert set_publish_ref(log, ref.LOG_REF)
     assert not left.exists() and form(log).publish == ref.LOG_REF
     lock = log.lock()
     assert lock.take()
@@ -69,7 +69,7 @@ def test_a_lock_that_is_alive_is_said_and_left(log: LocalLog, monkeypatch: pytes
     left = leave_lock(log, 0)
     monkeypatch.setattr(committer, "SWAPS_MAX", 3)
     with pytest.raises(StoreError) as refused:
-        publish(log, ref.LOG_REF)
+        set_publish_ref(log, ref.LOG_REF)
     assert (refused.value.code, refused.value.next) == ("locked", ["gitmem doctor"])
     assert ref.LOG_REF in refused.value.message and "again" in refused.value.hint
     assert left.exists() and form(log).publish == ref.BRANCH
@@ -95,5 +95,5 @@ def test_who_loses_the_race_chooses_on_top_of_what_came(
         return real(name, old, draft, why)
 
     monkeypatch.setattr(log.git, "advance", advance)
-    assert publish(log, ref.LOG_REF)
+    assert set_publish_ref(log, ref.LOG_REF)
     assert form(log).publish == ref.LOG_REF and b"two" in all_lines(log) and len(all_lines(log)) == 2

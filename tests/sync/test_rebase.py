@@ -58,22 +58,22 @@ def test_a_repair_says_how_many_lines_it_brings(log: LocalLog, root: str) -> Non
     first = log.git.commit(root).parents[0]
     form = {"form": ref.Format.make(turn=1).content}
     one = read(log, put(log, first, **{SEGMENT: b"2\n3\n"}))
-    tip = rebase.settle(log, None, [one])
+    tip = rebase.rebase_log(log, None, [one])
     assert log.git.commit(tip).message == "Repair: 1 line that was missing\n"
     assert log.git.commit(tip).parents == [root]
     more = {"t/gm-b.jsonl": b"7\n8\n", "t/notes.txt": b"a\nb\n", "notes.txt": b"c\nd\n"}
     many = read(log, put(log, first, **{SEGMENT: b"3\n4\n", **more, **form}))
-    tip = rebase.settle(log, None, [many])
+    tip = rebase.rebase_log(log, None, [many])
     assert log.git.commit(tip).message == "Repair: 3 lines that were missing\n"
     two = read(log, put(log, first, **{SEGMENT: b"5\n6\n", **form}))
-    tip = rebase.settle(log, None, [two])
+    tip = rebase.rebase_log(log, None, [two])
     assert log.git.commit(tip).message == "Repair: 2 lines that were missing\n"
     last = read(log, put(log, first, form=ref.Format.make(turn=2).content))
-    tip = rebase.settle(log, None, [last])
+    tip = rebase.rebase_log(log, None, [last])
     assert log.git.commit(tip).message == "Repair: the form of the log's files\n"
     assert log.git.commit(tip).author.name == "Test Person"
     assert all_lines(log) == [b"%d" % number for number in range(1, 9)]
-    assert rebase.settle(log, None, [one, many, two, last]) == tip == log.git.tip(ref.LOG_REF)
+    assert rebase.rebase_log(log, None, [one, many, two, last]) == tip == log.git.tip(ref.LOG_REF)
 
 
 def test_a_lines_file_that_stands_where_a_link_was_is_counted_whole(log: LocalLog, root: str) -> None:
@@ -84,7 +84,7 @@ def test_a_lines_file_that_stands_where_a_link_was_is_counted_whole(log: LocalLo
     link = TreeEntry("120000", file.oid)
     (tip,) = log.git.write([Draft({SEGMENT: link}, WHO, WHO, "A link\n")], first)
     git("update-ref", ref.LOG_REF, tip, cwd=Path(log.place.common))
-    new = rebase.settle(log, None, [read(log, root)])
+    new = rebase.rebase_log(log, None, [read(log, root)])
     assert log.git.commit(new).message == "Repair: 2 lines that were missing\n"
 
 
@@ -158,7 +158,7 @@ def test_a_log_is_started_by_the_holder_of_our_lock(log: LocalLog, monkeypatch: 
         return start(log)
 
     monkeypatch.setattr(rebase, "start", held_start)
-    assert rebase.settle(log, None, []) == log.git.tip(ref.LOG_REF)
+    assert rebase.rebase_log(log, None, []) == log.git.tip(ref.LOG_REF)
     lock = log.lock()
     assert held == [True] and lock.take()
     lock.release()
@@ -173,10 +173,10 @@ def test_what_waits_is_committed_or_said_to_wait(
     lock = log.lock()
     with lock:
         assert lock.take()
-        assert not rebase.drain(log)
-    assert rebase.drain(log)
+        assert not rebase.commit_waiting(log)
+    assert rebase.commit_waiting(log)
     assert any(b"rides" in line for line in all_lines(log))
-    assert rebase.drain(log)
+    assert rebase.commit_waiting(log)
 
 
 def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: LocalLog, root: str) -> None:
@@ -188,7 +188,7 @@ def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: LocalLog, root: 
     ):
         git("update-ref", ref.LOG_REF, tip, cwd=at)
         with pytest.raises(StoreError) as refused:
-            rebase.settle(log, None, [read(log, root)])
+            rebase.rebase_log(log, None, [read(log, root)])
         assert refused.value.code == code
         assert refused.value.hint and refused.value.next
         assert log.git.tip(ref.LOG_REF) == tip
@@ -202,7 +202,7 @@ def test_an_object_that_is_gone_is_named_and_nothing_moves(log: LocalLog, root: 
     other = read(log, put(log, root, **{SEGMENT: b"1\n2\n3\n"}))
     other.tree = "a0" * 20
     with pytest.raises(StoreError) as refused:
-        rebase.settle(log, None, [other])
+        rebase.rebase_log(log, None, [other])
     assert (refused.value.code, refused.value.next) == ("missing-object", ["gitmem doctor"])
     assert "a0" * 20 in refused.value.message and "nothing was changed" in refused.value.message
     assert "doctor" in refused.value.hint and log.git.tip(ref.LOG_REF) == root
@@ -216,19 +216,19 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(
     other = read(log, put(log, root, **{SEGMENT: b"1\n2\n3\n"}))
     left = leave_lock(log, ref.LOG_REF, 0)
     with pytest.raises(StoreError) as refused:
-        rebase.settle(log, other, [other])
+        rebase.rebase_log(log, other, [other])
     assert (refused.value.code, refused.value.next) == ("locked", ["gitmem doctor"])
     assert ref.LOG_REF in refused.value.message and "again" in refused.value.hint
     assert left.exists() and log.git.tip(ref.LOG_REF) == root
     leave_lock(log, ref.LOG_REF, 60)
     told: list[bool] = []
     log.committed = lambda: told.append(True)
-    assert rebase.settle(log, other, [other]) == other.oid == log.git.tip(ref.LOG_REF)
+    assert rebase.rebase_log(log, other, [other]) == other.oid == log.git.tip(ref.LOG_REF)
     assert not left.exists() and told == [True]
     assert log.git.tip(ref.PUBLISHED_REF) == other.oid
     last = list(ledger.read(log.place))[-1]
     assert (last.commit, last.digests) == (other.oid, [])
-    assert rebase.settle(log, other, [other]) == other.oid and told == [True], "nothing has moved"
+    assert rebase.rebase_log(log, other, [other]) == other.oid and told == [True], "nothing has moved"
 
 
 def test_a_log_that_is_made_anew_meanwhile_is_settled_anew(
@@ -239,7 +239,7 @@ def test_a_log_that_is_made_anew_meanwhile_is_settled_anew(
     first = log.git.commit(root).parents[0]
     other = read(log, put(log, first, **{"s/gm-b.jsonl": b"3\n"}))
     elsewhere = put(log, first, **{"s/gm-c.jsonl": b"4\n"})
-    real = rebase.assemble
+    real = rebase.build_tip
     for args, lines in (
         (["update-ref", ref.LOG_REF, elsewhere], [b"3", b"4"]),
         (["update-ref", "-d", ref.LOG_REF], [b"3"]),
@@ -252,6 +252,6 @@ def test_a_log_that_is_made_anew_meanwhile_is_settled_anew(
                 git(*meanwhile.pop(), cwd=at)  # noqa: B023
             return done
 
-        monkeypatch.setattr(rebase, "assemble", assemble)
-        tip = rebase.settle(log, other, [other])
+        monkeypatch.setattr(rebase, "build_tip", assemble)
+        tip = rebase.rebase_log(log, other, [other])
         assert log.git.tip(ref.LOG_REF) == tip and all_lines(log) == lines

@@ -107,22 +107,22 @@ def test_without_a_remote_it_is_a_usage_error(repo: Path, hub: Hub) -> None:
 def test_the_usual_remote_is_the_upstream_then_origin_then_the_only_one(hub: Hub, repo: Path) -> None:
     """History follows it, wherever it stands in the command."""
     a = hub.clone("a")
-    assert sync_remotes.chosen(a.store, (), all=False) == (["origin"], True)
+    assert sync_remotes.choose(a.store, (), all=False) == (["origin"], True)
     git("remote", "add", "fork", str(hub.path), cwd=a.path)
-    assert sync_remotes.chosen(a.store, (), all=False) == (["origin"], True)
-    assert sync_remotes.chosen(a.store, ("fork", "origin"), all=False) == (["origin", "fork"], True)
-    assert sync_remotes.chosen(a.store, ("fork",), all=False) == (["fork"], False)
-    assert sync_remotes.chosen(a.store, (), all=True) == (["origin", "fork"], True)
+    assert sync_remotes.choose(a.store, (), all=False) == (["origin"], True)
+    assert sync_remotes.choose(a.store, ("fork", "origin"), all=False) == (["origin", "fork"], True)
+    assert sync_remotes.choose(a.store, ("fork",), all=False) == (["fork"], False)
+    assert sync_remotes.choose(a.store, (), all=True) == (["origin", "fork"], True)
     git("config", "branch.main.remote", "fork", cwd=a.path)
-    assert sync_remotes.chosen(a.store, (), all=True) == (["fork", "origin"], True)
+    assert sync_remotes.choose(a.store, (), all=True) == (["fork", "origin"], True)
     lone = hub.open(repo)
     git("remote", "add", "elsewhere", str(hub.path), cwd=repo)
-    assert sync_remotes.chosen(lone.store, (), all=False) == (["elsewhere"], True)
+    assert sync_remotes.choose(lone.store, (), all=False) == (["elsewhere"], True)
     git("remote", "add", "other", str(hub.path), cwd=repo)
     with pytest.raises(UsageError) as refused:
-        sync_remotes.chosen(lone.store, (), all=False)
+        sync_remotes.choose(lone.store, (), all=False)
     assert refused.value.code == "which-remote"
-    assert sync_remotes.chosen(lone.store, ("other",), all=False) == (["other"], True)
+    assert sync_remotes.choose(lone.store, ("other",), all=False) == (["other"], True)
 
 
 def test_a_remote_that_fails_makes_the_status_5_and_says_what_to_run(hub: Hub) -> None:
@@ -144,7 +144,7 @@ def test_an_empty_remote_gets_nothing_and_the_answer_says_what_to_push(hub: Hub,
     git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
     found = sync_remotes.sync(a.store, publish=True)
     assert (found.status, found.next) == (2, ["git push origin HEAD"])
-    kept = autosync.trouble(a.store.place)
+    kept = autosync.last_failure(a.store.place)
     assert kept is not None
     assert (kept.code, kept.message) == ("empty", found.remotes[0].message)
 
@@ -160,16 +160,16 @@ def test_a_refusal_is_kept_until_a_sync_is_good_also_without_autosync(hub: Hub) 
     git("remote", "add", "away", "/nowhere.git", cwd=a.path)
     for times in (1, 2):
         found = sync_remotes.sync(a.store)
-        kept = autosync.trouble(a.store.place)
+        kept = autosync.last_failure(a.store.place)
         assert kept is not None
         assert (found.remotes[0].state, kept.code, kept.times) == ("refused", "refused", times)
     assert found.autosync is not None
     sync_remotes.sync(a.store, ["away"])
-    assert autosync.trouble(a.store.place) is not None
+    assert autosync.last_failure(a.store.place) is not None
 
     hook.unlink()
     assert sync_remotes.sync(a.store).autosync is None
-    assert autosync.trouble(a.store.place) is None
+    assert autosync.last_failure(a.store.place) is None
 
 
 def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path)
     git("remote", "remove", "origin", cwd=a.path)  # and then there is nobody to tell of
     with pytest.raises(UsageError):
         sync_remotes.sync(a.store)
-    assert autosync.trouble(a.store.place) is None
+    assert autosync.last_failure(a.store.place) is None
 
 
 def test_a_password_in_a_url_is_never_shown(hub: Hub) -> None:

@@ -36,7 +36,7 @@ def context(
     from gitmem.memory import context as operation
 
     at.store().asks_once = True
-    found = operation.of_any_time(
+    found = operation.context_at(
         at.store(),
         at.caller() if track_access else at.caller_if_any(),
         as_of=as_of,
@@ -85,7 +85,7 @@ def _say(at: Environment, found: Context | Recovered) -> None:
     if at.json:
         out.answer(True, found, render.block)
     elif found.block:
-        out.say_lines(render.block(found))
+        out.write_lines(render.block(found))
 
 
 def profile(

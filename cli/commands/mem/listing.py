@@ -117,7 +117,7 @@ def export(
     elif at.json:
         out.answer(True, found, lambda _: ())
     elif found.document:
-        out.say_lines([found.document])
+        out.write_lines([found.document])
 
 
 def search(

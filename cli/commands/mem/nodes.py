@@ -97,14 +97,14 @@ def create(
         many = [{**given, **node} for node in stdin.objects("node")]
         appended = edit.append(at.store(), at.caller(), many, allow_secret=allow_secret)
         if quiet and not at.json:
-            out.say_lines([node.id for node in appended.nodes])
+            out.write_lines([node.id for node in appended.nodes])
         else:
             out.answer(at.json, appended, render.appended)
         return
     text = typed(str(content), "text")
     created = edit.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
     if quiet and not at.json:
-        out.say_lines([created.node.id])
+        out.write_lines([created.node.id])
     else:
         out.answer(at.json, created, render.created)
 
@@ -205,6 +205,6 @@ def checkpoint(
         allow_secret=allow_secret,
     )  # fmt: skip
     if quiet and not at.json:
-        out.say_lines([created.node.id])
+        out.write_lines([created.node.id])
     else:
         out.answer(at.json, created, render.checkpointed)

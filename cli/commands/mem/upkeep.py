@@ -100,7 +100,7 @@ def access(
     if record:
         found = operation.record(at.store(), at.caller(), ids, half_life=life)
     else:
-        found = operation.of(at.store(), ids, half_life=life)
+        found = operation.accesses_of(at.store(), ids, half_life=life)
     out.answer(at.json, found, render.accessed)
 
 

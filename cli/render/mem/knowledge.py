@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..as_json import encode
 from ..out import sanitize
-from ..text import SEPARATOR, barred, plural
+from ..text import SEPARATOR, plural, quote_lines
 from .listing import line
 from .nodes import about, end, notes
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitmem.memory.promote import Promoted
     from gitmem.memory.sources import Indexed
     from gitmem.memory.summarize import Summarized
-    from gitmem.memory.triage import BecameUnit, Spec, Triaged
+    from gitmem.memory.triage import PromotedToUnit, Spec, Triaged
 
 
 def promoted(found: Promoted) -> list[str]:
@@ -36,7 +36,7 @@ def summarized(found: Summarized) -> list[str]:
     left = [f"{plural(found.left, 'more node')} did not fit; once more sums them up"] if found.left else []
     return [
         head + end(found.commit, found.recorded),
-        *barred(found.summary.content),
+        *quote_lines(found.summary.content),
         *left,
         *notes(found.warnings),
     ]
@@ -51,7 +51,7 @@ def triaged(found: Triaged) -> list[str]:
     return [*lines, *([f"{plural(found.more, 'more node')}: --limit N shows more"] if found.more else [])]
 
 
-def became_unit(found: BecameUnit) -> list[str]:
+def became_unit(found: PromotedToUnit) -> list[str]:
     unit = sanitize(found.spec.id)
     if not found.recorded:
         head = "# nothing was written: --wu records which work unit it became"

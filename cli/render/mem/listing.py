@@ -6,7 +6,7 @@ from gitmem.memory import authors
 
 from ..as_json import encode
 from ..out import sanitize, where
-from ..text import BAR, SEPARATOR, ago, barred, plural
+from ..text import BAR, SEPARATOR, ago, plural, quote_lines
 from .nodes import about
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ def shown(found: Shown) -> list[str]:
     end = found.stale or ""
     lines = [
         f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{ago(node.created_at)}]",
-        *barred(node.content),
+        *quote_lines(node.content),
     ]
     if found.ambiguous:
         lines.append(f"ambiguous: lines with the id {node.id} say different things; the lowest is shown")
@@ -105,7 +105,7 @@ def _change(node: Node, each: NodeChange) -> str:
         said.append(name if value is True else f"{word} {_beginning(text)}")
     if "head" in each.fields:
         said.append(_verified(each.fields))
-    by = authors.who(node, each.sender, each.sender_identity)
+    by = authors.format_writer(node, each.sender, each.sender_identity)
     return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(said)}", keep="")
 
 

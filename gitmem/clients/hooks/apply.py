@@ -71,7 +71,7 @@ class _Done:
         return left
 
 
-def put_in(plan: Plan) -> None:
+def write_install(plan: Plan) -> None:
     """Write the changes of a planned install. After an error every file and folder is unchanged."""
     target, said = plan.target, plan.said
     if target is None:
@@ -111,7 +111,7 @@ def _write(plan: Plan, target: ClientScope, done: _Done) -> None:
             done.apply(change)
 
 
-def take_out(plan: Plan) -> None:
+def write_uninstall(plan: Plan) -> None:
     """Write the changes of a planned uninstall."""
     target, said = plan.target, plan.said
     said.state = "absent"

@@ -26,7 +26,7 @@ def budget(store: Store) -> int | None:
         return None
 
 
-def keep(store: Store) -> None:
+def update(store: Store) -> None:
     """Cache the current values of the git config. Never raises."""
     _keep_prompts(store)
     path = os.path.join(store.place.state, BUDGET)
@@ -50,11 +50,11 @@ def _keep_prompts(store: Store) -> None:
         except OSError:
             return
     folder = os.path.join(store.place.state, PROMPTS)
-    atomic_write.drop(allowed)
+    atomic_write.remove_quietly(allowed)
     try:
         for entry in os.scandir(folder):
             if entry.stat(follow_symlinks=False).st_size:  # an empty file only has the time of the prompt
-                atomic_write.drop(entry.path)
+                atomic_write.remove_quietly(entry.path)
     except OSError:
         return
 

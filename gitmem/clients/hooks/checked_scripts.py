@@ -16,7 +16,7 @@ from .clients import CLIENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .clients import Places
+    from .clients import ClientFolders
 
 FOLDER = "hook-scripts"
 _NAMED = re.compile(rb"/hook-scripts/([0-9a-f]{64})\.sh")
@@ -37,7 +37,7 @@ def share(state: str) -> None:
         return  # no copies, or no permission: then the script is checked at each run
 
 
-def unused(places: Places) -> list[str]:
+def unused(places: ClientFolders) -> list[str]:
     """Return the copies that no client's settings in a worktree of this clone name."""
     if places.state is None:
         return []
@@ -50,7 +50,7 @@ def unused(places: Places) -> list[str]:
     return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
 
 
-def remove_unused(places: Places) -> list[str]:
+def remove_unused(places: ClientFolders) -> list[str]:
     """Remove the unused copies, and the folder once it is empty; return the removed paths."""
     removed = []
     for path in unused(places):
@@ -67,7 +67,7 @@ def remove_unused(places: Places) -> list[str]:
     return removed
 
 
-def _worktrees(places: Places) -> list[str]:
+def _worktrees(places: ClientFolders) -> list[str]:
     """Return the tops of this clone's known worktrees."""
     found = [each for each in (places.worktree, places.main) if each is not None]
     linked = os.path.join(os.path.dirname(places.state or ""), "worktrees")

@@ -7,7 +7,7 @@ import os
 from ...errors import GitmemError
 from ...text.shell_quote import command
 from .client_scope import ABSENT, ClientScope
-from .clients import CLIENTS, PROJECT, USER, Client, Places
+from .clients import CLIENTS, PROJECT, USER, Client, ClientFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SIGNALS_FILE = ".aider.signals.md"
 
 
-def remarks(name: str, scope: str, places: Places, *, wake: bool) -> list[str]:
+def remarks(name: str, scope: str, places: ClientFolders, *, wake: bool) -> list[str]:
     """Return the remarks for one client after an install."""
     found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
     if name == "codex":
@@ -33,7 +33,7 @@ def remarks(name: str, scope: str, places: Places, *, wake: bool) -> list[str]:
         found.append(
             "An idle session of Claude Code in a terminal is woken by a signal to it, for half an hour after it has gone idle."
         )
-    if name in CLIENTS and CLIENTS[name].pushes and is_there(places, CLIENTS[name], _other(scope)):
+    if name in CLIENTS and CLIENTS[name].pushes and is_installed(places, CLIENTS[name], _other(scope)):
         found.append(
             f"The hooks are also installed in {_other(scope)} scope: they run twice, and a signal is still shown once."
         )
@@ -63,7 +63,7 @@ _IN_PROJECTS = {
 }
 
 
-def _codex(scope: str, places: Places) -> list[str]:
+def _codex(scope: str, places: ClientFolders) -> list[str]:
     found = [
         "Codex skips a hook without a word until you have reviewed it: start codex and type /hooks. `gitmem hooks status` says which are trusted."
     ]
@@ -108,14 +108,14 @@ def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]
     return found
 
 
-def left(places: Places, scope: str) -> list[str]:
+def still_installed(places: ClientFolders, scope: str) -> list[str]:
     """Return a remark on clients that are still installed in the other scope after an uninstall."""
     other = _other(scope)
-    still = [client.title for client in CLIENTS.values() if is_there(places, client, other)]
+    still = [client.title for client in CLIENTS.values() if is_installed(places, client, other)]
     return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
 
 
-def is_there(places: Places, client: Client, scope: str) -> bool:
+def is_installed(places: ClientFolders, client: Client, scope: str) -> bool:
     """Return whether anything of ours is installed for a client in a scope."""
     base = places.base(client, scope)
     try:

@@ -11,11 +11,11 @@ from ..user_files import FileChange
 from . import install_record, marked_files, remove_entries, script, settings
 from .clients import FLAT, GROUPS, PROJECT, WAKE
 from .install_record import InstallRecord
-from .json_text import BrokenError
+from .json_text import JsonSyntaxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .clients import Client, Places
+    from .clients import Client, ClientFolders
     from .settings import HookEntry, Ours
 
 INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
@@ -35,7 +35,7 @@ class ClientScope:
         settings: Its settings file, or None if it has none that names hooks.
     """
 
-    def __init__(self, client: Client, scope: str, places: Places, base: str) -> None:
+    def __init__(self, client: Client, scope: str, places: ClientFolders, base: str) -> None:
         self.client = client
         self.scope = scope
         self.places = places
@@ -128,7 +128,9 @@ class ClientScope:
             return changes, None
         with _SentenceForBrokenSettings(self):
             before = self.before(text)
-            put = settings.put(before or "", wanted, comments=self.client.comments, extra=self.client.extra)
+            put = settings.add_entries(
+                before or "", wanted, comments=self.client.comments, extra=self.client.extra
+            )
         new = put.text.encode()
         kept = InstallRecord(
             is_new=before is None, after=install_record.digest(new), ranges=put.ranges, made=put.made
@@ -189,7 +191,7 @@ class ClientScope:
             return None if kept.is_new and bare else rest
         present = {each.command for each in self.ours(text)}
         entries = [each for each in self.wanted(wake=True, of_disk=True) if each.command in present]
-        return remove_entries.original(
+        return remove_entries.reconstruct(
             text, entries, groups=self.groups, comments=client.comments, extra=client.extra
         )
 
@@ -228,7 +230,7 @@ class ClientScope:
         """Raise the UsageError that install would raise for these settings."""
         entries = self.client.entries(self.scope, "", b"", wake=False)
         with _SentenceForBrokenSettings(self):
-            settings.put(text or "", entries, comments=self.client.comments, extra=self.client.extra)
+            settings.add_entries(text or "", entries, comments=self.client.comments, extra=self.client.extra)
 
     def _foreign(self, path: str) -> UsageError:
         return UsageError(
@@ -259,9 +261,9 @@ class _SentenceForBrokenSettings:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         target = self.target
-        if isinstance(error, (BrokenError, settings.OddError)):
+        if isinstance(error, (JsonSyntaxError, settings.FormatError)):
             place = f"{target.settings}, line {error.line}, column {error.column}"
-            what = "this is not valid JSON: " if isinstance(error, BrokenError) else ""
+            what = "this is not valid JSON: " if isinstance(error, JsonSyntaxError) else ""
             raise UsageError(
                 f"{place}: {what}{error.what}; nothing was written.",
                 hint=f"{target.client.title} can't read its hooks from such a file. Correct it, then run the command again.",

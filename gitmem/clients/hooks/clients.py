@@ -208,7 +208,7 @@ ALL_FOUND = "all-found"
 FOLDER_VARIABLES = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"}
 
 
-class Places:
+class ClientFolders:
     """The folders of one user in one worktree.
 
     Args:
@@ -254,7 +254,7 @@ class Places:
         return os.path.join(self.worktree, client.base) if self.worktree is not None else None
 
 
-def find(client: Client, places: Places) -> str | None:
+def find(client: Client, places: ClientFolders) -> str | None:
     """Return the sign that a client is in use here, in some words, or None without one."""
     if places.worktree is not None:
         for sign in client.signs:

@@ -22,7 +22,7 @@ ELSEWHERE = "elsewhere"
 CONFIG = "config.toml"
 
 
-def look(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequence[HookEntry]) -> str:
+def trust_state(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequence[HookEntry]) -> str:
     """Return `trusted`, `untrusted` (a hook was never reviewed), `changed` (reviewed in another form) or `unknown`.
 
     Args:

@@ -66,7 +66,7 @@ class Hook:
         self.kept = self.path + KEPT
 
 
-class Gated(Outcome):
+class GitHookResult(Outcome):
     """The result of installing or removing the pre-push hook.
 
     Attributes:
@@ -138,14 +138,14 @@ def state(hook: Hook) -> str:
     return ABSENT if content is None and not os.path.lexists(hook.path) else FOREIGN
 
 
-def install(hook: Hook) -> Gated:
+def install(hook: Hook) -> GitHookResult:
     """Install the gate as the pre-push hook.
 
     Raises:
         UsageError: A hook renamed by an earlier install is in the way; nothing was written.
     """
     was = state(hook)
-    said = Gated(hook)
+    said = GitHookResult(hook)
     if was == INSTALLED:
         return said
     made: list[str] = []
@@ -176,10 +176,10 @@ def install(hook: Hook) -> Gated:
     return said
 
 
-def uninstall(hook: Hook) -> Gated:
+def uninstall(hook: Hook) -> GitHookResult:
     """Remove the gate, and restore the hook that existed before."""
     was = state(hook)
-    said = Gated(hook)
+    said = GitHookResult(hook)
     said.state = "absent"
     said.next = ["gitmem hooks status"]
     if was in (INSTALLED, OUTDATED):

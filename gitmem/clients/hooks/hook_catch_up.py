@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...store import Store
 
 
-def ready(store: Store, busy_milliseconds: int) -> bool:
+def update_index(store: Store, busy_milliseconds: int) -> bool:
     """Update the index, and return False if another process keeps it locked for longer than the timeout.
 
     A damaged or unwritable index file does not stop the hook: the store can do without it.
@@ -31,7 +31,7 @@ def ready(store: Store, busy_milliseconds: int) -> bool:
     return True
 
 
-def is_left(store: Store) -> bool:
+def has_waiting_entries(store: Store) -> bool:
     """Return whether entries outside the repository still wait for a commit, or belong to another repository."""
     try:
         outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
@@ -42,7 +42,7 @@ def is_left(store: Store) -> bool:
         return False
 
 
-def forget(store: Store, harness: str) -> None:
+def remove_flag(store: Store, harness: str) -> None:
     """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
     if is_safe(harness):
-        atomic_write.drop(session_queue.flag(store.place.state, harness))
+        atomic_write.remove_quietly(session_queue.flag(store.place.state, harness))

@@ -41,7 +41,7 @@ def read(state: str) -> str | None:
         return None
 
 
-def settle(state: str, client: str, known: str | None) -> None:
+def clear_if_fixed(state: str, client: str, known: str | None) -> None:
     """Remove the last error if it belongs to a client whose hooks have worked since.
 
     Args:
@@ -49,26 +49,26 @@ def settle(state: str, client: str, known: str | None) -> None:
         known: The error that was noted before the test; a newer one stays.
     """
     if known is not None and known == read(state) and known.split(" ")[1:2] == [client]:
-        atomic_write.drop(os.path.join(state, ERROR))
+        atomic_write.remove_quietly(os.path.join(state, ERROR))
 
 
-def stick(state: str) -> None:
+def limit_to_turns(state: str) -> None:
     """Make the script start gitmem only once a turn."""
     _write(os.path.join(state, STUCK), "")
 
 
-def go_on(state: str) -> None:
+def lift_limit(state: str) -> None:
     """Make the script start gitmem at every tool call again."""
-    atomic_write.drop(os.path.join(state, STUCK))
+    atomic_write.remove_quietly(os.path.join(state, STUCK))
 
 
-def leave(state: str, is_left: bool) -> None:
+def set_left(state: str, is_left: bool) -> None:
     """Note whether entries wait outside the repository: the script then starts gitmem for them only once a turn."""
     path = os.path.join(state, LEFT)
     if is_left:
         _write(path, "")
     else:
-        atomic_write.drop(path)
+        atomic_write.remove_quietly(path)
 
 
 def _write(path: str, text: str) -> None:

@@ -21,7 +21,7 @@ from ...sessions import lifecycle
 from ...signals import send
 from .. import hook_paths
 from . import events, hook_errors
-from .clients import FILES, PLUGIN, PROJECT, Places
+from .clients import FILES, PLUGIN, PROJECT, ClientFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Trial(Outcome):
 
 
 def run(
-    target: ClientScope, places: Places, folder: str, environment: dict[str, str], program: str | None
+    target: ClientScope, places: ClientFolders, folder: str, environment: dict[str, str], program: str | None
 ) -> Trial:
     """Test one client.
 
@@ -125,7 +125,7 @@ def _quoted(path: str) -> str:
 
 
 def _build(
-    target: ClientScope, places: Places, repo: str, environment: dict[str, str], program: str | None
+    target: ClientScope, places: ClientFolders, repo: str, environment: dict[str, str], program: str | None
 ) -> None:
     """Make a repository with one commit, our state and, in project scope, the project's script."""
     for args in (

@@ -11,7 +11,7 @@ from ...outcome import Outcome
 from ...text.shell_quote import command
 from . import hook_errors, hook_test
 from .client_scope import ABSENT, ClientScope, bare
-from .clients import ALL_FOUND, CLIENTS, RULE, SCOPES, USER, Places
+from .clients import ALL_FOUND, CLIENTS, RULE, SCOPES, USER, ClientFolders
 from .install import chosen, target_of
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Tried(Outcome):
+class HookTestResults(Outcome):
     """The result of testing hooks.
 
     Attributes:
@@ -45,7 +45,9 @@ class Tried(Outcome):
         return 0 if self.works else 1
 
 
-def run(places: Places, names: Sequence[str], environment: dict[str, str], program: str | None) -> Tried:
+def run(
+    places: ClientFolders, names: Sequence[str], environment: dict[str, str], program: str | None
+) -> HookTestResults:
     """Test the hooks of clients, one after the other.
 
     Remove the last recorded error of a client whose tests all pass: it no longer needs attention.
@@ -82,8 +84,8 @@ def run(places: Places, names: Sequence[str], environment: dict[str, str], progr
     trials = [_try(target, places, environment, program) for target in targets]
     for name in {each.client for each in trials if each.works}:
         if places.state is not None and all(each.works for each in trials if each.client == name):
-            hook_errors.settle(places.state, name, known)
-    return Tried(trials)
+            hook_errors.clear_if_fixed(places.state, name, known)
+    return HookTestResults(trials)
 
 
 def _is_there(target: ClientScope) -> bool:
@@ -95,7 +97,7 @@ def _is_there(target: ClientScope) -> bool:
 
 
 def _try(
-    target: ClientScope, places: Places, environment: dict[str, str], program: str | None
+    target: ClientScope, places: ClientFolders, environment: dict[str, str], program: str | None
 ) -> hook_test.Trial:
     folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
     try:

@@ -17,14 +17,14 @@ from . import apply, checked_scripts, client_notes, clients
 from .apply import Plan
 from .client_result import ClientHooks
 from .client_scope import ClientScope, bare
-from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, Places
+from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, ClientFolders
 from .status import trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .git_hook import Gated
+    from .git_hook import GitHookResult
 
 
 class _Ended(Outcome):
@@ -33,7 +33,7 @@ class _Ended(Outcome):
     __slots__ = ("status",)
 
 
-class Hooked(_Ended):
+class InstallResult(_Ended):
     """The result of install or uninstall.
 
     Attributes:
@@ -48,7 +48,7 @@ class Hooked(_Ended):
 
     def __init__(self, found: list[ClientHooks], program: str | None) -> None:
         self.clients = found
-        self.git: Gated | None = None
+        self.git: GitHookResult | None = None
         self.program = program
         self.status = 0
         self.remarks: list[str] = []
@@ -56,8 +56,8 @@ class Hooked(_Ended):
 
 
 def install(
-    places: Places, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
-) -> Hooked:
+    places: ClientFolders, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
+) -> InstallResult:
     """Install hooks that show signals to the models of clients.
 
     Args:
@@ -79,9 +79,9 @@ def install(
     for plan in plans:
         _try(plan, partial(_read, wake=wake), alone=alone or ALL_FOUND not in names)
     for plan in plans:
-        _try(plan, apply.put_in, alone=alone)
-        _tell(plan, places, wake=wake)
-    found = Hooked([plan.said for plan in plans], program)
+        _try(plan, apply.write_install, alone=alone)
+        _add_remarks(plan, places, wake=wake)
+    found = InstallResult([plan.said for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
     found.status = max((plan.error.status for plan in failed if plan.error is not None), default=0)
     if len(failed) < len(plans):
@@ -90,7 +90,7 @@ def install(
     found.remarks += client_notes.for_all(found.clients, scope, wake=wake)
     there = [each for each in found.clients if each.state != "failed"]
     found.next = [
-        *(step for plan in failed[:1] for step in _onward(plan, scope)),
+        *(step for plan in failed[:1] for step in _next_after_failure(plan, scope)),
         *([command("gitmem", "hooks", "test")] if any(each.pushed for each in there) else []),
         *(["gitmem watch"] if not all(each.pushed for each in there) else []),
         "gitmem hooks status",
@@ -98,7 +98,7 @@ def install(
     return found
 
 
-def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
+def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> InstallResult:
     """Remove the entries and files of install, and nothing else.
 
     Args:
@@ -115,13 +115,13 @@ def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
         _try(plan, _read_installed, alone=ALL_FOUND not in names, kept=("outside",))
     for plan in plans:
         if plan.error is None:
-            apply.take_out(plan)
-    found = Hooked(
+            apply.write_uninstall(plan)
+    found = InstallResult(
         [plan.said for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
         places.noted_program(),
     )
     found.status = max((plan.error.status for plan in plans if plan.error is not None), default=0)
-    found.remarks += client_notes.left(places, scope)
+    found.remarks += client_notes.still_installed(places, scope)
     removed = checked_scripts.remove_unused(places)
     if removed:
         what = (
@@ -134,7 +134,7 @@ def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
     return found
 
 
-def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
+def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
     """Return the selected clients, each with the reason."""
     if scope not in SCOPES:
         raise UsageError(
@@ -175,7 +175,7 @@ def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Clien
     return list(found.values())
 
 
-def target_of(places: Places, client: Client, scope: str) -> ClientScope | None:
+def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope | None:
     """Return a client in a scope; None if it has no file there that we could write."""
     base = places.base(client, scope)
     if base is None:
@@ -189,7 +189,7 @@ def target_of(places: Places, client: Client, scope: str) -> ClientScope | None:
     return None if nowhere else ClientScope(client, scope, places, base)
 
 
-def _plan(places: Places, client: Client, scope: str, why: str) -> Plan:
+def _plan(places: ClientFolders, client: Client, scope: str, why: str) -> Plan:
     return Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
 
 
@@ -223,13 +223,13 @@ def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequenc
         plan.said.remarks = [error.hint] if error.hint else []
 
 
-def _onward(plan: Plan, scope: str) -> list[str]:
+def _next_after_failure(plan: Plan, scope: str) -> list[str]:
     """Return the next commands after a failure: inspect the unwritable file, and install that client again."""
     again = command("gitmem", "hooks", "install", "--client", plan.said.client, "--scope", scope)
     return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
-def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
+def _add_remarks(plan: Plan, places: ClientFolders, *, wake: bool) -> None:
     """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
     said, target = plan.said, plan.target
     if plan.error is None and said.state != "unchanged":
@@ -238,7 +238,7 @@ def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
         said.remarks += client_notes.untrusted(trust(places, target))
 
 
-def _name_program(found: Hooked, places: Places, scope: str) -> None:
+def _name_program(found: InstallResult, places: ClientFolders, scope: str) -> None:
     """Note the program that the hooks run, and add remarks if they may not find one."""
     program, on_path = found.program, places.programs.get("gitmem")
     if places.state is None:

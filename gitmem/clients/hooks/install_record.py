@@ -1,7 +1,7 @@
 """The record of an installation, kept until uninstall, which restores the settings byte for byte with it.
 
 The record is optional. Without it, as in another clone, uninstall reconstructs the original; see
-`remove_entries.original`.
+`remove_entries.reconstruct`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .clients import PROJECT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .clients import Client, Places
+    from .clients import Client, ClientFolders
 
 IN_BASE = ".gitmem-hooks"
 
@@ -52,7 +52,7 @@ class InstallRecord:
         return (json.dumps({name: getattr(self, name) for name in self.__slots__}) + "\n").encode()
 
 
-def path(client: Client, scope: str, places: Places, base: str) -> str:
+def path(client: Client, scope: str, places: ClientFolders, base: str) -> str:
     """Return the path of the record: in the repository's state for a project, otherwise in the client's folder."""
     if scope == PROJECT:
         assert places.state is not None

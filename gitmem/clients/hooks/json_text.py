@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 BOM = "\ufeff"
 
 
-class BrokenError(ValueError):
+class JsonSyntaxError(ValueError):
     """The text is not JSON.
 
     Args:
@@ -105,7 +105,7 @@ class _Reader:
                     comma = self.at
                     self.at += 1
                     if self._next("a value") == close and not self.comments:
-                        raise BrokenError("a comma stands before the end", self.text, comma)
+                        raise JsonSyntaxError("a comma stands before the end", self.text, comma)
             if self._next(f"a value or '{close}'") == close:
                 self.at += 1
                 inside.end = self.at
@@ -166,5 +166,5 @@ class _Reader:
                 raise self._broken("a comment that does not end")
             self.at = comment.end()
 
-    def _broken(self, what: str) -> BrokenError:
-        return BrokenError(what, self.text, self.at)
+    def _broken(self, what: str) -> JsonSyntaxError:
+        return JsonSyntaxError(what, self.text, self.at)

@@ -6,7 +6,7 @@ import re
 from itertools import combinations
 
 from . import settings
-from .json_text import BOM, BrokenError, JsonNode
+from .json_text import BOM, JsonNode, JsonSyntaxError
 from .settings import HOOKS
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ def without(
     for index, (name, event) in enumerate(zip(hooks.names(), hooks.items, strict=True)):
         if event.kind != "array":
             continue
-        gone = _gone(event, groups, cuts)
+        gone = _own_items(event, groups, cuts)
         if gone and len(gone) == len(event.items) and may_go(f"{HOOKS}.{name}"):
             emptied.append(index)
         else:
@@ -56,7 +56,7 @@ def without(
     return _cut(text, cuts)
 
 
-def _gone(event: JsonNode, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
+def _own_items(event: JsonNode, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
     """Return the items of an event that are only ours; add our handlers in others' groups to `cuts`."""
     every: dict[int, list[int]] = {}
     ours: dict[int, list[int]] = {}
@@ -125,7 +125,7 @@ def _cut(text: str, cuts: Sequence[tuple[int, int]]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def original(
+def reconstruct(
     text: str,
     entries: Sequence[HookEntry],
     *,
@@ -141,8 +141,8 @@ def original(
 
     def becomes(before: str) -> bool:
         try:
-            return settings.put(before, entries, comments=comments, extra=extra).text == text
-        except (BrokenError, settings.OddError):
+            return settings.add_entries(before, entries, comments=comments, extra=extra).text == text
+        except (JsonSyntaxError, settings.FormatError):
             return False
 
     if becomes(""):

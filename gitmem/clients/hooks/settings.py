@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 
-from .json_text import BOM, BrokenError, JsonNode, parse
+from .json_text import BOM, JsonNode, JsonSyntaxError, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class Ours:
         self.handler = handler
 
 
-class OddError(ValueError):
+class FormatError(ValueError):
     """A part of the file has another type than the client's format; see BrokenError."""
 
     def __init__(self, node: JsonNode, where: str, wanted: str) -> None:
-        place = BrokenError("", node.text, node.start)
+        place = JsonSyntaxError("", node.text, node.start)
         self.line, self.column = place.line, place.column
         self.what = f"{where} is no {wanted}"
         super().__init__(self.what)
@@ -82,10 +82,10 @@ def read(text: str, *, comments: bool) -> tuple[JsonNode, JsonNode | None]:
     """
     root = parse(text, comments=comments)
     if root.kind != "object":
-        raise OddError(root, "the whole", "object")
+        raise FormatError(root, "the whole", "object")
     hooks = root.get(HOOKS)
     if hooks is not None and hooks.kind != "object":
-        raise OddError(hooks, f'"{HOOKS}"', "object")
+        raise FormatError(hooks, f'"{HOOKS}"', "object")
     return root, hooks
 
 
@@ -146,7 +146,7 @@ class Put:
         self.made = made
 
 
-def put(
+def add_entries(
     text: str,
     entries: Sequence[HookEntry],
     *,
@@ -187,7 +187,7 @@ def put(
         for name in wanted:
             event = hooks.get(name)
             if event is not None and event.kind != "array":
-                raise OddError(event, f'"{HOOKS}.{name}"', "array")
+                raise FormatError(event, f'"{HOOKS}.{name}"', "array")
             if event is not None:
                 edits.append(style.append(event, [(None, value) for value in wanted[name]]))
     return Put(*_apply(text, edits), made)

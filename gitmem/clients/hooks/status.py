@@ -10,7 +10,7 @@ from ...outcome import Outcome
 from ...text.shell_quote import command
 from . import clients, codex_trust, git_hook, hook_errors
 from .client_scope import ABSENT, BROKEN, ClientScope, bare
-from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
+from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 
 BEATS = "beats"
 
@@ -97,7 +97,7 @@ class HookStatus(Outcome):
         return 1 if self.broken else 0
 
 
-def look(places: Places, hook: git_hook.Hook | None) -> HookStatus:
+def read_status(places: ClientFolders, hook: git_hook.Hook | None) -> HookStatus:
     """Return the status of all clients, without changing anything."""
     found = HookStatus()
     for client in CLIENTS.values():
@@ -116,7 +116,7 @@ def look(places: Places, hook: git_hook.Hook | None) -> HookStatus:
     return found
 
 
-def _next(found: HookStatus, places: Places) -> list[str]:
+def _next(found: HookStatus, places: ClientFolders) -> list[str]:
     install = ["gitmem", "hooks", "install"]
     wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
     whole = [scope for _, scope in found.installed if scope.state != BROKEN]
@@ -133,14 +133,14 @@ def _next(found: HookStatus, places: Places) -> list[str]:
     return steps
 
 
-def runs(program: str | None, places: Places) -> bool:
+def runs(program: str | None, places: ClientFolders) -> bool:
     """Return whether the hooks find a gitmem program to run."""
     if program is not None and os.path.isfile(program) and os.access(program, os.X_OK):
         return True
     return "gitmem" in places.programs
 
 
-def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
+def _scope(places: ClientFolders, client: Client, scope: str) -> ScopeStatus | None:
     base = places.base(client, scope)
     if base is None or client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER):
         return None
@@ -163,7 +163,7 @@ def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
         return found
 
 
-def trust(places: Places, target: ClientScope) -> str:
+def trust(places: ClientFolders, target: ClientScope) -> str:
     """Return whether Codex runs the hooks. In a linked worktree it reads only the main worktree's project file."""
     folder = places.base(target.client, USER)
     assert folder is not None
@@ -178,10 +178,10 @@ def trust(places: Places, target: ClientScope) -> str:
     ours = target.ours(target.text())
     if not ours:
         return codex_trust.ELSEWHERE
-    return codex_trust.look(folder, target.settings, ours, target.wanted(wake=False))
+    return codex_trust.trust_state(folder, target.settings, ours, target.wanted(wake=False))
 
 
-def _last_run(places: Places) -> str | None:
+def _last_run(places: ClientFolders) -> str | None:
     newest = 0
     if places.state is None:
         return None

@@ -43,7 +43,7 @@ def _at_work(store: Store, client: str) -> list[str]:
     except OSError:
         return []
     oldest = store.now() - SEEN_MICROS
-    return [each for each in known if each and heartbeats.heartbeat(store, each) > oldest]
+    return [each for each in known if each and heartbeats.last_seen(store, each) > oldest]
 
 
 def _keep(store: Store, client: str, ids: list[str]) -> None:

@@ -15,7 +15,7 @@ MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 def check(store: Store, found: Findings) -> None:
     """Report an invalid setting, and the failure of the last sync."""
-    text = autosync.setting(store.place)
+    text = autosync.configured_interval(store.place)
     if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
         found.note(
             "autosync-setting",
@@ -24,7 +24,7 @@ def check(store: Store, found: Findings) -> None:
             "Set it anew.",
             "gitmem init --autosync 30s",
         )
-    remark = consent_messages.remark(store)
+    remark = consent_messages.consent_remark(store)
     if remark is not None:
         found.note(
             "autosync-only-fetches",
@@ -32,7 +32,7 @@ def check(store: Store, found: Findings) -> None:
             autosync.KEY,
             "An agent asks its user whether others may read this log there. It never agrees for its user.",
         )
-    trouble = autosync.trouble(store.place)
+    trouble = autosync.last_failure(store.place)
     if trouble is None:
         return
     tell = found.note if trouble.code in MAY_PASS else found.problem

@@ -33,7 +33,7 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
     log, git, ids = store.log, store.git, ProjectIds(store.log)
     known, every = log_refs.known(log), git.refs("refs/gitmem/")
     found.checked["refs"] = len(every) + len([name for name in known if name not in every])
-    tips, others = log_refs.logs(log, known, remote.trusted(log))
+    tips, others = log_refs.logs(log, known, remote.known_tips(log))
     others |= {each.name: LOST_PROJECTS for each in tips if ids.are_lost(each, None)}
     for name, why in others.items():
         found.note(
@@ -175,7 +175,7 @@ def leftovers(store: Store) -> list[str]:
 def check_config(store: Store, found: Findings) -> None:
     """Report repositories in which the log is not safe, and a git that is too old for `core.fsync`."""
     try:
-        places_of_git.refuse_odd(store.place)
+        places_of_git.reject_unsupported(store.place)
     except StoreError as error:
         found.problem("odd-repository", error.message, os.path.join(store.place.common, "config"), error.hint)
     version = store.git.version()

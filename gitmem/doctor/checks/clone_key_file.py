@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
     from ..findings import Findings
-    from ..fixes.fix_result import Done
+    from ..fixes.fix_result import FixResult
 
 DAMAGED, EXPOSED, REPLACED = "clone-key", "clone-key-exposed", "clone-key-replaced"
 NAMED_MAX = 5
@@ -64,7 +64,7 @@ def check_sessions(store: Store, found: Findings) -> None:
             ids.add(record["session_id"])
     if not ids:
         return
-    open_here = sorted(ids.intersection(heartbeats.known(store)))
+    open_here = sorted(ids.intersection(heartbeats.known_sessions(store)))
     many = "1 session was" if len(ids) == 1 else f"{len(ids)} sessions were"
     what = (
         f"The clone key was {'lost' if key.mac is None else 'replaced'} after {many} started here: what they wrote can no "
@@ -83,7 +83,7 @@ def check_sessions(store: Store, found: Findings) -> None:
     )
 
 
-def mend(store: Store, done: Done) -> None:
+def mend(store: Store, done: FixResult) -> None:
     """Move a damaged key aside and create a new one; restrict the mode of an exposed key."""
     from ..put_aside import put_aside
 

@@ -7,7 +7,7 @@ import os
 from ...errors import StoreError
 from ...index import catch_up, compare, schema
 from ...index.engine import sqlite3
-from ...index.step_limit import Steps
+from ...index.step_limit import StepLimit
 from ...mailbox import mailbox_view, session_queue
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Err
 def check_queue(store: Store, found: Findings) -> None:
     """Report sessions with unread signals that no flag announces to their hooks."""
     try:
-        silent = session_queue.silent(store)
+        silent = session_queue.missing_flags(store)
     except (sqlite3.Error, StoreError):  # reported by `check_index`
         return
     for session_id, count in silent.items():
@@ -106,7 +106,7 @@ def _unread_differs(ours: Index, theirs: Index, store: Store) -> bool:
         " FROM session WHERE clone_id = ?), r.reader",
         (store.log.clone_id(),),
     ).fetchall()
-    steps, now = Steps(ours.db, UNREAD_STEPS), store.now()
+    steps, now = StepLimit(ours.db, UNREAD_STEPS), store.now()
     for (reader,) in rows:
         unread = steps.ask(mailbox_view.unread_ids, ours.db, reader, None, None, now)
         if unread is None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...git.open_git import TreeEntry
-    from ...log.dropped_lines import Survey
+    from ...log.dropped_lines import LogReadResult
     from ...store import Store
     from ..findings import Findings
 
@@ -113,7 +113,7 @@ def _missing(found: Findings, oid: str, where: str, what: str, *, now: bool = Fa
     )
 
 
-def check_history(store: Store, tip: str, survey: Survey, found: Findings) -> None:
+def check_history(store: Store, tip: str, survey: LogReadResult, found: Findings) -> None:
     """Read every object of the log's history, and report lines that were dropped.
 
     Args:
@@ -131,7 +131,7 @@ def check_history(store: Store, tip: str, survey: Survey, found: Findings) -> No
         )
         return
     found.checked["commits"] = len(commits)
-    left = log_refs.left_behind(store.log, tip)
+    left = log_refs.promised_objects(store.log, tip)
     if left:
         found.note(
             "partial-clone",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...digests import hash_of
+from ...digests import hash_function_for
 from ...index.engine import sqlite3
 from ...index.fill import Fill
 from ...log import dropped_lines, ledger, ref, tree_union
 from ...log import lines as form
 from ...log.union import canon
-from ...records.codec import problem as record_problem
+from ...records.codec import explain_unreadable as record_problem
 from ...records.groups import read_groups, read_or_none
 from ..torn_lines import torn
 from . import log_commits, memory_nodes, record_ids
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ...index.schema import Index
-    from ...log.dropped_lines import Survey
+    from ...log.dropped_lines import LogReadResult
     from ...store import Store
     from ..findings import Findings
 
@@ -46,9 +46,9 @@ class LineChecks:
         failure: Why the index could not be filled, or None.
     """
 
-    def __init__(self, store: Store, found: Findings, anew: Index, seen: Survey) -> None:
+    def __init__(self, store: Store, found: Findings, anew: Index, seen: LogReadResult) -> None:
         self.failure: sqlite3.Error | None = None
-        self._answers = record_ids.Answers()
+        self._answers = record_ids.References()
         self._store = store
         self._found = found
         self._fill = Fill(anew)
@@ -69,7 +69,7 @@ class LineChecks:
         """Check a segment and add its lines to the index."""
         _check_form(content, f"{ref.LOG_REF}:{path}", self._found)
         file = self._filling(lambda: self._fill.segment(path, oid))
-        keys, waiting, hashed = self._keys, self._waiting, hash_of(LINES_AT_ONCE)
+        keys, waiting, hashed = self._keys, self._waiting, hash_function_for(LINES_AT_ONCE)
         for number, raw in enumerate(content.split(b"\n"), 1):
             line = raw.rstrip(b"\r")
             if not line:
@@ -168,7 +168,7 @@ class LineChecks:
                 f"{KEPT} `gitmem doctor` says how to install the driver, so that it does not happen again.",
             )
             return
-        if form.problem(line) is not None:
+        if form.validation_error(line) is not None:
             if len(line) > form.LINE_MAX_BYTES:
                 self._unreadable(each)
             else:
@@ -194,7 +194,7 @@ class LineChecks:
     def _unreadable(self, each: LogLine) -> None:
         self._found.problem(
             "unreadable-line",
-            f"It is no line of the log: it {form.problem(each.line)}.",
+            f"It is no line of the log: it {form.validation_error(each.line)}.",
             each.where,
             "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
             "gitmem sync",
@@ -218,7 +218,7 @@ class LineChecks:
                 self._unreadable(each)
 
 
-def check(store: Store, tip: str, anew: Index, seen: Survey, found: Findings) -> sqlite3.Error | None:
+def check(store: Store, tip: str, anew: Index, seen: LogReadResult, found: Findings) -> sqlite3.Error | None:
     """Check every line of the current tree, and the references between lines.
 
     Args:

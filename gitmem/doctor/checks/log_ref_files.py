@@ -8,7 +8,7 @@ from .. import missing_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...log.dropped_lines import Survey
+    from ...log.dropped_lines import LogReadResult
     from ...store import Store
     from ..findings import Findings
 
@@ -24,7 +24,7 @@ def check_names(store: Store, found: Findings) -> None:
             "are made anew by the next sync.",
             mends=True,
         )
-    for name, oid in damage.in_the_way(store.log).items():
+    for name, oid in damage.blocking_refs(store.log).items():
         found.problem(
             "ref-in-the-way",
             f"{name} and a ref of gitmem's can't both be: one is a folder for the other.",
@@ -44,7 +44,7 @@ def tip_of(store: Store) -> tuple[str | None, bool]:
         return None, False
 
 
-def check_copies(store: Store, survey: Survey, found: Findings) -> None:
+def check_copies(store: Store, survey: LogReadResult, found: Findings) -> None:
     """Report unreadable local copies of remote refs: a sync would build on them."""
     for name in damage.damaged_copies(store.log, survey.commits):
         found.problem(
@@ -82,9 +82,9 @@ def check_outboxes(store: Store, found: Findings) -> None:
         )
 
 
-def check_losses(store: Store, tip: str | None, survey: Survey, found: Findings) -> None:
+def check_missing_lines(store: Store, tip: str | None, survey: LogReadResult, found: Findings) -> None:
     """Report acknowledged lines, and lines of earlier tips, that are missing from the log and not yet reported."""
-    lost = missing_lines.look(store, tip, survey=survey)
+    lost = missing_lines.find(store, tip, survey=survey)
     if lost.found:
         one = len(lost.found) == 1
         found.problem(

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 
 from ...memory import bulk_values, load, relations
-from ...memory.cycles import circles
+from ...memory.cycles import find_cycles
 from ...memory.node_fold import meaning
 from ...text.shell_quote import command
 
@@ -41,7 +41,7 @@ _SUMMARIZED = (
 
 def check_patch(each: LogLine, record: Mapping[str, object], found: Findings) -> None:
     """Report values of a patch that are too large to count."""
-    aside = bulk_values.left_aside(record)
+    aside = bulk_values.ignored_fields(record)
     if aside:
         found.note(
             "left-aside",
@@ -64,7 +64,7 @@ def check(db: sqlite3.Connection, where: Where, found: Findings) -> None:
     _check_summaries(db, where, found)
     _check_patches(db, where, found)
     _check_relations(db, where, found)
-    _check_circles(db, where, found)
+    _check_cycles(db, where, found)
 
 
 def _check_contents(db: sqlite3.Connection, where: Where, found: Findings) -> None:
@@ -109,7 +109,7 @@ def _check_relations(db: sqlite3.Connection, where: Where, found: Findings) -> N
 def _check_summaries(db: sqlite3.Connection, where: Where, found: Findings) -> None:
     """Report cycles of nodes that are each other's summary: none of them hides another."""
     leads = {id: {into} for id, into in db.execute(_SUMMARIZED)}
-    for circle in circles(leads):
+    for circle in find_cycles(leads):
         found.note(
             "summary-circle",
             f"Nodes are each under a summary that is under the next: {' → '.join([*circle, circle[0]])}.",
@@ -119,11 +119,11 @@ def _check_summaries(db: sqlite3.Connection, where: Where, found: Findings) -> N
         )
 
 
-def _check_circles(db: sqlite3.Connection, where: Where, found: Findings) -> None:
+def _check_cycles(db: sqlite3.Connection, where: Where, found: Findings) -> None:
     leads: dict[str, set[str]] = {}
     for from_id, to_id in db.execute(_BLOCKS):
         leads.setdefault(from_id, set()).add(to_id)
-    for circle in circles(leads):
+    for circle in find_cycles(leads):
         first, second = circle[0], [*circle, circle[0]][1]
         found.note(
             "circle",
@@ -145,5 +145,5 @@ def _where_node(db: sqlite3.Connection, id: str, where: Where) -> str:
 
 
 def _where_related(db: sqlite3.Connection, triple: tuple[str, str, str], where: Where) -> str:
-    last = relations.last(db, triple)
+    last = relations.last_event(db, triple)
     return where(last.line) if last is not None else ""

@@ -14,7 +14,7 @@ CODE = "many-packs"
 
 def check(store: Store, found: Findings) -> None:
     """Report too many packs."""
-    count = auto_pack.piled_up(store.log)
+    count = auto_pack.excess_packs(store.log)
     if count:
         found.note(
             CODE,

@@ -23,7 +23,7 @@ LATER = "It may come with the next sync; until then it is no edge and decides no
 _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
 
 
-class Answers:
+class References:
     """The signals of a log: a digest of each, and the ids that each names."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Answers:
             if fault is not None:
                 _tell(each, record, fault, found)
         edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
-        for id in sorted({id for knot in graph.knots(edges) for id in knot}):
+        for id in sorted({id for knot in graph.cyclic_components(edges) for id in knot}):
             found.note(
                 "cycle",
                 f"By what {id} names as seen before, it comes before itself.",

@@ -17,9 +17,9 @@ TRACED_MAX = 10  # lines whose commit is searched for
 
 def check(store: Store, found: Findings) -> None:
     """Report forged lines with their file and commit, and sessions that claim to be this clone's without proof."""
-    for number, each in enumerate(forgeries.every(store.db())):
+    for number, each in enumerate(forgeries.all_forged_lines(store.db())):
         what = f"{each.kind} {each.record.get('event') or each.record.get('intent') or ''}".strip()
-        brought = _brought(store, each.line) if number < TRACED_MAX else ""
+        brought = _origin_text(store, each.line) if number < TRACED_MAX else ""
         found.problem(
             "forged-line",
             f"A line ({what}, {each.at}) says that it is from {each.name}, which belongs to this clone, and was not written "
@@ -29,7 +29,7 @@ def check(store: Store, found: Findings) -> None:
             "others. Nothing is taken out of a log.",
             "gitmem log",
         )
-    for one in strangers.every(store):
+    for one in strangers.list_unproven(store):
         found.problem(
             "not-started-here",
             f"The session {one.session_id} ({sanitize(one.name)}) says that it was started in this clone. It has no valid "
@@ -40,7 +40,7 @@ def check(store: Store, found: Findings) -> None:
         )
 
 
-def _brought(store: Store, line: bytes) -> str:
+def _origin_text(store: Store, line: bytes) -> str:
     """Return a sentence with the commit that added a line and its author, a name that anybody can choose; or ""."""
     try:
         commit = history.origin_of(store, line)

@@ -44,7 +44,7 @@ def check_wals(store: Store, found: Findings) -> None:
             _strange(wal, found)
         else:
             _files(store, wal, found, stuck)
-    _of_others(store, found)
+    _check_orphaned(store, found)
 
 
 def _files(store: Store, wal: WriteAheadLog, found: Findings, stuck: bool) -> None:
@@ -65,7 +65,7 @@ def _files(store: Store, wal: WriteAheadLog, found: Findings, stuck: bool) -> No
         )
     for file in wal.files():
         count = 0 if file.is_deferred or not file.size else _entries(wal, file)
-        age = time.time() - wal_files.changed(file)
+        age = time.time() - wal_files.modified_at(file)
         if count and (stuck or age > WAITS_SECONDS):
             found.note(
                 "wal-waits",
@@ -128,7 +128,7 @@ def _strange(wal: WriteAheadLog, found: Findings) -> None:
     )
 
 
-def _of_others(store: Store, found: Findings) -> None:
+def _check_orphaned(store: Store, found: Findings) -> None:
     """Report entries in this user's folders for repositories that are no longer at their paths."""
     known = {os.path.realpath(wal.folder) for wal in store.log.wals}
     for parent in store.log.wal_parents:
@@ -138,7 +138,7 @@ def _of_others(store: Store, found: Findings) -> None:
             continue
         for folder in folders:
             real = os.path.realpath(folder)
-            waits = any(file.size for file in wal_files.listed(folder))
+            waits = any(file.size for file in wal_files.list_files(folder))
             if real in known or not waits or not wal_files.is_private(folder):
                 continue
             known.add(real)

@@ -13,12 +13,12 @@ COMMIT_SECONDS = 5.0
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from .fix_result import Done
+    from .fix_result import FixResult
 
 CODES = ("wal-waits", "wal-file", "hidden-log", "leftover-file", "clock-ahead")
 
 
-def commit_waiting(store: Store, done: Done) -> None:
+def commit_waiting(store: Store, done: FixResult) -> None:
     """Commit waiting entries."""
     waiting = [file.path for file in store.log.waiting()]
     if waiting and commit_process.commit_waiting(store, COMMIT_SECONDS) is not None:
@@ -26,7 +26,7 @@ def commit_waiting(store: Store, done: Done) -> None:
             done.say("wal-waits", path, "It was committed.")
 
 
-def mend(store: Store, done: Done) -> None:
+def mend(store: Store, done: FixResult) -> None:
     """Move unreadable files aside, after the log has their lines; remove leftovers; reset a clock that is ahead."""
     for wal in store.log.wals:
         if wal.check_owner and not wal.is_ours():
@@ -43,7 +43,7 @@ def mend(store: Store, done: Done) -> None:
     if os.path.lexists(hiding):
         done.say("hidden-log", hiding, f"It is {put_aside.put_aside(store, hiding)} now.")
     for path in clone_files.leftovers(store):
-        atomic_write.drop(path)
+        atomic_write.remove_quietly(path)
         if not os.path.lexists(path):
             done.say("leftover-file", path, "It was removed.")
     clock = os.path.join(store.place.state, "clock")

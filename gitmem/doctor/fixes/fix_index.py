@@ -13,12 +13,12 @@ from .. import put_aside
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from .fix_result import Done
+    from .fix_result import FixResult
 
 CODES = ("index", "queue")
 
 
-def rebuild(store: Store, done: Done) -> None:
+def rebuild(store: Store, done: FixResult) -> None:
     """Rebuild the index from the log, in one transaction: other processes use the old index until then.
 
     Raises:
@@ -33,7 +33,7 @@ def rebuild(store: Store, done: Done) -> None:
         store.caught_up()
     except sqlite3.Error:
         store.leave_index()
-        schema.discard(where)
+        schema.remove(where)
         try:
             store.caught_up()
         except sqlite3.Error as error:
@@ -41,11 +41,11 @@ def rebuild(store: Store, done: Done) -> None:
     done.say("index", where, "It was built anew.")
 
 
-def fill(store: Store, done: Done) -> None:
+def fill(store: Store, done: FixResult) -> None:
     """Write the missing event files and flags for unread signals."""
     store.caught_up()
-    for session_id in session_queue.silent(store):
-        session_queue.fill(store, session_id)
+    for session_id in session_queue.missing_flags(store):
+        session_queue.queue_all(store, session_id)
         done.say(
             "queue",
             os.path.join(store.place.state, session_queue.FLAGS, session_id),

@@ -20,14 +20,14 @@ from .. import missing_lines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from .fix_result import Done
+    from .fix_result import FixResult
 
 ROUNDS_MAX = 20
 GOES_ON = ("not-a-log", "bad-epoch", "no-log", "broken-history", "missing-object")
 CODES = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
 
 
-def mend(store: Store, done: Done) -> None:
+def mend(store: Store, done: FixResult) -> None:
     """Move the log's ref to a repaired tip.
 
     Raises:
@@ -36,13 +36,13 @@ def mend(store: Store, done: Done) -> None:
     log = store.log
     for attempt in range(ROUNDS_MAX):
         tip = store.git.tip(ref.LOG_REF)
-        if tip is None and not missing_lines.look(store, None).found:
+        if tip is None and not missing_lines.find(store, None).found:
             return
-        base = logs.base(log, tip)  # 1, 2
+        base = logs.repair_base(log, tip)  # 1, 2
         new = _assembled(store, base, tip)
         if new == tip:
             return
-        if logs.move(log, tip, new):
+        if logs.swap_log_ref(log, tip, new):
             break
         time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
     else:
@@ -65,10 +65,10 @@ def mend(store: Store, done: Done) -> None:
 def _assembled(store: Store, base: str, tip: str | None) -> str:
     """Return the new tip: `base` itself if it is complete."""
     log = store.log
-    found = missing_lines.look(store, base, damaged=tip if tip != base else None)
+    found = missing_lines.find(store, base, damaged=tip if tip != base else None)
     top = base
     for oid in reversed(found.heads):
-        top = logs.put_back(log, oid, top)  # 3
+        top = logs.reapply(log, oid, top)  # 3
     present = {
         ledger.key(line) for _, content in logs.segments(log, top) for line in tree_union.lines_of(content)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..checks import clone_key_file
 from . import fix_files, fix_index, fix_log, fix_packs, fix_refs
-from .fix_result import Done
+from .fix_result import FixResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ DRIVER = ("driver-missing", "driver-program", "driver-unused")
 HOOKS = ("hooks-incomplete", "hooks-old", "hooks-program")
 
 
-def mend(store: Store, found: Findings, installed: Installed | None) -> Done:  # noqa: C901  (one step for each group of findings)
+def mend(store: Store, found: Findings, installed: Installed | None) -> FixResult:  # noqa: C901  (one step for each group of findings)
     """Apply the fixes for the findings; a failed step does not stop the others."""
-    done = Done()
+    done = FixResult()
     wanted = [finding for finding in found.listed() if finding.mends]
     codes = {finding.code for finding in wanted}
     store.log.committer = store.log.committer or store.committer()
@@ -47,7 +47,7 @@ def mend(store: Store, found: Findings, installed: Installed | None) -> Done:  #
     return done
 
 
-def _install(wanted: list[Finding], installed: Installed, done: Done) -> None:
+def _install(wanted: list[Finding], installed: Installed, done: FixResult) -> None:
     """Repair gitmem's entries in git's config and in clients' settings; add none that the user has not installed."""
     codes = {finding.code for finding in wanted}
     if codes.intersection(DRIVER):
@@ -62,7 +62,7 @@ def _install(wanted: list[Finding], installed: Installed, done: Done) -> None:
         done.attempt(lambda: _hooks(codes, installed, done), *HOOKS)
 
 
-def _hooks(codes: set[str], installed: Installed, done: Done) -> None:
+def _hooks(codes: set[str], installed: Installed, done: FixResult) -> None:
     status = installed.hooks()
     for client, scope in status.installed:
         if scope.state in ("incomplete", "outdated") or "hooks-program" in codes:

@@ -8,8 +8,8 @@ from ..checks.packs import CODE as CODE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from .fix_result import Done
+    from .fix_result import FixResult
 
 
-def mend(store: Store, done: Done) -> None:
-    done.say(CODE, "", f"{auto_pack.upkeep(store.log):,} packs have become one.")
+def mend(store: Store, done: FixResult) -> None:
+    done.say(CODE, "", f"{auto_pack.pack(store.log):,} packs have become one.")

@@ -15,12 +15,12 @@ from ..checks import clone_files
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from .fix_result import Done
+    from .fix_result import FixResult
 
 CODES = ("damaged-ref", "ref-in-the-way", "stale-lock")
 
 
-def mend(store: Store, done: Done) -> None:
+def mend(store: Store, done: FixResult) -> None:
     """Repair ref files and locks; run it first, because other steps read and move refs."""
     with rebase.take_lock(store.log) as lock:
         if not lock.is_held:
@@ -30,15 +30,15 @@ def mend(store: Store, done: Done) -> None:
         for name in damage.damaged_refs(store.log):
             path = os.path.join(store.place.common, *name.split("/"))
             done.say("damaged-ref", name, f"Its file is {put_aside.put_aside(store, path)} now.")
-        for name, oid in damage.in_the_way(store.log).items():
-            to = damage.move_out_of_the_way(store.log, name, oid)
+        for name, oid in damage.blocking_refs(store.log).items():
+            to = damage.rename_blocking_ref(store.log, name, oid)
             if to is not None:
                 done.say(
                     "ref-in-the-way", name, f"It is {to} now." if to else "It was empty, and was removed."
                 )
 
 
-def _locks(store: Store, done: Done) -> None:
+def _locks(store: Store, done: FixResult) -> None:
     for path, ours in clone_files.locks(store):
         # Check again: a lock that was recreated since belongs to a live process.
         if ours and time.time() - os.stat(path).st_mtime > STALE_LOCK_SECONDS:
@@ -46,16 +46,16 @@ def _locks(store: Store, done: Done) -> None:
             done.say("stale-lock", path, "It was removed.")
 
 
-def put_away_damaged(store: Store, done: Done) -> None:
+def put_away_damaged(store: Store, done: FixResult) -> None:
     """Move damaged object files aside, before repairs: a pack may have them whole, and a fetch can restore them."""
     for oid in damage.damaged_objects(store.log):
-        where = damage.put_away(store.log, oid)
+        where = damage.move_damaged_object(store.log, oid)
         if where is not None:
             done.say("missing-object", oid, f"Its damaged file is {where} now.")
     store.git.close()  # an open git process has read the old objects
 
 
-def forget_damaged(store: Store, done: Done) -> None:
+def forget_damaged(store: Store, done: FixResult) -> None:
     """Delete unreadable copies of remote refs, after the log is whole: they would only obstruct a sync."""
     for name in logs.forget_damaged(store.log, None):
         done.say("damaged-copy", name, "It was forgotten; a sync brings it anew.")

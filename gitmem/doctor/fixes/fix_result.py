@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Done:
+class FixResult:
     """Sentences about fixes by code and location of the finding, and about failures by code."""
 
     def __init__(self) -> None:

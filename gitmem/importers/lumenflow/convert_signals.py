@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ... import records
 from ...log.lines import digest
-from ...mailbox.mailbox_view import PAST as ORIGIN
+from ...mailbox.mailbox_view import IMPORTED_ORIGIN as ORIGIN
 from .convert_nodes import ConvertedLines, time_of
 
 TYPE_CHECKING = False

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ...store import Store
     from .convert_nodes import ConvertedLines
 
-PORTION = 10_000  # lines of one commit
+COMMIT_LINES_MAX = 10_000  # lines of one commit
 AT_ONCE = 500  # values in one query, as in `memory.load`
 _NOTHING = "; nothing was written"
 
 
-def bring(
+def import_folder(
     store: Store,
     caller: Caller,
     folder: str,
@@ -61,7 +61,7 @@ def bring(
     if not dry_run:
         _write(store, caller, found, work.lines)
     found.warnings = [*filter(None, [caller.remark])]
-    found.next = import_result.onward(found, typed or folder)
+    found.next = import_result.next_commands(found, typed or folder)
     return found
 
 
@@ -78,7 +78,7 @@ class _Work:
 
     def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
         """Yield (line number, object) of a file. Other lines are counted and reported."""
-        for number, given, why in read_files.objects(os.path.join(self.where, read_files.NAMES[kind])):
+        for number, given, why in read_files.read_objects(os.path.join(self.where, read_files.NAMES[kind])):
             self.found.counts[kind]["read"] += 1
             if given is None:
                 self.bad(kind, number, why)
@@ -275,14 +275,18 @@ class _Work:
 def _write(store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]]) -> None:
     """Commit the lines, in several commits if there are many."""
     counts = {kind: each["imported"] for kind, each in found.counts.items()}
-    first = [import_result.several(counts[kind], kind) for kind in ("nodes", "signals") if counts[kind]]
-    others = [import_result.several(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]]
+    first = [import_result.format_count(counts[kind], kind) for kind in ("nodes", "signals") if counts[kind]]
+    others = [
+        import_result.format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]
+    ]
     said = ", ".join(first or others) or "readings"
-    for start in range(0, len(lines), PORTION):
-        of = -(-len(lines) // PORTION)
-        part = f", {start // PORTION + 1} of {of}:" if of > 1 else ""  # first, because long subjects are cut
+    for start in range(0, len(lines), COMMIT_LINES_MAX):
+        of = -(-len(lines) // COMMIT_LINES_MAX)
+        part = (
+            f", {start // COMMIT_LINES_MAX + 1} of {of}:" if of > 1 else ""
+        )  # first, because long subjects are cut
         done = write.record(
-            store, caller, lines[start : start + PORTION], f"imports{part} {said} from LumenFlow",
+            store, caller, lines[start : start + COMMIT_LINES_MAX], f"imports{part} {said} from LumenFlow",
             text="\n".join([*first, *others]),
         )  # fmt: skip
         found.commit = done.commit

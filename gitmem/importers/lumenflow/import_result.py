@@ -10,7 +10,7 @@ SHOWN = 20
 COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
 
 
-class Told(Outcome):
+class LineNote(Outcome):
     """A problem or remark about a line. `line` is 0 for a whole file."""
 
     __slots__ = ("file", "line", "reason")
@@ -41,9 +41,9 @@ class Imported(Outcome):
         self.counts: dict[str, dict[str, int]] = {
             kind: dict.fromkeys(COUNTED, 0) for kind in read_files.NAMES
         }
-        self.problems: list[Told] = []
+        self.problems: list[LineNote] = []
         self.problems_more = 0
-        self.remarks: list[Told] = []
+        self.remarks: list[LineNote] = []
         self.remarks_more = 0
         self.commit: str | None = None
         self.recorded = False
@@ -53,24 +53,24 @@ class Imported(Outcome):
     def problem(self, file: str, line: int, reason: str) -> None:
         """Add a problem of a line."""
         if len(self.problems) < SHOWN:
-            self.problems.append(Told(file, line, reason))
+            self.problems.append(LineNote(file, line, reason))
         else:
             self.problems_more += 1
 
     def remark(self, file: str, line: int, reason: str) -> None:
         """Add a remark about a line."""
         if len(self.remarks) < SHOWN:
-            self.remarks.append(Told(file, line, reason))
+            self.remarks.append(LineNote(file, line, reason))
         else:
             self.remarks_more += 1
 
 
-def several(count: int, kind: str) -> str:
+def format_count(count: int, kind: str) -> str:
     """Return a count with its noun: `1 node`, `2 nodes`."""
     return f"{count} {kind.removesuffix('s') if count == 1 else kind}"
 
 
-def onward(found: Imported, folder: str) -> list[str]:
+def next_commands(found: Imported, folder: str) -> list[str]:
     """Return the commands to run next."""
     again = command("gitmem", "import", "lumenflow", folder)
     if found.dry_run:

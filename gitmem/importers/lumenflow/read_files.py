@@ -59,7 +59,7 @@ def others(folder: str) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name not in NAMES.values() and name[:1] != ".")
 
 
-def objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
+def read_objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
     """Yield (line number, the object in it or None, the reason for None).
 
     Blank lines are skipped. A missing file has no lines.

@@ -170,7 +170,7 @@ def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path
     reader = mail_for(agent, gitmem, 2)
     other = open_store(shop)
 
-    with delivery_lock.turn(other, reader) as mine:
+    with delivery_lock.delivery_lock(other, reader) as mine:
         assert mine is True
         agent.call("inbox", 2)
         agent.tell("notifications/cancelled", requestId=2, reason="Escape")
@@ -179,7 +179,7 @@ def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path
     agent.call("roster", 4)
     assert agent.read()["id"] == 4
 
-    with delivery_lock.turn(other, reader, wait_seconds=delivery_lock.WAIT_SECONDS) as mine:
+    with delivery_lock.delivery_lock(other, reader, wait_seconds=delivery_lock.WAIT_SECONDS) as mine:
         assert mine is True
     assert unread(gitmem, reader) == 2
 
@@ -223,11 +223,11 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
         for id, good, left in ((3, False, 1), (4, True, 0)):
             read = await tools.inbox(Request(id))  # type: ignore[arg-type]
             assert len(read.structured_content["signals"]) == 1
-            with delivery_lock.turn(other, reader) as mine:
+            with delivery_lock.delivery_lock(other, reader) as mine:
                 assert mine is False
             handing.written(id, good)
             await handing.settled()
-            with delivery_lock.turn(other, reader) as mine:
+            with delivery_lock.delivery_lock(other, reader) as mine:
                 assert mine is True
             after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
             handing.written(9, True)

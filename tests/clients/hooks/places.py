@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitmem import repo as place
-from gitmem.clients.hooks.clients import CLIENTS, FLAT, GROUPS, Client, Places
+from gitmem.clients.hooks.clients import CLIENTS, FLAT, GROUPS, Client, ClientFolders
 
 JSON_CLIENTS = [each for each in CLIENTS.values() if each.form in (GROUPS, FLAT)]
 ALL = [each for each in CLIENTS.values() if each.form != "nothing"]
 PROGRAM = "/opt/gitmem/bin/gitmem"
 
 
-def at(repo: Path, home: Path, **programs: str) -> Places:
+def at(repo: Path, home: Path, **programs: str) -> ClientFolders:
     """The places of a user in a worktree."""
     home.mkdir(exist_ok=True)
     found = place.find(str(repo))
     linked = found.git_dir != found.common
-    return Places(
+    return ClientFolders(
         worktree=found.worktree,
         main=str(Path(found.common).parent) if linked else None,
         state=found.state,
@@ -28,7 +28,7 @@ def at(repo: Path, home: Path, **programs: str) -> Places:
     )
 
 
-def settings_of(client: Client, places: Places, scope: str) -> Path:
+def settings_of(client: Client, places: ClientFolders, scope: str) -> Path:
     base = places.base(client, scope)
     assert base is not None
     return Path(base, *client.settings.split("/"))

@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from gitmem.clients import hook_paths, user_files
 from gitmem.clients.hooks import events, install, marked_files, script
 from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
-from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
+from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 from gitmem.clients.hooks.settings import is_ours
 from gitmem.errors import GitmemError, StoreError, UsageError
 from tests.clients.hooks.places import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
@@ -23,18 +23,18 @@ from tests.profiles import up_to
 
 
 def put_in(
-    places: Places, client: Client | str, scope: str = PROJECT, *, wake: bool = False
-) -> install.Hooked:
+    places: ClientFolders, client: Client | str, scope: str = PROJECT, *, wake: bool = False
+) -> install.InstallResult:
     name = client if isinstance(client, str) else client.name
     return install.install(places, [name], scope, program=PROGRAM, wake=wake)
 
 
-def take_out(places: Places, client: Client | str, scope: str = PROJECT) -> install.Hooked:
+def take_out(places: ClientFolders, client: Client | str, scope: str = PROJECT) -> install.InstallResult:
     name = client if isinstance(client, str) else client.name
     return install.uninstall(places, [name], scope)
 
 
-def target(places: Places, client: Client, scope: str = PROJECT) -> ClientScope:
+def target(places: ClientFolders, client: Client, scope: str = PROJECT) -> ClientScope:
     found = install.target_of(places, client, scope)
     assert found is not None
     return found

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gitmem.clients.hooks import remove_entries, settings
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT
-from gitmem.clients.hooks.json_text import BrokenError, parse
-from gitmem.clients.hooks.settings import HookEntry, OddError, Put
+from gitmem.clients.hooks.json_text import JsonSyntaxError, parse
+from gitmem.clients.hooks.settings import FormatError, HookEntry, Put
 
 EVENTS = ("PostToolUse", "Stop")
 FLAT_EVENTS = ("postToolUse", "stop")
@@ -86,7 +86,7 @@ def test_what_goes_in_comes_out_byte_for_byte(style: tuple[dict[str, object], st
     assert isinstance(said, dict)
     wanted = entries(groups=groups)
 
-    put = settings.put(text, wanted)
+    put = settings.add_entries(text, wanted)
 
     assert undone(put) == text
     assert value(put.text) == merged(said, wanted)
@@ -98,7 +98,7 @@ def test_without_the_record_ours_go_and_nothing_else(
 ) -> None:
     """What is known of the containers that were made is enough for the same settings."""
     _, text = style
-    put = settings.put(text, entries(groups=groups))
+    put = settings.add_entries(text, entries(groups=groups))
 
     rest = remove_entries.without(put.text, groups=groups, may_go=lambda name: name in put.made)
 
@@ -120,7 +120,7 @@ def test_another_clone_finds_the_bytes_again(text: str) -> None:
     """Nobody has noted anything there: what install would have made of a text tells it."""
     wanted = entries()
 
-    found = remove_entries.original(settings.put(text, wanted).text, wanted, groups=True)
+    found = remove_entries.reconstruct(settings.add_entries(text, wanted).text, wanted, groups=True)
 
     assert found == text
 
@@ -129,12 +129,12 @@ def test_another_clone_takes_a_file_away_that_only_we_need() -> None:
     """It says nothing but our entries, as an install into nothing would have written it."""
     wanted = entries()
 
-    assert remove_entries.original(settings.put("", wanted).text, wanted, groups=True) is None
+    assert remove_entries.reconstruct(settings.add_entries("", wanted).text, wanted, groups=True) is None
 
 
 def test_what_a_user_put_around_ours_stays() -> None:
     """A comment, a handler in our group, a group behind ours, a key of theirs."""
-    put = settings.put('{\n  // mine\n  "a": 1,\n}\n', entries(), comments=True)
+    put = settings.add_entries('{\n  // mine\n  "a": 1,\n}\n', entries(), comments=True)
     command = entries()[0].command
     text = put.text.replace('"a": 1', '"a": 1, "b": 2')
     assert json.dumps(command) in text
@@ -189,7 +189,7 @@ def test_only_our_own_command_lines_are_ours() -> None:
 )
 def test_what_is_no_json_is_told_with_its_place(text: str, line: int, column: int, what: str) -> None:
     """Line and column as an editor counts them."""
-    with pytest.raises(BrokenError) as caught:
+    with pytest.raises(JsonSyntaxError) as caught:
         parse(text)
 
     assert (caught.value.line, caught.value.column) == (line, column)
@@ -208,7 +208,7 @@ def test_what_python_reads_we_read_and_nothing_else(text: str) -> None:
     try:
         parse(text)
         ours = True
-    except BrokenError:
+    except JsonSyntaxError:
         ours = False
 
     assert ours == good
@@ -217,8 +217,8 @@ def test_what_python_reads_we_read_and_nothing_else(text: str) -> None:
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"hooks": []}', '{"hooks": null}', '{"hooks": {"Stop": {}}}'])
 def test_settings_of_another_shape_are_refused(text: str) -> None:
     """We would have to replace something of somebody's."""
-    with pytest.raises(OddError):
-        settings.put(text, entries())
+    with pytest.raises(FormatError):
+        settings.add_entries(text, entries())
 
 
 def test_a_deep_file_is_read() -> None:
@@ -226,14 +226,14 @@ def test_a_deep_file_is_read() -> None:
     deep = "[" * 5_000 + "]" * 5_000
     text = f'{{"a": {deep}}}'
 
-    put = settings.put(text, entries())
+    put = settings.add_entries(text, entries())
 
     assert undone(put) == text
 
 
 def test_a_key_that_stands_there_twice_is_the_last_one() -> None:
     """Every reader of JSON takes the last."""
-    put = settings.put('{"hooks": {"Else": []}, "hooks": {"Stop": []}}', entries())
+    put = settings.add_entries('{"hooks": {"Else": []}, "hooks": {"Stop": []}}', entries())
 
     said = value(put.text)
     assert isinstance(said, dict)

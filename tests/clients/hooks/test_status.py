@@ -9,14 +9,14 @@ import pytest
 
 from gitmem.clients.hooks import codex_trust, hook_errors, install, status
 from gitmem.clients.hooks.client_scope import ClientScope
-from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, Places
+from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, ClientFolders
 from gitmem.doctor.checks import installed_hooks
 from gitmem.doctor.findings import Findings
 from tests.clients.hooks.places import at
 
 
 @pytest.fixture
-def places(repo: Path, tmp_path: Path) -> Places:
+def places(repo: Path, tmp_path: Path) -> ClientFolders:
     program = tmp_path / "gitmem"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -25,20 +25,20 @@ def places(repo: Path, tmp_path: Path) -> Places:
     return found
 
 
-def states(places: Places) -> dict[str, str]:
-    return {each.client: scope.state for each, scope in status.look(places, None).installed}
+def states(places: ClientFolders) -> dict[str, str]:
+    return {each.client: scope.state for each, scope in status.read_status(places, None).installed}
 
 
-def codes(places: Places) -> set[str]:
+def codes(places: ClientFolders) -> set[str]:
     """What doctor finds."""
     found = Findings()
-    installed_hooks.check(status.look(places, None), found)
+    installed_hooks.check(status.read_status(places, None), found)
     return {f"{each.severity} {each.code}" for each in found.listed()}
 
 
-def test_what_is_whole_is_said_to_be(places: Places) -> None:
+def test_what_is_whole_is_said_to_be(places: ClientFolders) -> None:
     """Nothing for doctor but that nobody has reviewed them in Codex."""
-    found = status.look(places, None)
+    found = status.read_status(places, None)
 
     assert states(places) == {"claude-code": "installed", "codex": "installed"}
     assert found.program_works and found.last_error is None
@@ -46,7 +46,7 @@ def test_what_is_whole_is_said_to_be(places: Places) -> None:
     assert codes(places) == {"note hooks-untrusted"}
 
 
-def test_a_missing_script_is_said(places: Places, repo: Path) -> None:
+def test_a_missing_script_is_said(places: ClientFolders, repo: Path) -> None:
     """The settings name a file that is not there."""
     (repo / ".claude" / "hooks" / "signal-received.sh").unlink()
 
@@ -54,14 +54,14 @@ def test_a_missing_script_is_said(places: Places, repo: Path) -> None:
     assert "problem hooks-incomplete" in codes(places)
 
 
-def test_settings_without_our_entries_are_said(places: Places, repo: Path) -> None:
+def test_settings_without_our_entries_are_said(places: ClientFolders, repo: Path) -> None:
     """The script is there and nobody runs it."""
     (repo / ".claude" / "settings.json").write_text("{}")
 
     assert states(places)["claude-code"] == "incomplete"
 
 
-def test_an_old_script_is_said(places: Places, repo: Path) -> None:
+def test_an_old_script_is_said(places: ClientFolders, repo: Path) -> None:
     """It works, and is that of another version."""
     script = repo / ".claude" / "hooks" / "signal-received.sh"
     script.write_text(script.read_text() + "# old\n")
@@ -70,39 +70,39 @@ def test_an_old_script_is_said(places: Places, repo: Path) -> None:
     assert "note hooks-old" in codes(places)
 
 
-def test_broken_settings_are_said(places: Places, repo: Path) -> None:
+def test_broken_settings_are_said(places: ClientFolders, repo: Path) -> None:
     """With the place in the file."""
     settings = repo / ".claude" / "settings.json"
     settings.write_text(settings.read_text()[:-3])
 
-    found = status.look(places, None)
+    found = status.read_status(places, None)
 
     assert states(places)["claude-code"] == "broken"
     assert any(f"{settings}, line" in scope.problem for _, scope in found.installed)
     assert "problem hooks-broken" in codes(places)
 
 
-def test_a_program_that_is_gone_is_said(places: Places, tmp_path: Path) -> None:
+def test_a_program_that_is_gone_is_said(places: ClientFolders, tmp_path: Path) -> None:
     """Neither the one that was noted nor one on the PATH."""
     (tmp_path / "gitmem").unlink()
 
-    assert not status.look(places, None).program_works
+    assert not status.read_status(places, None).program_works
     assert "problem hooks-program" in codes(places)
     places.programs["gitmem"] = "/usr/bin/gitmem"
     assert "problem hooks-program" not in codes(places)
 
 
-def test_the_last_trouble_is_said(places: Places) -> None:
+def test_the_last_trouble_is_said(places: ClientFolders) -> None:
     """A hook is silent; here it is told."""
     hook_errors.note(places.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
 
-    found = status.look(places, None)
+    found = status.read_status(places, None)
 
     assert found.last_error is not None and "the disk is full" in found.last_error
     assert "note hooks-error" in codes(places)
 
 
-def review(places: Places, scope: str, *, trust: str | None = None) -> None:
+def review(places: ClientFolders, scope: str, *, trust: str | None = None) -> None:
     """What Codex writes when its user has reviewed every hook."""
     client = CLIENTS["codex"]
     base = places.base(client, scope)
@@ -121,12 +121,12 @@ def review(places: Places, scope: str, *, trust: str | None = None) -> None:
     Path(folder, "config.toml").write_text("\n".join(lines))
 
 
-def trust(places: Places, scope: str) -> str | None:
-    found = [each for client, each in status.look(places, None).installed if client.client == "codex"]
+def trust(places: ClientFolders, scope: str) -> str | None:
+    found = [each for client, each in status.read_status(places, None).installed if client.client == "codex"]
     return next(each.trust for each in found if each.scope == scope)
 
 
-def test_codex_trusts_what_its_user_has_reviewed(places: Places) -> None:
+def test_codex_trusts_what_its_user_has_reviewed(places: ClientFolders) -> None:
     """By place and digest; in a project only where the project is trusted."""
     install.install(places, ["codex"], USER, program=None)
     assert (trust(places, PROJECT), trust(places, USER)) == ("untrusted", "untrusted")
@@ -139,7 +139,7 @@ def test_codex_trusts_what_its_user_has_reviewed(places: Places) -> None:
     assert trust(places, PROJECT) == "trusted"
 
 
-def test_codex_does_not_trust_what_has_changed(places: Places, tmp_path: Path) -> None:
+def test_codex_does_not_trust_what_has_changed(places: ClientFolders, tmp_path: Path) -> None:
     """Or what it can't be asked about."""
     install.install(places, ["codex"], USER, program=None)
     review(places, USER)
@@ -151,7 +151,9 @@ def test_codex_does_not_trust_what_has_changed(places: Places, tmp_path: Path) -
     assert trust(places, USER) == "unknown"
 
 
-def test_codex_in_a_linked_worktree_reads_the_main_one(places: Places, repo: Path, tmp_path: Path) -> None:
+def test_codex_in_a_linked_worktree_reads_the_main_one(
+    places: ClientFolders, repo: Path, tmp_path: Path
+) -> None:
     """What is installed in the linked one alone is never run."""
     other = tmp_path / "other"
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(other)], cwd=repo, check=True)
