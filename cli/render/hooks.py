@@ -36,11 +36,13 @@ _BLOCK_STATES = {
 
 
 def hooked(found: InstallResult) -> list[str]:
+    """Return what an installation changed for each client and in git's pre-push hook."""
     lines = [line for each in found.clients for line in _client(each)]
     return [*lines, *_git(found), *(sanitize(each) for each in found.remarks)]
 
 
 def unhooked(found: InstallResult) -> list[str]:
+    """Return what an uninstallation removed for each client and from git's pre-push hook."""
     lines = [*(line for each in found.clients for line in _client(each)), *_git(found)]
     return [
         *(lines or ["Nothing of ours is installed in this scope"]),
@@ -67,6 +69,7 @@ def _client(each: ClientHooks) -> list[str]:
 
 
 def gated(found: GitHookResult) -> list[str]:
+    """Return the state of the gate in git's pre-push hook."""
     said = {
         "installed": "A push asks the gate first",
         "updated": "A push asks the gate first; the hook is up to date again",
@@ -81,6 +84,7 @@ def gated(found: GitHookResult) -> list[str]:
 
 
 def status(found: HookStatus) -> list[str]:
+    """Return the installed hooks of each client, their program, and their last run and error."""
     lines = [line for each in found.clients for line in _status(each)]
     if not lines:
         lines = ["No client was found here, and nothing is installed"]
@@ -137,6 +141,7 @@ _TRUST = {
 
 
 def tried(found: HookTestResults) -> Sequence[str]:
+    """Return the result of each hook's test in a line, with its times."""
     lines = []
     for each in found.trials:
         name = f"{each.title} ({each.scope})"
@@ -149,5 +154,6 @@ def tried(found: HookTestResults) -> Sequence[str]:
 
 
 def block(found: AgentsMdBlock) -> list[str]:
+    """Return the state of gitmem's block in AGENTS.md."""
     said = _BLOCK_STATES[found.state].format(path=found.path)
     return [sanitize(said), *(f"note: {sanitize(each)}" for each in found.remarks)]

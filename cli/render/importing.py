@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def imported(found: Imported) -> list[str]:
+    """Return the counts of each kind as a table, followed by skipped lines and notes."""
     counts = found.counts
     columns = list(next(iter(counts.values())))
     rows = [["", *columns]]

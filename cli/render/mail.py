@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 def count(found: Count) -> list[str]:
+    """Return the number of unread signals, alone on its line for scripts."""
     return [str(found.unread)]
 
 
 def inbox(found: InboxResult) -> list[str]:
+    """Return the signals of an inbox in their frames, below a heading with the unread count."""
     lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
@@ -51,6 +53,7 @@ def _state(signal: Mapping[str, object]) -> str:
 
 
 def thread(found: Thread) -> list[str]:
+    """Return the signals of a thread in their frames, and the decision of each recipient."""
     lines = [f"{found.thread_id}: {plural(len(found.signals), 'signal')}, root {found.root}"]
     for signal in found.signals:
         lines.append("")
@@ -89,6 +92,7 @@ def _ambiguous(ids: Sequence[str]) -> list[str]:
 
 
 def converged(found: Converged) -> list[str]:
+    """Return whether a thread has converged, and the decision of each recipient."""
     total = len(found.recipients)
     if found.converged:
         head = f"converged: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
@@ -111,6 +115,7 @@ def _missing(each: Recipient, found: Converged) -> str:
 
 
 def story(found: LogPage) -> list[str]:
+    """Return records of the log as a table: age, id and description."""
     from gitmem.commit_message import describe
 
     if not found.entries:
@@ -139,6 +144,7 @@ def one(found: RecordDetail) -> list[str]:
 
 
 def gate(found: Gate) -> list[str]:
+    """Return whether the gate is open, closed or passed, and the signals that close it."""
     from gitmem.signals.gate import count_text
 
     reader = sanitize(found.reader, keep="")

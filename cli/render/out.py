@@ -204,6 +204,7 @@ def where(commit: str | None) -> str:
 
 
 def nothing_line(reader: str) -> str:
+    """Return the line of an empty inbox."""
     return f"Nothing new for {sanitize(reader, keep='')}"
 
 

@@ -30,6 +30,7 @@ def started(found: Started) -> list[str]:
 
 
 def session(found: SessionResult) -> list[str]:
+    """Return a session's name, ids, work and activity."""
     about = [found.session_id, found.agent_identity or "no agent identity"]
     about += [each for each in (found.wu_id, found.lane, found.initiative_id) if each]
     if found.worktree:
@@ -43,10 +44,12 @@ def session(found: SessionResult) -> list[str]:
 
 
 def ended(found: Ended) -> list[str]:
+    """Return the line for a session that has ended."""
     return [plain(f"{found.display_name} ({found.session_id}) has ended")]
 
 
 def roster(found: Roster | SessionList) -> list[str]:
+    """Return the sessions as a table; its last column is left out if no activity is known."""
     rows = [_row(each) for each in found.sessions]
     failed = trouble(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
@@ -77,6 +80,7 @@ def _row(each: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def names(found: NamePool) -> list[str]:
+    """Return the next free names of the pool, and the holders of those in use."""
     held = [each for each in found.names if each.held_by]
     free = [each.name for each in found.names if not each.held_by]
     lines = [f"{len(found.names)} names, {len(held)} in use; next are:"]
@@ -86,6 +90,7 @@ def names(found: NamePool) -> list[str]:
 
 
 def names_changed(found: NameChanged) -> list[str]:
+    """Return which names were added to the pool or removed, and which were not."""
     lines = []
     if found.names:
         verb = "added" if found.event == "add" else "removed"
@@ -98,6 +103,7 @@ def names_changed(found: NameChanged) -> list[str]:
 
 
 def whoami(found: WhoAmI) -> list[str]:
+    """Return everything that is known of the caller, one field a line."""
     return fields(found.as_json())
 
 

@@ -77,6 +77,7 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def plural(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless the count is 1."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -21,6 +21,7 @@ KIND_NAMES = {
 
 
 def sync(found: SyncResult) -> list[str]:
+    """Return the result for each remote, and the error of the last automatic sync unless it is the same."""
     lines = [line for each in found.remotes for line in _with_records(each)] or [
         "There is no remote to sync with; the log is here alone"
     ]
@@ -69,6 +70,7 @@ def _remote(each: RemoteResult) -> str:
 
 
 def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
+    """Return the state of the log, of its remote and of the merge driver."""
     states = {
         "started": f"Started the log at {found.log}",
         "adopted": f"Adopted the log that there was, at {found.log}",
@@ -100,6 +102,7 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
 
 
 def uninstalled(found: Uninstalled, changed: Sequence[str]) -> list[str]:
+    """Return what was removed, what was left alone, and the commands that delete the rest."""
     lines = _changed(changed) or ["The merge driver was not installed; nothing was changed"]
     if found.kept:
         lines.append(f"left alone: {', '.join(sanitize(each, keep='') for each in found.kept)}")
@@ -112,6 +115,7 @@ def _changed(changed: Sequence[str]) -> list[str]:
 
 
 def doctor(found: Report) -> list[str]:
+    """Return the findings with their fixes, and a summary of what was checked."""
     looked = ", ".join(f"{count} {what}" for what, count in found.checked.items())
     lines = []
     for each in found.findings:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def promoted(found: Promoted) -> list[str]:
+    """Return the nodes that were promoted to project scope, now or before."""
     verb = "would promote to" if found.dry_run else "promoted to"
     lines = []
     for node in found.promoted_nodes:
@@ -31,6 +32,7 @@ def promoted(found: Promoted) -> list[str]:
 
 
 def summarized(found: Summarized) -> list[str]:
+    """Return a summary, and how many nodes are left to summarize."""
     verb = "would sum up" if found.dry_run else "summed up"
     head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
     left = [f"{plural(found.left, 'more node')} did not fit; once more sums them up"] if found.left else []
@@ -43,6 +45,7 @@ def summarized(found: Summarized) -> list[str]:
 
 
 def triaged(found: Triaged) -> list[str]:
+    """Return the nodes that wait for triage, and those that are stale."""
     lines = [line(node, found.stale.get(node.id)) for node in found.discoveries]
     if found.stale_nodes:
         lines += ["outgrown by the code:", *(line(node, found.stale[node.id]) for node in found.stale_nodes)]
@@ -52,6 +55,7 @@ def triaged(found: Triaged) -> list[str]:
 
 
 def became_unit(found: PromotedToUnit) -> list[str]:
+    """Return the work unit that a node became, as YAML below a comment line."""
     unit = sanitize(found.spec.id)
     if not found.recorded:
         head = "# nothing was written: --wu records which work unit it became"
@@ -82,12 +86,14 @@ def spec(found: Spec) -> list[str]:
 
 
 def put_away(found: NodesChanged) -> list[str]:
+    """Return the nodes that triage archived."""
     if not found.ids:
         return ["nothing to archive", *notes(found.warnings)]
     return [f"archived {', '.join(found.ids)}{end(found.commit, found.recorded)}", *notes(found.warnings)]
 
 
 def indexed(found: Indexed) -> list[str]:
+    """Return what indexing the sources changed, one node a line."""
     would = "would be " if found.dry_run else ""
     changed = [each for each in found.entries if each.what in ("created", "updated", "archived")]
     lines = [f"{would}{each.what}: {each.node_id}{SEPARATOR}{sanitize(each.path)}" for each in changed]

@@ -28,6 +28,7 @@ WIDER = {
 
 
 def listed(found: Listing) -> list[str]:
+    """Return the nodes of a list, one a line."""
     lines = [line(node, found.stale.get(node.id)) for node in found.nodes]
     if not lines:
         return ["No node of the memory fits."]
@@ -61,6 +62,7 @@ def _beginning(content: str) -> str:
 
 
 def shown(found: Shown) -> list[str]:
+    """Return a node in full, with its relations and history."""
     node = found.node
     by = sanitize(authors.byline(node), keep="")
     end = found.stale or ""
@@ -122,6 +124,7 @@ def _verified(fields: Mapping[str, object]) -> str:
 
 
 def ready(found: Ready) -> list[str]:
+    """Return the nodes that are ready, the blocked ones, and the cycles among them."""
     lines = [line(node) for node in found.nodes]
     if not lines:
         lines.append(f"nothing is ready in {sanitize(found.wu_id)}")
@@ -136,6 +139,7 @@ def ready(found: Ready) -> list[str]:
 
 
 def matching(answer: SearchResult) -> list[str]:
+    """Return the hits of a search, with a heading before each group of weaker matches."""
     lines: list[str] = []
     matched = "all"
     for hit in answer.hits:

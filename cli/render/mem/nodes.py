@@ -20,12 +20,14 @@ SHOWN = 20  # ids; JSON has all of them
 
 
 def created(found: Created) -> list[str]:
+    """Return a new node's metadata in a line, and its warnings."""
     node = found.node
     facts = [about(node), node.lifecycle, sanitize(", ".join(node.paths), keep=""), where(found.commit)]
     return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
 
 
 def appended(found: NodesCreated) -> list[str]:
+    """Return the ids of nodes that were created at once, at most SHOWN of them."""
     count = len(found.nodes)
     head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{where(found.commit)}"
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
@@ -33,6 +35,7 @@ def appended(found: NodesCreated) -> list[str]:
 
 
 def changed(found: NodesChanged) -> list[str]:
+    """Return the nodes that were changed, or would be in a dry run."""
     which = ", ".join(found.ids) if len(found.ids) <= 3 else plural(len(found.ids), "node")
     verb = "would change" if found.dry_run else "changed"
     end = "" if found.dry_run else SEPARATOR + where(found.commit)
@@ -40,6 +43,7 @@ def changed(found: NodesChanged) -> list[str]:
 
 
 def related(found: Related) -> list[str]:
+    """Return a relation that was added or removed."""
     verb = f"no longer {found.type}" if found.removed else found.type
     return [f"{found.from_id} {verb} {found.to_id}{SEPARATOR}{where(found.commit)}", *notes(found.warnings)]
 
@@ -57,6 +61,7 @@ def end(commit: str | None, recorded: bool) -> str:
 
 
 def notes(sentences: Sequence[str]) -> list[str]:
+    """Return sentences as sanitized lines that begin with `note:`."""
     return [f"note: {sanitize(each)}" for each in sentences]
 
 
@@ -74,6 +79,7 @@ def block(found: Context | Recovered) -> list[str]:
 
 
 def profile(found: Profile) -> list[str]:
+    """Return the nodes of the whole project, and how often each tag is used."""
     if not found.nodes:
         about = (
             f" has the tag {sanitize(found.tag, keep='')}"

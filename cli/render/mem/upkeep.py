@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def archived(found: Archived) -> list[str]:
+    """Return the nodes that were archived for their low scores, with the scores."""
     verb = "would archive" if found.dry_run else "archived"
     head = (
         f"{verb} {len(found.archived_ids)} of {plural(found.total_processed, 'node')}"
@@ -32,6 +33,7 @@ def archived(found: Archived) -> list[str]:
 
 
 def cleaned(found: Cleaned) -> list[str]:
+    """Return the nodes that cleanup deleted, with counts by reason."""
     every = len(found.removed_ids) + len(found.retained_ids)
     verb = "would delete" if found.dry_run else "deleted"
     head = f"{verb} {len(found.removed_ids)} of {plural(every, 'node')}"
@@ -51,6 +53,7 @@ def cleaned(found: Cleaned) -> list[str]:
 
 
 def deleted(found: Deleted) -> list[str]:
+    """Return the nodes that were deleted, now or before."""
     verb = "would delete" if found.dry_run else "deleted"
     head = f"{verb} {plural(len(found.ids), 'node')}" if found.ids else "nothing to delete"
     lines = [head + end(found.commit, found.recorded), *found.ids[:SHOWN], *_more(found.ids)]
@@ -59,6 +62,7 @@ def deleted(found: Deleted) -> list[str]:
 
 
 def accessed(found: Accessed) -> list[str]:
+    """Return how often and when each node was read, and its score."""
     lines = []
     for each in found.accesses:
         last = f", last {ago(each.last_accessed_at)}" if each.last_accessed_at else ""
