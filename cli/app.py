@@ -98,6 +98,7 @@ class Ordered(typer.core.TyperGroup):
     """A group that lists the commands in the order of first use."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
+        """Return the names of the commands, sorted by first use."""
         return sorted(self.commands, key=ORDER.index)
 
 
@@ -109,6 +110,7 @@ def before(
     commit: Commit = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> int:
+    """Handle the options before a command: print the version or the help, or keep them in `ctx.obj` for the command."""
     if version:
         from gitmem import __version__
 

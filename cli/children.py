@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class StopChild(Protocol):
-        def is_set(self) -> bool: ...
+        """A flag that ends a running child early."""
+
+        def is_set(self) -> bool:
+            """Return whether the child must end."""
+            ...
 
 
 LOOK_SECONDS = 0.1

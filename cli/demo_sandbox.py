@@ -47,6 +47,7 @@ class Sandbox:
         self.environment = _environment(folder)
 
     def path(self, name: str) -> str:
+        """Return the path of a file or folder in the demo's folder."""
         return os.path.join(self.folder, name)
 
     def git(self, where: str, *args: str, quiet: bool = True) -> str:
@@ -114,6 +115,7 @@ class Agent:
         self.session = ""
 
     def environment(self) -> dict[str, str]:
+        """Return the variables that select the agent's session."""
         return {"GITMEM_SESSION": self.session} if self.session else {}
 
 

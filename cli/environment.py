@@ -130,6 +130,7 @@ class Environment:
 
     @property
     def place(self) -> Repo:
+        """The repository that the command works in."""
         if self._place is None:
             self._place = find(
                 self.folder,
@@ -155,6 +156,7 @@ class Environment:
 
     @property
     def session(self) -> str | None:
+        """The session id in GITMEM_SESSION, if any."""
         return variable("GITMEM_SESSION")
 
     @property

@@ -156,6 +156,7 @@ def _public(arg: str) -> str:
 
 
 def git_version() -> str:
+    """Return what `git --version` prints, or `no git` if it can't be run."""
     import subprocess
 
     try:
