@@ -216,6 +216,7 @@ class Progress:
         self._done = 0
 
     def __call__(self, done: int) -> None:
+        """Report the number of lines indexed so far, at most once every PROGRESS_SECONDS."""
         now = time.monotonic()
         if done <= self._done or not self._began:  # a new count, in a long-lived watch
             self._began = now
