@@ -55,7 +55,7 @@ def ignorable() -> set[int]:
 
 
 def also_unsafe() -> set[int]:
-    """Return what is escaped when shown besides ignorable code points."""
+    """Return the code points besides the ignorable ones that are escaped when shown."""
     controls = {code for code in range(0x100) if unicodedata.category(chr(code)) == "Cc"}
     return (controls | expand(INTERLINEAR_ANNOTATION) | {0x2028, 0x2029, 0x2800}) - ignorable()
 

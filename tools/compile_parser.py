@@ -1,7 +1,8 @@
-"""Write the commands that typer declares down as plain literals: `cli/parser_table.py`.
+"""Write the commands that typer declares as plain literals: `cli/parser_table.py`.
 
 For developers, after a change of a command or an option: `python tools/compile_parser.py`. It reads the app as typer
-has understood it, and raises on whatever the table can't express. A test compares the checked-in table with a fresh one.
+built it, and raises an error for a declaration that the table can't express. A test compares the checked-in table
+with a fresh one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SPECIAL = {"--help", "--version"}  # they are answered by typer alone
 
 
 class CannotExpressError(Exception):
-    """A declaration says something that the table has no form for: teach both, or say it otherwise."""
+    """A declaration that the table has no form for. Extend this tool and the parser, or change the declaration."""
 
 
 def main() -> int:
@@ -58,7 +59,7 @@ def compile_table() -> str:
 
 
 def commands_of(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command below a group, with its path: `mem create`."""
+    """Yield every command below a group with its path, such as `mem create`."""
     if path and (" " in path or [each for each in group.params if not SPECIAL & set(each.opts)]):
         raise CannotExpressError(f"{path}: options of a group, or a group in a group")
     for name in group.list_commands(None):
@@ -72,12 +73,12 @@ def commands_of(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def function_of(command: Any) -> str:
-    """`module:function` below `cli.commands`."""
+    """Return a command's function as `module:function`, relative to `cli.commands`."""
     return f"{command.callback.__module__.removeprefix('cli.commands.')}:{command.callback.__name__}"
 
 
 def arguments_of(parameters: list[Any]) -> tuple[str, ...]:
-    """The arguments in their order, each with a sign that says how many words it takes."""
+    """Return the arguments in order, each with a sign for the number of words that it takes."""
     found: list[str] = []
     for each in (each for each in parameters if each.param_type_name == "argument"):
         plain(each)
@@ -89,7 +90,7 @@ def arguments_of(parameters: list[Any]) -> tuple[str, ...]:
 
 
 def options_of(parameters: Iterable[Any]) -> list[str]:
-    """The options, each with a sign for its kind, and its parameter if that has another name."""
+    """Return the options, each with a sign for its kind, and its parameter if that has another name."""
     found = []
     for each in parameters:
         plain(each)
@@ -105,7 +106,7 @@ def options_of(parameters: Iterable[Any]) -> list[str]:
 
 
 def plain(parameter: Any) -> None:
-    """CannotExpressError where a value is more than the text that was typed, or comes from elsewhere."""
+    """Raise CannotExpressError for a parameter that is converted, or can have another source than the command line."""
     is_flag = getattr(parameter, "is_bool_flag", False)
     kind = type(parameter.type).__name__
     if kind != ("BoolParamType" if is_flag else "StringParamType") or (

@@ -1,8 +1,8 @@
-"""Write the rules of the record models down as plain literals: `gitmem/records/table.py`.
+"""Write the rules of the record models as plain literals: `gitmem/records/table.py`.
 
-For developers, after a change of a model: `python tools/compile_table.py`. It walks what pydantic itself
-validates by (`__pydantic_core_schema__`) and raises on whatever the table can't express. A test compares the
-checked-in table with a fresh one.
+For developers, after a change of a model: `python tools/compile_table.py`. It reads the schemas by which
+pydantic validates (`__pydantic_core_schema__`) and raises an error for a rule that the table can't express.
+A test compares the checked-in table with a fresh one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class CannotExpressError(Exception):
-    """A model says something that the table has no form for: teach both, or say it otherwise."""
+    """A rule of a model that the table has no form for. Extend the tool and the table's reader, or change the model."""
 
 
 def main() -> int:
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def compile_table() -> str:
-    """The text of `table.py`, from the models as they are."""
+    """Return the source of `table.py`, from the present models."""
     models = found_models()
     tables: dict[str, tuple[str, dict[str, Any]]] = {
         "MODELS": ("str", {m.KIND: f"{m.__module__}:{m.__name__}" for m in models}),
@@ -81,7 +81,7 @@ def compile_table() -> str:
 
 
 def found_models() -> list[Any]:
-    """Every kind's model: the subclasses of Record in the room's files."""
+    """Return the model of every kind: the subclasses of Record in the modules of `gitmem.records`."""
     import gitmem.records
     from gitmem.records.base import Record
 
@@ -92,7 +92,7 @@ def found_models() -> list[Any]:
 
 
 def fields(model: Any) -> dict[str, Any]:
-    """The core schemas of the fields that stand behind the frame."""
+    """Return the core schemas of the fields after the frame, by name."""
     schema = model.__pydantic_core_schema__
     if schema["type"] != "model":
         raise CannotExpressError(f"{model.__name__}: {schema['type']}")
@@ -108,12 +108,12 @@ def fields(model: Any) -> dict[str, Any]:
 
 
 def required(model: Any) -> tuple[str, ...]:
-    """The fields without a default."""
+    """Return the names of the fields without a default."""
     return tuple(name for name, field in fields(model).items() if field["schema"]["type"] != "default")
 
 
 def filled(model: Any) -> dict[str, Any]:
-    """The fields that are written when they are not given, with their values."""
+    """Return the defaults of the fields that are written when they are not given, by name."""
     defaults = {
         name: field["schema"]["default"]
         for name, field in fields(model).items()
@@ -123,7 +123,7 @@ def filled(model: Any) -> dict[str, Any]:
 
 
 def form(schema: Any, null: bool = False) -> tuple[Any, ...]:  # noqa: C901  (one branch for each schema of pydantic's)
-    """One field's form. CannotExpressError for any schema, or any key of one, that is not known here."""
+    """Return the form of a field; raise CannotExpressError for an unknown schema, or an unknown key in one."""
     kind = schema["type"]
     if kind == "default":
         only(schema, "schema", "default")
@@ -157,7 +157,7 @@ def form(schema: Any, null: bool = False) -> tuple[Any, ...]:  # noqa: C901  (on
 
 
 def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
-    """The form of a value that an `Also` checks after its type."""
+    """Return the form of a value that a `TextRule` checks after its type."""
     from gitmem.records.base import TextRule
 
     only(schema, "schema", "function")
@@ -175,7 +175,7 @@ def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
 
 
 def text_form(schema: Any, null: bool) -> tuple[Any, ...]:
-    """The form of a text, from its length and pattern."""
+    """Return the form of a text, from its length and pattern."""
     only(schema, "pattern", "min_length", "max_length")
     least, most = schema.get("min_length", 0), schema.get("max_length", NO_LIMIT)
     if "pattern" not in schema:
@@ -198,14 +198,14 @@ def text_form(schema: Any, null: bool) -> tuple[Any, ...]:
 
 
 class Run:
-    """A character class of a pattern with how often it stands there."""
+    """A character class of a pattern, and its least and greatest number of repetitions."""
 
     def __init__(self, codes: set[int], refused: bool) -> None:
         self.codes, self.refused = codes, refused
         self.least = self.most = 1
 
     def ascii(self) -> str:
-        """The characters that it allows, without those beyond ASCII: the models know them."""
+        """Return the allowed ASCII characters. A refusing class allows others, too, which only the models accept."""
         if self.refused:
             return "".join(chr(code) for code in range(0x20, 0x7F) if code not in self.codes)
         if max(self.codes) > 0x7E:
@@ -214,7 +214,7 @@ class Run:
 
 
 def parsed(pattern: str) -> list[Run]:
-    """A pattern `^…$` of characters, classes and repetitions. CannotExpressError for anything else."""
+    """Parse a pattern `^…$` of characters, classes and repetitions; raise CannotExpressError for any other."""
     runs: list[Run] = []
     for mark in TOKENS.finditer(pattern):
         token = mark.group()
@@ -236,7 +236,7 @@ def parsed(pattern: str) -> list[Run]:
     return runs
 
 
-# A set holds characters, \uXXXX and ranges of them; outside stand \uXXXX, escaped marks and plain characters.
+# A set contains characters, \uXXXX and ranges of them. Outside of sets: \uXXXX, escaped marks and plain characters.
 TOKENS = re.compile(
     r"(?P<anchor>[\^$])|(?P<times>[*+?]|\{[0-9,]+\})|(?P<set>\[(?:[^\[\]\\]|\\u[0-9a-f]{4})+\])"
     r"|(?P<char>\\u[0-9a-f]{4}|\\[.\-]|[A-Za-z0-9:_-])|(?P<other>.)",
@@ -245,7 +245,7 @@ TOKENS = re.compile(
 
 
 def times(mark: str) -> tuple[int, int]:
-    """How often at least and at most."""
+    """Return the least and the greatest number of repetitions."""
     if mark in ("*", "+", "?"):
         return {"*": (0, NO_LIMIT), "+": (1, NO_LIMIT), "?": (0, 1)}[mark]
     least, comma, most = mark[1:-1].partition(",")
@@ -253,7 +253,7 @@ def times(mark: str) -> tuple[int, int]:
 
 
 def codes_of(inside: str) -> set[int]:
-    """The code points of what stands between the brackets."""
+    """Return the code points of a set, from the text between its brackets."""
     ends = re.findall(r"\\u[0-9a-f]{4}|.", inside, re.DOTALL)
     codes: set[int] = set()
     while ends:
@@ -266,19 +266,19 @@ def codes_of(inside: str) -> set[int]:
 
 
 def code_of(token: str) -> int:
-    """The code point of one character, escaped or not."""
+    """Return the code point of one character, escaped or not."""
     return int(token[2:], 16) if token.startswith("\\u") else ord(token[-1])
 
 
 def only(schema: Any, *known: str) -> None:
-    """CannotExpressError where a schema says more than what is known here."""
+    """Raise CannotExpressError for a schema with a key that is not known here."""
     more = set(schema) - {"type", "metadata", "ref", *known}
     if more:
         raise CannotExpressError(f"{schema['type']} with {', '.join(sorted(more))}")
 
 
 def written(table: dict[str, Any]) -> str:
-    """A dict of kinds as source, one line for a kind or for a field of one."""
+    """Return a dict by kind as source: one line for each kind, or for each field of a kind."""
     lines = ["{"]
     for kind, value in table.items():
         if isinstance(value, dict) and value:

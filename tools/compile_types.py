@@ -1,7 +1,8 @@
 """Write a TypedDict for each kind of record: `gitmem/records/record_types.py`.
 
-For developers, after a change of a model: `python tools/compile_types.py`. The types come from the compiled table, so they say what
-readers may rely on: a field is required where every line has it. A test compares the checked-in file with a fresh one.
+For developers, after a change of a model: `python tools/compile_types.py`. The types come from the
+compiled table, so readers can rely on them: a field is required if every line has it. A test compares the checked-in
+file with a fresh one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> int:
 
 
 def compile_types() -> str:
-    """Return the text of `record_types.py`, from the table as it is."""
+    """Return the source of `record_types.py`, from the present table."""
     from gitmem.records import table
 
     text = HEADER
