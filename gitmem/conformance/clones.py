@@ -52,6 +52,7 @@ def another(folder: Path) -> Path:
 
 
 def git(folder: Path, *args: str) -> str:
+    """Run git in a folder and return its output, stripped; fail the case if git fails."""
     done = subprocess.run(
         ["git", *args], cwd=folder, env=surroundings(), capture_output=True, text=True, check=False
     )

@@ -55,6 +55,7 @@ class CommandLine:
     def start(
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
+        """Start a session with `session start`."""
         given = {"--agent-identity": identity, "--name": name, "--workspace": workspace}
         words = [word for option, value in given.items() if value for word in (option, value)]
         found = self.ask("session", "start", *words)
@@ -65,9 +66,11 @@ class CommandLine:
         }
 
     def end(self, session: str) -> None:
+        """End a session with `session end`."""
         self.ask("session", "end", session=session)
 
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        """Send a signal with `signal`, and return it as the command prints it."""
         words = [word for each in options.get("to", ()) for word in ("--to", each)]
         for name, value in options.items():
             if name in FLAGS:
@@ -79,18 +82,22 @@ class CommandLine:
     def inbox(
         self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
     ) -> list[Signal]:
+        """Return the signals that `inbox` shows to a session."""
         words = [*([] if mark else ["--no-mark"]), *(["--thread", thread] if thread else []),
                  *(["--intent", ",".join(intents)] if intents else [])]  # fmt: skip
         return [as_signal(each) for each in self.ask("inbox", *words, session=session)["signals"]]
 
     def count(self, session: str) -> int:
+        """Return the number of unread signals by `inbox --count`."""
         return int(self.ask("inbox", "--count", session=session)["unread"])
 
     def receipts(self, signal_id: str) -> list[Receipt]:
+        """Return the receipts of a signal by `log --receipts` and `thread`."""
         story = self.ask("log", "--receipts", "--thread", signal_id, "-n", str(RECORDS_MAX))["entries"]
         return as_receipts(signal_id, story, self.ask("thread", signal_id)["signals"])
 
     def converged(self, thread: str) -> Convergence:
+        """Return whether a thread has converged by `converged`, which ends with 0 or 1."""
         return as_convergence(self.ask("converged", thread, ok=(0, 1)))
 
     def take(self, record: Mapping[str, Any]) -> None:
@@ -100,13 +107,16 @@ class CommandLine:
         writer.close()
 
     def second(self) -> CommandLine:
+        """Return the adapter of a new clone of the same remote."""
         return CommandLine(another(self.folder), self.run)
 
     def exchange(self) -> None:
+        """Sync with the common remote by `sync --publish`."""
         connect(self.folder)
         self.ask("sync", "--publish")
 
     def close(self) -> None:
+        """Do nothing: each command is a process of its own."""
         return
 
 

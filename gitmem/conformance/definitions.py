@@ -38,10 +38,12 @@ def keyed(sender: str, key: str) -> str:
 
 
 def text(record: Mapping[str, Any] | Signal) -> str:
+    """Return a record as JSON with sorted keys; equal records have equal texts."""
     return json.dumps(record, sort_keys=True)
 
 
 def age(signal: Signal) -> tuple[str, str]:
+    """Return the sort key of a signal by age: its time, then its text."""
     return signal["created_at"], text(signal)
 
 
@@ -67,6 +69,7 @@ def root_of(said: Mapping[str, Signal]) -> Signal:
 
 
 def is_by(signal: Signal, reader: str) -> bool:
+    """Return whether a reader (an agent identity or a session id) sent a signal."""
     return reader in (signal["sender_identity"], signal.get("sender_session"))
 
 

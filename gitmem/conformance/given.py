@@ -17,10 +17,12 @@ def session(bus: Bus, identity: str | None = None, name: str | None = None) -> s
 
 
 def sessions(bus: Bus, *identities: str) -> list[str]:
+    """Start a session for each identity, and return their ids."""
     return [session(bus, identity) for identity in identities]
 
 
 def messages(signals: Iterable[Signal]) -> list[str]:
+    """Return the messages of signals, in their order."""
     return [signal["message"] for signal in signals]
 
 
@@ -60,6 +62,7 @@ class Proposal:
         self.thread = self.root.get("thread_id") or ""
 
     def say(self, session: str, intent: str, message: str = "an answer") -> Signal:
+        """Answer the root as a session, with an intent."""
         return self.bus.send(session, message, reply_to=self.id, intent=intent)
 
 

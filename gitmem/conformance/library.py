@@ -42,6 +42,7 @@ class Library:
     def start(
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
+        """Open the log with an identity and start a session in it."""
         log = api.open(str(self.folder), identity=identity)
         started = log.sessions.start(name=name, workspace=workspace)
         self._logs[started.session_id] = log
@@ -52,9 +53,11 @@ class Library:
         }
 
     def end(self, session: str) -> None:
+        """End a session."""
         self._logs[session].sessions.end()
 
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        """Send a signal as a session; a `UsageError` of gitmem becomes `Refused`."""
         named = {NAMES.get(name, name): value for name, value in options.items()}
         try:
             return as_signal(self._logs[session].signals.send(message, **named).signal)
@@ -64,16 +67,19 @@ class Library:
     def inbox(
         self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
     ) -> list[Signal]:
+        """Return the signals that the inbox shows to a session."""
         found = self._logs[session].inbox(mark=mark, thread=thread, intent=intents)
         return [as_signal(each) for each in found.signals]
 
     def count(self, session: str) -> int:
+        """Return the number of unread signals of a session."""
         from ..signals import inbox
 
         log = self._logs[session]
         return inbox.count(log.store, log.caller).unread
 
     def watch(self, session: str) -> list[Signal]:
+        """Return the first batch of a watch, and mark it as read."""
         stop = threading.Event()
         batches = self._logs[session].watch(stop=stop, events=False)
         given = [as_signal(each) for each in next(batches).signals]
@@ -82,11 +88,13 @@ class Library:
         return given
 
     def receipts(self, signal_id: str) -> list[Receipt]:
+        """Return the receipts of a signal."""
         log = self.log()
         story = history.log(log.store, n=RECORDS_MAX, thread=signal_id, receipts=True).entries
         return as_receipts(signal_id, story, log.thread(signal_id).signals)
 
     def converged(self, thread: str) -> Convergence:
+        """Return whether a thread has converged; a `UsageError` of gitmem becomes `Refused`."""
         try:
             return as_convergence(self.log().converged(thread).as_json())
         except UsageError as error:
@@ -106,9 +114,11 @@ class Library:
         )
 
     def second(self) -> Library:
+        """Return the adapter of a new clone of the same remote."""
         return Library(another(self.folder))
 
     def exchange(self) -> None:
+        """Sync with the common remote; fail the case if that does not succeed."""
         connect(self.folder)
         for remote in self.log().sync(publish=True).remotes:
             assert remote.state in ("synced", "up-to-date"), remote
@@ -120,6 +130,7 @@ class Library:
         return self._own
 
     def close(self) -> None:
+        """Close every log that the adapter has opened."""
         for log in (*self._logs.values(), *([self._own] if self._own else [])):
             log.close()
 
@@ -154,5 +165,6 @@ def as_receipts(
 
 
 def as_convergence(found: Mapping[str, Any]) -> Convergence:
+    """Return the fields of the contract from gitmem's answer."""
     kept: Any = {"converged": found["converged"], **{name: found[name] for name in LISTS}}
     return kept  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ _WHY = f"{NOT_APPLICABLE}: "
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options `--adapter` and `--contract`."""
     group = parser.getgroup("gitmem.conformance")
     group.addoption(
         "--adapter", metavar="MODULE:FACTORY", help="The bus to try, by a function that makes one."
@@ -29,12 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker `decided`, and import the factory unless only the contract is printed."""
     config.addinivalue_line("markers", "decided: holds what gitmem decided where A2A.V1 is silent.")
     if not config.option.contract:
         config.stash[_FACTORY] = _factory(config.option.adapter)
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Print the contract and end with 0 if `--contract` is given; None continues with the cases."""
     if not config.option.contract:
         return None
     create_terminal_writer(config).line("\n".join(contract.lines()))

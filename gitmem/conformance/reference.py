@@ -1,7 +1,7 @@
 """The contract as a program: a bus in memory, as plain as can be. `--adapter gitmem.conformance.reference:Reference`.
 
-What is said is kept as it is; whatever is asked is computed from all of it. So two places are made one
-by putting together what they have, and order plays no part.
+Records are kept unchanged, and every answer is computed from all of them. So two places become one by the union of
+their records, in any order.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Kept:
         self.ended: set[str] = set()
 
     def add(self, other: Kept) -> None:
+        """Add the records of another place."""
         self.signals.update(other.signals)
         self.receipts.update(other.receipts)
         self.sessions.update(other.sessions)
@@ -35,12 +36,7 @@ class Kept:
 
 
 class Reference:
-    """One place of the bus.
-
-    Args:
-        folder: Nothing is kept there.
-        hub: What the places exchange; a new one for a new bus.
-    """
+    """One place of the bus. It keeps nothing in `folder`; `hub` is what the places exchange, new for a new bus."""
 
     lacks: Mapping[str, str] = {}
 
@@ -50,16 +46,16 @@ class Reference:
         self.kept = Kept()
         self._last = 0
 
-    # Sessions and addresses
-
     def start(
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
+        """Start a session; without a name its id is the display name."""
         id = f"sess-{self._new()}"
         self.kept.sessions[id] = {"id": id, "identity": identity, "name": name or id, "workspace": workspace}
         return {"session_id": id, "display_name": name or id, "agent_identity": identity}
 
     def end(self, session: str) -> None:
+        """End a session, which frees its display name."""
         self.kept.ended.add(session)
 
     def reader(self, session: str) -> str:
@@ -67,6 +63,7 @@ class Reference:
         return self.kept.sessions[session]["identity"] or session
 
     def address(self, text: str, allow_unseen: bool) -> str:
+        """Return the reader that a text names."""
         seen = {self.reader(id) for id in self.kept.sessions}
         seen.update(each["sender_identity"] for each in self.signals().values())
         if text in self.kept.sessions:
@@ -80,9 +77,8 @@ class Reference:
             return text
         raise Refused(f"{text} is nobody that was seen here.")
 
-    # Saying something
-
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        """Send a signal as a session; the same key and content return the first signal again."""
         if not 0 < len(message.encode()) <= MESSAGE_BYTES_MAX:
             raise Refused("A message is 1 byte to 64 KiB long.")
         if options.get("intent", "INFO") not in INTENTS:
@@ -152,16 +148,12 @@ class Reference:
 
     def seen(self, reader: str, said: Mapping[str, Signal], answered: Signal | None) -> list[str]:
         """The `after` of a new signal: what its writer knows of the thread, without what that implies."""
-        ids = {
-            id
-            for id, each in said.items()
-            if is_by(each, reader)
-            or self.has_read([reader], id)
-            or (answered and id == answered["signal_id"])
-        }
+        ids = {id for id, each in said.items() if is_by(each, reader) or self.has_read([reader], id)
+               or (answered and id == answered["signal_id"])}  # fmt: skip
         return sorted(ids - {id for each in ids for id in named_by(said[each])})
 
     def take(self, record: Mapping[str, Any]) -> None:
+        """Keep a record as it is; a missing `recipients` becomes `target_agent`."""
         if record["kind"] == "receipt":
             self.kept.receipts[text(record)] = dict(record)
             return
@@ -169,8 +161,6 @@ class Reference:
         alias = signal.get("target_agent")
         signal.setdefault("recipients", [alias] if alias else [])
         self.kept.signals[text(signal)] = signal
-
-    # Reading
 
     def signals(self) -> dict[str, Signal]:
         """Every signal by its id; of an id with several records the oldest is shown."""
@@ -183,6 +173,7 @@ class Reference:
     def inbox(
         self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
     ) -> list[Signal]:
+        """Return the unread signals of a session, oldest first."""
         unread = [
             each
             for id, each in self.signals().items()
@@ -199,6 +190,7 @@ class Reference:
         return shown
 
     def is_for(self, session: str, signal: Signal) -> bool:
+        """Return whether a session's inbox may show a signal, read or not."""
         workspace = self.kept.sessions[session]["workspace"]
         if workspace and signal.get("workspace_id") not in (None, workspace):
             return False
@@ -230,12 +222,15 @@ class Reference:
         return not answered or (said in self.contents(answered) if said else signal["origin"] != "local")
 
     def count(self, session: str) -> int:
+        """Return the number of unread signals of a session."""
         return len(self.inbox(session, mark=False))
 
     def watch(self, session: str) -> list[Signal]:
+        """Return the unread signals of a session, and mark them as read."""
         return self.inbox(session)
 
     def receipts(self, signal_id: str) -> list[Receipt]:
+        """Return one receipt for each reader of a signal; a decision overrides a recorded state."""
         signal = self.signals()[signal_id]
         recorded = sorted(self.kept.receipts.values(), key=lambda each: str(each["read_at"]))
         found = {str(each["reader_identity"]): str(each["delivery_state"])
@@ -258,6 +253,7 @@ class Reference:
         return found
 
     def converged(self, thread: str) -> Convergence:
+        """Return whether a thread has converged, and the state of each recipient of its root."""
         said = self.thread(thread)
         if not said or not root_of(said)["recipients"]:
             raise Refused("Nobody was asked in this thread.")
@@ -271,6 +267,7 @@ class Reference:
         return found
 
     def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        """Return a reader's latest decision in a thread, or None."""
         every = self.kept.sessions.values()
         return decision_of(reader, said, {each["id"]: [each["identity"] or each["id"]] for each in every})
 
@@ -278,16 +275,17 @@ class Reference:
         """Ids with two contents."""
         return [id for id in said if len(self.contents(id)) > 1]
 
-    # Places
-
     def second(self) -> Reference:
+        """Return another place of the same bus."""
         return type(self)(self.folder, self.hub)
 
     def exchange(self) -> None:
+        """Give all records to the hub, and take all of its records."""
         self.hub.add(self.kept)
         self.kept.add(self.hub)
 
     def close(self) -> None:
+        """Do nothing."""
         return
 
     def _now(self) -> str:
