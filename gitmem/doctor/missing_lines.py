@@ -44,6 +44,7 @@ class MissingLines:
         return bool(self.found or self.gone)
 
     def add(self, source: str, path: str, line: bytes, key: bytes) -> None:
+        """Add a line of this clone that is missing from the log, and count it for its source."""
         self.found[key] = (path, line)
         self.sources[source] = self.sources.get(source, 0) + 1
 

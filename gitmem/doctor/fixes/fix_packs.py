@@ -12,4 +12,5 @@ if TYPE_CHECKING:
 
 
 def mend(store: Store, done: FixResult) -> None:
+    """Combine the packs into one, and report their number."""
     done.say(CODE, "", f"{auto_pack.pack(store.log):,} packs have become one.")

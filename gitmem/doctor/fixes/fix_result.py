@@ -17,15 +17,19 @@ class FixResult:
         self._failed: dict[str, str] = {}
 
     def say(self, code: str, where: str, what: str) -> None:
+        """Record what was fixed for a code at a location; "" means every location."""
         self._did[code, where] = what
 
     def fail(self, code: str, why: str) -> None:
+        """Record why the fix for a code failed."""
         self._failed[code] = why
 
     def about(self, code: str, where: str) -> str:
+        """Return what was fixed for a finding, or ""."""
         return self._did.get((code, where)) or self._did.get((code, "")) or ""
 
     def why_not(self, code: str) -> str:
+        """Return why the fix for a code failed, or ""."""
         return self._failed.get(code) or self._failed.get("") or ""
 
     def attempt(self, step: Callable[[], None], *codes: str) -> None:
