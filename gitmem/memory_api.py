@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         store: Store
 
         @property
-        def caller(self) -> Caller: ...
+        def caller(self) -> Caller:
+            """The caller in whose name records are written."""
+            ...
 
     Id = str | Node | edit.Created  # an id, a unique prefix of one, or an object that has one
 

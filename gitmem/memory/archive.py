@@ -55,6 +55,7 @@ class Archived(Outcome):
         return f"decay: below {self.threshold:g} with a half-life of {format_duration(self.half_life)}"
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form: keys in camel case, the half-life in days."""
         return {
             "archivedIds": list(self.archived_ids),
             "retainedIds": list(self.retained_ids),

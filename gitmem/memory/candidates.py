@@ -207,4 +207,5 @@ def head(node: Node, stale: str | None = None) -> str:
 
 
 def show(node: Node) -> str:
+    """Return the command that shows a node."""
     return command("gitmem", "mem", "show", node.id)

@@ -52,6 +52,7 @@ class Cleaned(Outcome):
         return len(self.removed_ids) / every if every else 0.0
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form, with keys in camel case."""
         return {
             "removedIds": list(self.removed_ids),
             "retainedIds": list(self.retained_ids),

@@ -63,6 +63,7 @@ class Context(Outcome):
         self.next: list[str] = []
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form; `access_tracked` has its key in camel case."""
         found = super().as_json()
         return {"accessTracked" if key == "access_tracked" else key: value for key, value in found.items()}
 

@@ -39,6 +39,7 @@ class Listing(Outcome):
         self.next: list[str] = []
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form; a node whose files have changed has the extent in `stale`."""
         stale = [{"stale": self.stale[node.id]} if node.id in self.stale else {} for node in self.nodes]
         return {
             "nodes": [node.as_json() | more for node, more in zip(self.nodes, stale, strict=True)],
@@ -138,6 +139,7 @@ class Filter:
 
     @property
     def where(self) -> str:
+        """The WHERE clause of all conditions."""
         return "WHERE " + " AND ".join(self._conditions)
 
 

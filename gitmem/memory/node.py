@@ -110,6 +110,7 @@ class Node(Outcome):
         return self
 
     def as_json(self) -> dict[str, object]:
+        """Return the public fields, without empty ones."""
         shown = self.__slots__[: self.__slots__.index("created")]
         found = {name: getattr(self, name) for name in shown}
         return {name: value for name, value in found.items() if value not in (None, [], {}, False)}
@@ -130,6 +131,7 @@ class PatchChange:
         self.said_at = "" if self.only_marks else str(record["at"])  # "" or time of an update
 
     def touches(self, field: str) -> bool:
+        """Return whether the patch sets or clears a field."""
         return field in self.touched
 
     @property
@@ -194,10 +196,12 @@ class Winners:
 
 
 def list_of(record: Record, field: str) -> list[str]:
+    """Return a list field of a record as texts; an empty list if the field is not a list."""
     value = record.get(field)
     return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
 
 
 def object_of(record: Record) -> dict[str, object]:
+    """Return the metadata of a record; an empty object if the field is not an object."""
     value = record.get("metadata")
     return value if isinstance(value, dict) else {}

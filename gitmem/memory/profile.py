@@ -43,6 +43,7 @@ class Profile(Outcome):
         self.next: list[str] = []
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form; `by_tag` becomes `byTag`, `total` becomes `totalProjectNodes`."""
         names = {"by_tag": "byTag", "total": "totalProjectNodes"}
         return {names.get(name, name): plain(getattr(self, name)) for name in self.__slots__}
 

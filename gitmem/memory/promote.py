@@ -64,6 +64,7 @@ class Promoted(Outcome):
         return [node for node in self.promoted_nodes if node.id not in self.already_promoted]
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form, with keys in camel case."""
         return {
             "promotedNodes": plain(self.promoted_nodes),
             "alreadyPromoted": list(self.already_promoted),

@@ -32,6 +32,7 @@ class Breakdown(Outcome):
         self.ttl_expired = self.active_session_protected = self.decay_archived = 0
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form, with keys in camel case."""
         return {
             "ephemeral": self.ephemeral,
             "session": self.session,

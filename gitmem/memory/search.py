@@ -64,6 +64,7 @@ class Hit(Outcome):
         self.score = found.score
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form, without `marks`."""
         values = super().as_json()
         del values["marks"]
         return values

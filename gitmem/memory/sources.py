@@ -73,6 +73,7 @@ class Indexed(Outcome):
         return sum(entry.what in whats for entry in self.entries)
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form: counts of the entries by result, and the fields in camel case."""
         return {
             "nodesCreated": self.count(CREATED),
             "nodesUpdated": self.count(UPDATED),

@@ -59,6 +59,7 @@ class Summarized(Outcome):
         self.next: list[str] = []
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form, with keys in camel case."""
         return {
             "summary": plain(self.summary),
             "sourceIds": list(self.source_ids),

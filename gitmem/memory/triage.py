@@ -59,6 +59,7 @@ class Triaged(Outcome):
         self.stale = {id: why for id, why in self.stale.items() if id in kept}
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON form, with keys in camel case; `total` includes the nodes that are not shown."""
         return {
             "discoveries": plain(self.discoveries),
             "staleNodes": plain(self.stale_nodes),
