@@ -21,6 +21,7 @@ def is_oid(text: str) -> bool:
 
 
 def is_empty_tree(oid: str) -> bool:
+    """Return whether an object id is that of the empty tree, in SHA-1 or SHA-256."""
     return EMPTY_TREES.get(len(oid)) == oid
 
 

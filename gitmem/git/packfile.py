@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Protocol
 
     class Digest(Protocol):
-        def update(self, data: bytes, /) -> None: ...
+        """A running hash, as in `hashlib`."""
 
-        def digest(self) -> bytes: ...
+        def update(self, data: bytes, /) -> None:
+            """Add bytes to the content."""
+            ...
 
-        def hexdigest(self) -> str: ...
+        def digest(self) -> bytes:
+            """Return the hash of the content so far, as bytes."""
+            ...
+
+        def hexdigest(self) -> str:
+            """Return the hash of the content so far, in hexadecimal digits."""
+            ...
 
     Objects = Mapping[str, tuple[bytes, bytes]]
 else:

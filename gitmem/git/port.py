@@ -24,6 +24,7 @@ class TreeEntry:
 
     @property
     def is_tree(self) -> bool:
+        """Whether the entry is a folder."""
         return self.mode == TREE_MODE
 
     def __eq__(self, other: object) -> bool:
@@ -127,8 +128,14 @@ if TYPE_CHECKING:
     class Reads(Protocol):
         """The reads of `plumbing.Git` that drafts and history walks need."""
 
-        def commit(self, oid: str) -> Commit: ...
+        def commit(self, oid: str) -> Commit:
+            """Return a commit."""
+            ...
 
-        def tree(self, oid: str) -> Mapping[str, TreeEntry]: ...
+        def tree(self, oid: str) -> Mapping[str, TreeEntry]:
+            """Return one level of a tree by name."""
+            ...
 
-        def heads(self, oids: Sequence[str]) -> Mapping[str, tuple[str, int]]: ...
+        def heads(self, oids: Sequence[str]) -> Mapping[str, tuple[str, int]]:
+            """Return kind (`blob`, `tree`, `commit`) and size of objects; omit missing ones."""
+            ...

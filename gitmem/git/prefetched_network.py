@@ -25,6 +25,11 @@ class PrefetchedNetwork(GitNetwork):
             self.error = error
 
     def fetch(self, url: str, into_prefix: str, timeout: float = 60.0) -> dict[str, tuple[str, str]]:
+        """Return the result of the first fetch, once, for the same URL and prefix; else fetch.
+
+        Raises:
+            RemoteError: The fetch failed.
+        """
         made, self._made = self._made, None
         if made != (url, into_prefix):
             return super().fetch(url, into_prefix, timeout)

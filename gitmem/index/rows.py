@@ -27,6 +27,7 @@ class LineRow:
 
     @property
     def at(self) -> str:
+        """The time in the line, in ISO 8601 with microseconds, in UTC."""
         return str(self.record["at"])
 
 

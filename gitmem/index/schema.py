@@ -105,6 +105,7 @@ class Index:
         return self._version
 
     def is_shaped(self) -> bool:
+        """Return whether the tables have the expected shape."""
         return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())
 
     def reshape(self) -> None:
@@ -123,6 +124,7 @@ class Index:
         self.db.execute(f"PRAGMA user_version = {self.version()}")
 
     def close(self) -> None:
+        """Close the connection to the index."""
         self.db.close()
 
 

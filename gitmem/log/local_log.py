@@ -103,6 +103,7 @@ class LocalLog:
 
     @property
     def network(self) -> GitNetwork:
+        """The network, by the git program; created at first use."""
         if self._network is None:
             from ..git.network import GitNetwork
 
@@ -183,6 +184,7 @@ class LocalLog:
         return Signature(*(self.committer or otherwise or NOBODY), self.now() // 1_000_000)
 
     def lock(self) -> Lock:
+        """Return the lock of the log, not acquired."""
         from .lock import Lock
 
         return Lock(os.path.join(self.place.state, "lock"))

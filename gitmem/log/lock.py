@@ -71,6 +71,7 @@ class Lock:
         return self._fd >= 0 or self._portable is not None
 
     def release(self) -> None:
+        """Release the lock; do nothing if it is not held."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

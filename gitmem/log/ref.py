@@ -84,10 +84,12 @@ class Format:
 
     @classmethod
     def make(cls, *, turn: int = 0, publish: str = BRANCH) -> Format:
+        """Return the format of a new log: the current version and epoch 0."""
         return cls(f'{{"format":{FORMAT},"epoch":0,"turn":{turn},"publish":"{publish}"}}\n'.encode())
 
     @property
     def rank(self) -> tuple[int, int, bytes]:
+        """The sort key; of several formats the one with the greatest wins."""
         return (self.format, self.turn, self.content)
 
     def refuse_newer(self) -> None:

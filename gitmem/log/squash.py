@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     class Known(Protocol):
         """Content that is not added again, such as the lines of outboxes."""
 
-        def lines(self, path: str) -> set[bytes]: ...
+        def lines(self, path: str) -> set[bytes]:
+            """Return the known lines of a segment."""
+            ...
 
-        def has(self, path: str, entry: TreeEntry) -> bool: ...
+        def has(self, path: str, entry: TreeEntry) -> bool:
+            """Return whether exactly this file is known."""
+            ...
 
 
 EACH_MAX = 200  # limit of commits; with more of them it is not checked which ones added something

@@ -31,6 +31,7 @@ class WalFile:
 
     @property
     def path(self) -> str:
+        """The path of the file."""
         return os.path.join(self.folder, self.name)
 
     @property
