@@ -273,6 +273,7 @@ class Batch:
         self.appended: Appended | None = None
 
     def add(self, entry: Any) -> None:
+        """Add an entry, to be recorded at the end of the block."""
         self._entries.append(entry)
 
     @property
@@ -281,5 +282,6 @@ class Batch:
         return self.appended.commit if self.appended else None
 
     def record(self) -> None:
+        """Record all collected entries at once; do nothing if there are none."""
         if self._entries:
             self.appended = self._log.store.record_all(self._entries)

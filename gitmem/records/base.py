@@ -84,6 +84,11 @@ class TextRule:
         self.written = written
 
     def __call__(self, value: str, info: ValidationInfo) -> str:
+        """Return the value unchanged.
+
+        Raises:
+            PydanticCustomError: The value breaks one of the rules.
+        """
         size = len(value.encode())
         wrong = ""
         if self.max_bytes and size > self.max_bytes:

@@ -197,6 +197,11 @@ def _uncarried(kind: str, name: str) -> str:
 
 
 def as_json(value: object) -> str:
+    """Return a value as compact JSON; characters outside ASCII are not escaped.
+
+    Raises:
+        ValueError: The value has a NaN or an infinite number.
+    """
     if isinstance(value, str):
         return _quote(value)
     if value is True:
@@ -221,6 +226,11 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
 
 
 def format_time(micros: int) -> str:
+    """Return a time in microseconds since 1970 as ISO 8601, in UTC.
+
+    Raises:
+        RecordError: The time is before 1970 or after 9999.
+    """
     seconds, fraction = divmod(micros, 1_000_000)
     if not 0 <= seconds < 253_402_300_800:
         raise RecordError(f"The time {micros} microseconds is not between the years 1970 and 9999")

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     class StopWatching(Protocol):
         """A flag that ends the wait, such as `threading.Event`."""
 
-        def is_set(self) -> bool: ...
+        def is_set(self) -> bool:
+            """Return whether to end the wait."""
+            ...
 
 
 BESIDE_SECONDS = 2.0  # polling interval with events
@@ -39,6 +41,7 @@ class Never:
     """A stop that is never set."""
 
     def is_set(self) -> bool:
+        """Return False."""
         return False
 
 

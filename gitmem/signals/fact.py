@@ -9,8 +9,16 @@ class Fact(Protocol):
     """A record: its id, one of its lines, and the ids that its writer had seen."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The id of the record."""
+        ...
+
     @property
-    def line(self) -> bytes: ...
+    def line(self) -> bytes:
+        """One of its lines, which starts with the time; it orders facts that causality does not order."""
+        ...
+
     @property
-    def named(self) -> frozenset[str]: ...
+    def named(self) -> frozenset[str]:
+        """The ids that its writer had seen."""
+        ...

@@ -159,10 +159,12 @@ def wait_limit(place: Repo) -> float:
 
 
 def is_requested(place: Repo) -> bool:
+    """Return whether a sync was requested, for the next due time or at once."""
     return os.path.exists(os.path.join(_folder(place), ASKED)) or is_urgent(place)
 
 
 def is_urgent(place: Repo) -> bool:
+    """Return whether a sync was requested at once."""
     return os.path.exists(os.path.join(_folder(place), HURRY))
 
 

@@ -123,14 +123,17 @@ class Remote:
         return self.refs.get(self.copy_of(name))
 
     def say(self, sentence: str) -> None:
+        """Append a sentence to the message, unless it is empty or already there."""
         if sentence and sentence not in self.message:
             self.message = f"{self.message} {sentence}".strip()
 
     def end(self, state: str, sentence: str = "") -> None:
+        """Set the final state, and append a sentence to the message."""
         self.state = state
         self.say(sentence)
 
     def fail(self, error: RemoteError) -> None:
+        """End as `refused` or `offline`, with the message of the error."""
         self.end("refused" if error.code == "refused" else "offline", error.message)
 
     def draw(self) -> bool:
@@ -139,6 +142,7 @@ class Remote:
         return not self.crowd or int.from_bytes(self.log.random(4), "big") * self.most < 2**32
 
     def learn_refused(self, prefix: str) -> None:
+        """Record that the remote refuses refs with a prefix, and report the next choice."""
         self.host.refused.append(prefix)
         left = self.host.prefixes
         self.say(
@@ -152,6 +156,7 @@ class Remote:
         )
 
     def learn_keeps_refs(self) -> None:
+        """Record that the remote does not let refs be deleted, and report it."""
         self.host.keeps_refs = True
         self.say(
             f"{self.name} lets no ref be deleted: it gets no more outboxes, and those that are there stay; "
@@ -159,6 +164,7 @@ class Remote:
         )
 
     def learn_read_only(self, error: RemoteError) -> None:
+        """Record that the remote accepts no pushes, and end as `read-only`."""
         self.host.read_only = True
         self.end(
             "read-only",
