@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..index.rows import Rows
 
-ADVANCED, ADVANCED_ROWS = 8, 200_000  # cursors moved at once, and broadcasts read for that
+ADVANCED, ADVANCED_ROWS = 8, 300_000  # cursors moved at once, and broadcasts read for that
 ADVANCE_ROWS = 100  # the cost of moving one cursor without any broadcast, in broadcasts read
 PLACEHOLDERS_MAX = 500  # addresses of one reader with a placeholder each
 
@@ -43,7 +43,12 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Add signals, receipts and the first lines of readers, in any order of arrival."""
     from . import mailbox_rows
 
-    for reader in _cursors_to_move(db, mailbox_rows.add(db, rows), rows):
+    behind = mailbox_rows.add(db, rows)
+    if sum(not to for to in rows.of("signal").column("recipients")) >= ADVANCE_ROWS:
+        # The receipts of these broadcasts may have come before them: a large log is indexed in several portions.
+        last = "(SELECT max(line) FROM broadcast)"
+        behind.update(reader for (reader,) in db.execute(f"SELECT reader FROM reader WHERE cursor < {last}"))
+    for reader in _cursors_to_move(db, behind, rows):
         _advance(db, reader)
 
 

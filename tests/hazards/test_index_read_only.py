@@ -182,7 +182,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
         "from pathlib import Path\n"
         "from gitmem.index import query\nfrom gitmem import store_index\n"
         "from tests.hazards.faults import find, machine\n"
-        "found = query.take(find(str(Path.cwd())), machine(), store_index.SHAPE)\n"
+        "found = query.take_snapshot(find(str(Path.cwd())), machine(), store_index.SHAPE)\n"
         "print(found and found.is_complete and found.db.execute('SELECT count(*) FROM signal').fetchone()[0])"
     )
     done = subprocess.run(

@@ -20,7 +20,7 @@ import os, sys
 from pathlib import Path
 from gitmem.git.network import GitNetwork
 from gitmem.git.inprocess import DulwichGit
-from gitmem.sync import exchange, settle
+from gitmem.sync import exchange, rebase
 from tests.clones import Clone, Ticks
 
 left = int(sys.argv[2])
@@ -41,7 +41,7 @@ def dying(holder, name):
     setattr(holder, name, run)
 
 for holder, name in ((DulwichGit, "write"), (DulwichGit, "swap"), (GitNetwork, "fetch"), (GitNetwork, "push"), (GitNetwork, "delete"),
-                     (settle, "drain"), (settle, "publish")):
+                     (rebase, "commit_waiting"), (rebase, "publish")):
     dying(holder, name)
 clone = Clone(Path(sys.argv[1]), Ticks(), 1, DulwichGit)
 found = clone.exchange()

@@ -306,3 +306,16 @@ def test_many_lines_of_one_id_cost_no_square() -> None:
         return done
 
     assert steps(2_000) < 3 * steps(1_000)
+
+
+def test_receipts_that_are_indexed_before_their_broadcasts_leave_no_reader_behind() -> None:
+    """A large log comes in portions, receipts first: else each look would read all broadcasts again."""
+    lines = [signal(number, number, "a:b:else", []) for number in range(mailbox_view.ADVANCE_ROWS)]
+    receipts = [receipt(line, 1_000, READERS[0]) for line in lines]
+    index = index_of(receipts, lines)
+
+    ((cursor, last),) = index.db.execute(
+        "SELECT cursor, (SELECT max(line) FROM broadcast) FROM reader WHERE reader = ?", (READERS[0],)
+    )
+    assert cursor == last
+    assert unread(index.db, READERS[0]) == set()

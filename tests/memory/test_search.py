@@ -20,7 +20,7 @@ from gitmem.store import Store
 from ..sandbox import DAY, Clock, carry, new_repo, open_store
 from .desk import Desk, raw
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -390,16 +390,16 @@ def test_two_stores_at_once(desk: Desk, repo: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from gitmem.memory import search, word_index
+from gitmem.memory import fts_index, search
 from tests.sandbox import Clock, open_store
-word_index.LINES_AT_ONCE = 4
-real, calls = word_index._put, []
+fts_index.LINES_AT_ONCE = 4
+real, calls = fts_index._replace_rows, []
 def put(db, ids):
     real(db, ids)
     calls.append(ids)
     if len(calls) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-word_index._put = put
+fts_index._replace_rows = put
 search.recall(open_store(Path.cwd(), Clock()), "parser")
 """
 

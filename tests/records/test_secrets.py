@@ -373,7 +373,7 @@ def test_plain_talk_is_searched_without_the_tables() -> None:
     """A message without a marker imports neither formats nor names."""
     code = (
         "import sys; from gitmem.records import secrets as s;"
-        " assert not s.marked(['a plain message about src/orders/checkout.py, agreed', 'a:b:c', True, ['x']]);"
+        " assert not s.may_hold_secret(['a plain message about src/orders/checkout.py, agreed', 'a:b:c', True, ['x']]);"
         " assert s.find_secret('another one, e.g. of 3.14.15') is None;"
         " print([name for name in sys.modules if name.startswith('gitmem.records.secrets_')])"
     )
