@@ -95,16 +95,17 @@ class IntakeBudget:
             self._count_lines(new)
         self._files.add(place, found)
 
-    def take_history(self, place: str, found: Mapping[str, int]) -> None:
+    def take_history(self, place: str, found: Mapping[str, int], *, shared: bool = True) -> None:
         """Count new commits and trees of a ref that have to be read.
 
         Args:
             found: Their sizes, by id.
+            shared: Whether an object of several refs counts once. Commits are listed again for each ref.
 
         Raises:
             TooMuch: They would exceed the limit. They are not counted.
         """
-        keyed = {("", oid): size for oid, size in found.items()}
+        keyed = {("" if shared else place, oid): size for oid, size in found.items()}
         size = self._history.bytes + sum(self._history.new(keyed).values())
         limit(HISTORY, size, HISTORY_BYTES_MAX)
         self._history.add(place, keyed)

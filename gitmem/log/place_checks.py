@@ -29,6 +29,9 @@ NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
 
 
+LISTED_MAX = 300_000  # commits that one check lists in other processes, twice what one ref may bring
+
+
 class PlaceCheck:
     """One check of all refs of a remote.
 
@@ -52,6 +55,7 @@ class PlaceCheck:
         self.left_out: dict[str, LeftOut] = {}
         self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, with the reason
         self.ids = ProjectIds(log)
+        self._listed = 0  # commits of histories that are not near, of all refs
         self._trunk: Trunk | None = None
         self._trunk_of: list[str] = []
         self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
@@ -179,8 +183,11 @@ class PlaceCheck:
             return git.commit(at)
 
         if self._known_trunk().above(oid, most=STEPS_MIN, read=read) is None:
-            tips = filter(git.has, self._known_tips())
-            self.trees.commits(git.unread_history(oid, tips), name)
+            if self._listed > LISTED_MAX:
+                raise LimitExceeded(f"more than {LISTED_MAX:,} commits were listed for other refs")
+            commits = git.unread_history(oid, filter(git.has, self._known_tips()))
+            self._listed += len(commits)
+            self.trees.commits(commits, name)
 
     def _known_trunk(self) -> Trunk:
         """Return the history that passed: that of the last accepted tip and of the known tips."""

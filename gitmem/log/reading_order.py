@@ -11,6 +11,7 @@ import math
 
 from ..git.fork_point import STEPS_MIN
 from . import ref
+from .check_budget import HISTORY_BYTES_MAX
 from .rejected import Rejected
 
 TYPE_CHECKING = False
@@ -49,21 +50,24 @@ def _measure(
 ) -> Generator[int, None, int]:
     """Yield the size of each commit and tree before it is read; return the size of the new files.
 
-    The files of the commit's base count too, because an outbox is compared with it.
+    The files of the commit's base count too, because an outbox is compared with it. A history whose end is not reached
+    counts as the largest that is read, so that a long one comes after all that are known to be short.
     """
     trees: list[str] = []
-    at, ended = tip, False
+    at, ended, unread = tip, False, HISTORY_BYTES_MAX
     for _ in range(STEPS_MIN):
         commit = yield from check.measure_commit(at)
         trees = trees or [commit.tree]
         if ended or len(commit.parents) != 1:
             trees.append(commit.tree)
+            unread = 0 if ended or not commit.parents else unread
             break
         (at,) = commit.parents
         if at == ref.genesis(at):
+            unread = 0
             break
         ended = is_known(at)
-    files = 0
+    files = unread
     for tree in dict.fromkeys(trees):
         files += yield from check.measure(tree, known)
     return files

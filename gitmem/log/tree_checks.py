@@ -101,7 +101,7 @@ class TreeCheck:
         self._ask(wanted)
         sizes = self._heads("commit", [("", oid) for oid in wanted])
         if not self.allow_large:
-            self.budget.take_history(place, sizes)
+            self.budget.take_history(place, sizes, shared=False)
 
     def trees(self, oids: Iterable[str], known: Sequence[str], place: str = "") -> None:
         """Check trees, except files that a tree of `known` has at the same path.

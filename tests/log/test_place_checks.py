@@ -382,3 +382,56 @@ def test_the_author_of_a_large_commit_is_not_looked_up(
     assert left_out.author_of(log.git, oid) == "Mallory <m@m>"
     monkeypatch.setattr(left_out, "NAMED_BYTES_MAX", 4_000)
     assert left_out.author_of(log.git, oid) == ""
+
+
+def chain(log: LocalLog, onto: str, count: int) -> str:
+    """Put commits of about 700 bytes on a commit; return the last."""
+    tip = onto
+    for number in range(count):
+        tip = put(log, tip, {}, "x" * 500 + f"{number}\n")
+    return tip
+
+
+def test_a_history_of_unknown_length_takes_no_room_from_short_ones(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a merge, or beyond the first steps: it is read last, whatever its name."""
+    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 36_000)
+    long = chain(log, local(log), 40)
+    tree = log.git.commit(local(log)).tree
+    who = "A <a@example.org> 1793000000 +0000"
+    merge = raw(
+        log, "commit",
+        f"tree {tree}\nparent {long}\nparent {local(log)}\nauthor {who}\ncommitter {who}\n\nx\n".encode(),
+    )  # fmt: skip
+    honest = put(log, local(log), {"signals/x/gm-z.jsonl": b"1\n"}, "x" * 12_000 + "\n")
+    check = PlaceCheck(log, accepted(log), [local(log)])
+
+    tips = check.admit({"refs/a": merge, "refs/z": honest})
+
+    assert [tip.oid for tip in tips] == [honest]
+    assert check.left_out["refs/a"].kind == LARGE
+
+
+def test_commits_that_many_places_share_count_for_each(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their history is listed for each of them, however often it was listed before."""
+    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 45_000)
+    long = chain(log, local(log), 40)
+    one, two = (put(log, long, {f"signals/x/gm-{at}.jsonl": b"1\n"}) for at in "ab")
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    assert [tip.oid for tip in check.admit({"refs/a": one, "refs/b": two})] == [one]
+    assert check.left_out["refs/b"].kind == LARGE
+
+    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(place_checks, "LISTED_MAX", 10)
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    listed: list[str] = []
+    real = log.git.unread_history
+    monkeypatch.setattr(
+        log.git, "unread_history", lambda oid, without: listed.append(oid) or real(oid, without)
+    )
+    check.admit({"refs/a": one, "refs/b": two})
+    assert listed == [one]
+    assert "were listed" in check.left_out["refs/b"].why
