@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ from tests.hostile_logs import FAMILIES, Victim
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
 LOG = "refs/gitmem/log"
 SIZE = 5_000_000
-SECONDS = 5.0
+SECONDS = 5.0  # on the machine of the benchmarks; a slower one gets as much more as it takes for `WORK`
+WORK = "import json, hashlib; l = json.dumps({'a': 'x' * 200, 'b': [1] * 50}); [hashlib.sha256(json.dumps(json.loads(l)).encode()) for _ in range(60_000)]"
+WORK_SECONDS = 0.34
 ME = "me:coder:x"
 HOOK = json.dumps(
     {"session_id": "harness-9", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "."}
@@ -109,6 +112,17 @@ class Target:
         return _children() - before
 
 
+@cache
+def limit() -> float:
+    """Return the limit for this machine, from the CPU time of fixed work: the least of three runs."""
+    took = []
+    for _ in range(3):
+        before = _children()
+        subprocess.run([sys.executable, "-c", WORK], check=True, timeout=120)
+        took.append(_children() - before)
+    return SECONDS * max(1.0, min(took) / WORK_SECONDS)
+
+
 def _children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -131,7 +145,7 @@ def _check(target: Target, commands: Sequence[tuple[str, ...]], other: Path) -> 
     for command in commands:
         used[" ".join(command)] = target.seconds(*command)
 
-    assert {command: took for command, took in used.items() if took > SECONDS} == {}
+    assert {command: took for command, took in used.items() if took > limit()} == {}
 
 
 @pytest.mark.soak
@@ -165,7 +179,7 @@ def test_a_small_attack_is_answered_at_once(target: Target, family: str) -> None
         ("thread", "THREAD"),
         ("mem", "context", "--wu", "WU-1"),
     ):
-        assert target.seconds(*command) < SECONDS / 2
+        assert target.seconds(*command) < limit() / 2
 
 
 def test_a_thread_beyond_the_budget_is_shown_as_it_was_said(target: Target) -> None:
