@@ -35,7 +35,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
     """Report an error and return its exit status."""
     known = usage_of(error, args) or known_of(error)
     expected = known is not None
-    known = known or unexpected(error, "The report on standard error helps to mend it.")
+    known = known or unexpected(error, "The report on standard error helps to repair it.")
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
     # Earlier output is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not out.has_written():

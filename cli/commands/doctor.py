@@ -60,7 +60,7 @@ def doctor(
 
     store, installed = at.store(), LocalInstallation(at)
     if fix:
-        report = operation.mend(store, installed)
+        report = operation.fix(store, installed)
     else:
         report = operation.examine(store, installed.driver(), installed.hooks())
     out.answer(at.json, report, upkeep.doctor)

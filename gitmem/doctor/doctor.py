@@ -1,4 +1,4 @@
-"""Run all checks of doctor and report findings with remedies; with `mend`, apply the fixes that lose nothing."""
+"""Run all checks of doctor and report findings with remedies; with `fix`, apply those that lose nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .checks import (
     senders,
     wal_content,
 )
-from .findings import LEFT, MENDED, NEEDS_YOU, SYNC, Finding, Findings
+from .findings import FIXED, LEFT, NEEDS_YOU, SYNC, Finding, Findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus 
     return Report(_run_checks(store, driver, hooks))
 
 
-def mend(store: Store, installed: Installed | None = None) -> Report:
+def fix(store: Store, installed: Installed | None = None) -> Report:
     """Examine, apply all fixes that lose nothing, and examine again. It is safe to repeat, and to kill.
 
     It changes only the log, gitmem's refs and gitmem's own files, and does not use the network.
@@ -90,14 +90,14 @@ def mend(store: Store, installed: Installed | None = None) -> Report:
     before = look()
     if not before.damaged and not any(finding.mends for finding in before.listed()):
         return Report(_set_states(before, None))
-    done = fix_order.mend(store, before, installed)
+    done = fix_order.fix(store, before, installed)
     after = _set_states(look(), done)
     still = {(finding.code, finding.where) for finding in after.listed()}
     mended = []
     for finding in before.listed():
         mends = finding.mends or finding.code == "missing-object"  # an older object may be in a pack as well
         if mends and (finding.code, finding.where) not in still:
-            finding.state, finding.command = MENDED, ""
+            finding.state, finding.command = FIXED, ""
             finding.did = done.about(finding.code, finding.where)
             mended.append(finding)
     return Report(after, mended)

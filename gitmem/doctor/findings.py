@@ -22,7 +22,7 @@ WRITING = (
     "git fetch",
     "rm ",
 )
-FOUND, MENDED, LEFT, NEEDS_YOU = "found", "mended", "left", "needs-you"
+FOUND, FIXED, LEFT, NEEDS_YOU = "found", "mended", "left", "needs-you"
 
 
 class Finding(Outcome):

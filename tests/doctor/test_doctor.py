@@ -311,7 +311,7 @@ def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
     clone.store.db().execute("DELETE FROM line WHERE body LIKE '%bbbbbbbb%'")
     found = doctor.examine(clone.store)
     assert list(codes(found)) == ["index"] and found.status == 1
-    mended = doctor.mend(clone.store)
+    mended = doctor.fix(clone.store)
     assert mended.healthy and mended.mended == 1 and not mended.next[0].startswith("gitmem doctor")
     assert doctor.examine(clone.store).healthy
 

@@ -113,11 +113,11 @@ def lines_gone(clone: Clone) -> None:
 def test_the_index_is_built_anew(clone: Clone, accident: Callable[[Clone], None]) -> None:
     """Whatever became of it; a mere look does that for some."""
     accident(clone)
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
     assert found.healthy and all(finding.code == "index" for finding in found.findings)
     clone.store.leave_index()
     assert clone.store.db().execute("SELECT count(*) FROM line").fetchone() == (1,)
-    assert not doctor.mend(clone.store).findings
+    assert not doctor.fix(clone.store).findings
 
 
 def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
@@ -130,7 +130,7 @@ def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
     flag.unlink()
 
     assert doctor.examine(clone.store).status == 1
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert (only(found).code, only(found).state) == ("queue", "mended")
     assert flag.exists()
@@ -143,7 +143,7 @@ def test_what_waits_is_committed(clone: Clone) -> None:
     os.utime(old, (time.time() - 600, time.time() - 600))
     clone.store.commit_again = time.monotonic() + 60
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert {each.code: each.state for each in found.findings}["wal-waits"] == "mended"
     assert not old.exists() and "waits" in clone.texts()[-1] + clone.texts()[0]
@@ -153,7 +153,7 @@ def test_a_clock_that_was_ahead_is_set(clone: Clone) -> None:
     signal(clone, "sig-bbbbbbbbbbbb", "more")
     ahead = clone.store.now() / 1e6 + 7200
     os.utime(clone.path / ".git/gitmem/clock", (ahead, ahead))
-    assert (only(doctor.mend(clone.store)).code, doctor.examine(clone.store).findings) == ("clock-ahead", [])
+    assert (only(doctor.fix(clone.store)).code, doctor.examine(clone.store).findings) == ("clock-ahead", [])
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_clock_that_was_ahead_is_set(clone: Clone) -> None:
 )
 def test_a_merge_driver_that_is_there_in_half_is_installed(clone: Clone, driver: Driver) -> None:
     installed = Installed(driver)
-    found = doctor.mend(clone.store, installed)
+    found = doctor.fix(clone.store, installed)
     assert only(found).state == "mended" and ".git/config" in only(found).did
     assert installed.asked == ["driver"]
 
@@ -180,7 +180,7 @@ def test_a_merge_driver_that_is_there_in_half_is_installed(clone: Clone, driver:
 )
 def test_a_merge_driver_that_nobody_installed_or_another_is_left(clone: Clone, driver: Driver) -> None:
     installed = Installed(driver)
-    found = doctor.mend(clone.store, installed)
+    found = doctor.fix(clone.store, installed)
     assert only(found).state == "left" and installed.asked == [] and found.status == 0
 
 
@@ -188,7 +188,7 @@ def test_what_could_not_be_mended_says_why(clone: Clone) -> None:
     """And stops nothing else."""
     installed = Installed(Driver(runnable=False), works=False)
     clone.store.db().execute("DELETE FROM line")
-    found = doctor.mend(clone.store, installed)
+    found = doctor.fix(clone.store, installed)
     states = {finding.code: (finding.state, finding.did) for finding in found.findings}
     assert states["driver-program"] == ("needs-you", "It is locked; nothing was changed.")
     assert states["index"][0] == "mended" and found.status == 1
@@ -206,7 +206,7 @@ def test_hooks_are_installed_again_where_they_were(clone: Clone) -> None:
     status.pre_push = "outdated"
     installed = Installed(hooks=status)
 
-    found = doctor.mend(clone.store, installed)
+    found = doctor.fix(clone.store, installed)
 
     assert installed.asked == ["claude-code user", "cursor project", "pre-push"]
     states = {finding.where: finding.state for finding in found.findings}
@@ -223,15 +223,15 @@ def test_hooks_whose_program_is_gone_are_all_installed_again(clone: Clone) -> No
     installed = Installed(
         hooks=hooks(("claude-code", "user", "installed"), ("gemini", "project", "installed"), works=False)
     )
-    found = doctor.mend(clone.store, installed)
+    found = doctor.fix(clone.store, installed)
     assert only(found).state == "mended" and installed.asked == ["claude-code user", "gemini project"]
-    assert doctor.mend(clone.store, Installed(hooks=hooks(works=False))).findings == []
+    assert doctor.fix(clone.store, Installed(hooks=hooks(works=False))).findings == []
 
 
 def test_without_anything_to_mend_nothing_is_touched(clone: Clone) -> None:
     """No file, no ref, and one look."""
     before = {path: path.stat().st_mtime_ns for path in (clone.path / ".git").rglob("*") if path.is_file()}
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
     assert not found.findings and found.next == ["gitmem log"]
     after = {path: path.stat().st_mtime_ns for path in (clone.path / ".git").rglob("*") if path.is_file()}
     assert before.items() <= after.items()
@@ -241,14 +241,14 @@ def test_what_is_someone_elses_to_mend_is_said_with_the_command(clone: Clone) ->
     """An answer to a signal that is not here."""
     clone.exchange()
     signal(clone, "sig-cccccccccccc", "to what?", reply_to="sig-zzzzzzzzzzzz", answers_digest="0" * 64)
-    finding = only(doctor.mend(clone.store))
+    finding = only(doctor.fix(clone.store))
     assert (finding.code, finding.state, finding.command) == ("unknown-id", "left", "gitmem sync")
 
 
 def test_a_clone_without_a_log_gets_none(hub: Hub) -> None:
     """To mend is not to start."""
     clone = hub.clone("b")
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
     assert (only(found).code, only(found).state, found.status) == ("no-log", "left", 0)
     assert not clone.git.refs("refs/gitmem/")
 
@@ -257,7 +257,7 @@ def test_a_damaged_branch_of_the_users_does_not_end_the_look(clone: Clone) -> No
     """It is said what could not be looked at, and the rest is mended."""
     (clone.path / ".git/refs/heads/gitmem").write_bytes(b"")
     (clone.path / ".git/gitmem/log").touch()
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
     states = {finding.code: finding.state for finding in found.findings}
     assert states["not-checked"] == "needs-you" and states["hidden-log"] == "mended" and found.status == 1
 
@@ -279,7 +279,7 @@ def test_a_shallow_history_of_lines_is_no_reason_to_lose_any(clone: Clone) -> No
     made = git("commit-tree", tree, "-p", git("rev-list", "--max-parents=0", clone.tip, cwd=clone.path).strip(), "-m", "x",
                cwd=clone.path).strip()  # fmt: skip
     git("update-ref", "refs/gitmem/log", made, cwd=clone.path)
-    assert doctor.mend(clone.store).findings == [] and clone.tip == made
+    assert doctor.fix(clone.store).findings == [] and clone.tip == made
 
 
 def test_a_finding_tells_whether_it_is_mended(clone: Clone) -> None:
@@ -296,7 +296,7 @@ def test_outboxes_that_hold_nothing_new_are_for_a_sync(clone: Clone) -> None:
     clone.exchange()
     git("push", "--quiet", "origin", "refs/gitmem/log:refs/gitmem/outbox/" + clone.tip, cwd=clone.path)
     git("fetch", "--quiet", "origin", "+refs/gitmem/*:refs/gitmem/remotes/origin/gitmem/*", cwd=clone.path)
-    finding = only(doctor.mend(clone.store))
+    finding = only(doctor.fix(clone.store))
     assert (finding.code, finding.state, finding.command) == ("outbox-left", "left", "gitmem sync")
 
 

@@ -207,7 +207,7 @@ def test_what_was_acknowledged_is_found_and_comes_back(hub: Hub, clone: Clone, a
         act(clone)
     clone = anew(hub, clone)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert found.status == 0 and found.mended, found
     assert any(each.severity == "problem" and each.state == "mended" for each in found.findings)
@@ -222,7 +222,7 @@ def check_whole(hub: Hub, clone: Clone) -> Clone:
     """Nothing is left to mend, git has nothing to complain of, and the log can be written."""
     tip = clone.tip
     clone = anew(hub, clone)
-    again = doctor.mend(clone.store)
+    again = doctor.fix(clone.store)
     assert (again.status, again.mended, clone.tip) == (0, 0, tip), again
     git("fsck", "--strict", "--no-dangling", cwd=clone.path)
     clone.add("afterwards")
@@ -238,7 +238,7 @@ def test_a_log_that_was_mended_can_be_sent(hub: Hub, clone: Clone, accident: str
     for act in ACCIDENTS[accident]:
         act(clone)
     clone = anew(hub, clone)
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
     assert clone.exchange().state == "synced"
     assert hub.texts() == clone.texts() == [*WORDS, *LATE]
 
@@ -254,13 +254,13 @@ def test_commits_that_were_taken_off_are_put_back_as_they_were(hub: Hub, clone: 
     move_back(clone)
     clone = anew(hub, clone)
 
-    doctor.mend(clone.store)
+    doctor.fix(clone.store)
 
     assert (clone.tip, clone.subjects()) == (tip, story)
     move_back(clone)
     clone.add("meanwhile")
     clone = anew(hub, clone)
-    doctor.mend(clone.store)
+    doctor.fix(clone.store)
     assert clone.subjects() == ["3 records from 1 agent", "meanwhile", *story[3:]]
     assert git("log", "-1", "--format=%b", clone.tip, cwd=clone.path).splitlines()[:3] == story[2::-1]
 
@@ -272,7 +272,7 @@ def test_a_move_that_no_reflog_tells_is_found_by_its_gap(hub: Hub, clone: Clone)
     clone = anew(hub, clone)
     clone.add("meanwhile")
 
-    doctor.mend(anew(hub, clone).store)
+    doctor.fix(anew(hub, clone).store)
 
     assert clone.texts() == [*WORDS, *LATE, "meanwhile"]
 
@@ -286,7 +286,7 @@ def test_from_the_index_only_exact_bytes_come_back(hub: Hub, clone: Clone) -> No
     prune(clone)
     clone = anew(hub, clone)
 
-    doctor.mend(clone.store)
+    doctor.fix(clone.store)
 
     assert clone.texts() == [*WORDS, *LATE]
 
@@ -302,7 +302,7 @@ def test_what_others_wrote_comes_back_too(hub: Hub, clone: Clone) -> None:
     forget_index(clone)
     clone = anew(hub, clone)
 
-    assert states(doctor.mend(clone.store)) == {"lost-lines": "mended"}
+    assert states(doctor.fix(clone.store)) == {"lost-lines": "mended"}
 
     assert clone.texts() == [*WORDS, *LATE, *(f"theirs {number}" for number in range(3))]
 
@@ -320,7 +320,7 @@ def test_what_was_dropped_before_the_log_was_moved_back_comes_back(hub: Hub, clo
     move_back(clone)
     clone = anew(hub, clone)
 
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
 
     assert clone.texts() == [*WORDS, *LATE]
 
@@ -343,7 +343,7 @@ def test_lines_come_back_beside_what_stands_in_their_place(hub: Hub, clone: Clon
     assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(change, WHO, WHO, "By hand\n"), "append")
     clone = anew(hub, clone)
 
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
 
     assert sorted(clone.texts()) == sorted([*WORDS, *LATE, "in a folder"])
     kept = git("ls-tree", "-r", ref.LOG_REF, cwd=clone.path)
@@ -361,7 +361,7 @@ def test_what_a_remote_has_comes_back_by_a_sync(hub: Hub, clone: Clone) -> None:
     prune(clone)
     clone = anew(hub, clone)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert states(found)["gone-lines"] == "needs-you" and found.status == 1
     assert found.next[0] == "gitmem sync"
@@ -379,7 +379,7 @@ def test_a_remote_that_was_rewound_takes_nothing_back(hub: Hub, clone: Clone) ->
     move_back(clone)
     clone = anew(hub, clone)
 
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
     clone.exchange()
 
     assert hub.texts() == clone.texts() == [*WORDS, *LATE]
@@ -392,7 +392,7 @@ def test_an_old_copy_of_the_whole_git_folder_is_a_clone_of_then(hub: Hub, clone:
     shutil.rmtree(clone.path / ".git")
     shutil.copytree(hub.root / "backup", clone.path / ".git")
     clone = anew(hub, clone)
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
 
     clone.add("later")
     clone.exchange()
@@ -415,7 +415,7 @@ def test_a_line_comes_back_whose_generation_was_deleted(
     for _ in range(reads):
         look(clone)
 
-    assert states(doctor.mend(clone.store)) == {"lost-lines": "mended"}
+    assert states(doctor.fix(clone.store)) == {"lost-lines": "mended"}
 
     assert clone.texts() == [*WORDS, *LATE, "waits"]
 
@@ -442,7 +442,7 @@ def test_what_was_voided_does_not_come_back(hub: Hub, clone: Clone, monkeypatch:
     look(clone)
     assert "voided" not in shown(clone)
 
-    assert doctor.mend(clone.store).mended == 0
+    assert doctor.fix(clone.store).mended == 0
     clone.add("after")
     assert clone.texts() == [*WORDS, *LATE, "after"]
 
@@ -461,7 +461,7 @@ def test_a_damaged_generation_is_put_aside_and_its_whole_lines_are_kept(hub: Hub
     committer.commit_waiting(clone.log)
     assert clone.texts() == [*WORDS, *LATE, "whole"]
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert states(found) == {"lost-lines": "mended", "wal-file": "mended"}
     assert clone.texts() == [*WORDS, *LATE, "checksum", "whole"]
@@ -489,7 +489,7 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     tip = clone.tip
     clone = anew(hub, clone)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert found.status == 0 and states(found)["conflict-marker"] == "left", found
     assert {code for code, state in states(found).items() if state == "mended"} == {
@@ -499,7 +499,7 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     assert clone.git.commit(clone.tip).message == "Repair: 1 line that was missing\n"
     mended = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
     assert mended == b"".join(sorted([b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]))
-    assert doctor.mend(anew(hub, clone).store).mended == 0
+    assert doctor.fix(anew(hub, clone).store).mended == 0
 
 
 def test_a_log_that_a_peer_replaced_with_a_later_epoch_comes_back(hub: Hub, clone: Clone) -> None:
@@ -516,7 +516,7 @@ def test_a_log_that_a_peer_replaced_with_a_later_epoch_comes_back(hub: Hub, clon
         clone.exchange()
     assert (refused.value.code, refused.value.next) == ("bad-epoch", ["gitmem doctor --fix"])
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert states(found)["bad-epoch"] == "mended", found
     assert sorted(clone.texts()) == sorted([*before, "written since"])
@@ -542,7 +542,7 @@ def test_a_log_of_another_project_that_the_ref_was_at_is_not_united(
         git("update-ref", ref.LOG_REF, "theirs", cwd=clone.path)
         look(clone) if name != "main" else None
         clone = anew(hub, clone)
-        assert doctor.mend(clone.store).status == 0
+        assert doctor.fix(clone.store).status == 0
         assert clone.texts() == [*WORDS, *LATE]
 
 
@@ -561,7 +561,7 @@ def test_locks_of_the_dead_and_what_stands_in_the_way_go(hub: Hub, clone: Clone)
     git("update-ref", "refs/gitmem/published/x", "main", cwd=clone.path)
     clone = anew(hub, clone)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert found.status == 0
     assert states(found) == {
@@ -587,7 +587,7 @@ def test_a_name_that_leaves_no_room_for_the_log_is_changed(hub: Hub, clone: Clon
         git("update-ref", name, "main", cwd=clone.path)
     clone = anew(hub, clone)
 
-    assert states(doctor.mend(clone.store)) == {"ref-in-the-way": "mended", "lost-lines": "mended"}
+    assert states(doctor.fix(clone.store)) == {"ref-in-the-way": "mended", "lost-lines": "mended"}
 
     assert clone.texts() == [*WORDS, *LATE]
     kept = git("for-each-ref", "--format=%(objectname)", "refs/gitmem-aside/", cwd=clone.path)
@@ -602,7 +602,7 @@ def test_a_clone_that_cannot_be_written_says_so(
     tip = clone.tip
     monkeypatch.setattr(clone.log, "make_state", lambda: False)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     (finding,) = [each for each in found.findings if each.code == "lost-lines"]
     assert finding.state == "needs-you" and "cannot be written" in finding.did
@@ -616,7 +616,7 @@ def test_a_lock_that_may_be_the_users_is_left(hub: Hub, clone: Clone, name: str)
     lock.touch()
     os.utime(lock, (1, 1))
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert states(found) == {"stale-lock": "needs-you"} and found.status == 1
     assert found.next[0] == f"rm {lock}" and lock.exists()
@@ -634,7 +634,7 @@ def test_copies_of_a_remote_that_are_damaged_are_forgotten(hub: Hub, clone: Clon
     empty_objects("")(clone)
     clone = anew(hub, clone)
 
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
     assert clone.exchange().state in ("synced", "up-to-date")
 
     assert set(clone.texts()) == set(hub.texts()) == {*WORDS, *LATE, "after the sync", "from elsewhere"}
@@ -655,7 +655,7 @@ def test_a_copy_that_is_damaged_while_the_log_is_not(hub: Hub, clone: Clone) -> 
     path.write_bytes(b"")
     clone = anew(hub, clone)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert states(found)["damaged-copy"] == "mended" and found.status == 0, found
     assert clone.exchange().received == 1
@@ -682,7 +682,7 @@ def mending(where: Path) -> Callable[[], str]:
     def act() -> str:
         hub = Hub.__new__(Hub)
         hub.now, hub.clones, hub.port = Ticks(), [], DulwichGit
-        return json.dumps(doctor.mend(hub.open(where).store).as_json())
+        return json.dumps(doctor.fix(hub.open(where).store).as_json())
 
     return act
 
@@ -721,12 +721,12 @@ def test_writers_go_on_while_it_is_mended(hub: Hub, clone: Clone) -> None:
         writer.start()
     mender = hub.open(clone.path)
     while any(writer.is_alive() for writer in writers):
-        doctor.mend(mender.store)
+        doctor.fix(mender.store)
     for writer in writers:
         writer.join()
     clone = hub.open(clone.path)
 
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
     assert sorted(clone.texts()) == sorted([*WORDS, *LATE, *said]) and len(said) == 15
 
 
@@ -756,7 +756,7 @@ def test_other_kinds_of_repositories_are_mended_too(
         act(clone)
     clone = anew(hub, clone)
 
-    found = doctor.mend(clone.store)
+    found = doctor.fix(clone.store)
 
     assert found.status == 0 and found.mended, found
     assert clone.texts() == WORDS

@@ -267,7 +267,7 @@ def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path, monkeypatch: py
     monkeypatch.setattr(packing, "PACKS_MAX", 1)
     assert _packs_found(doctor.examine(store)) == ["many-packs"]
 
-    report = doctor.mend(store)
+    report = doctor.fix(store)
     assert [each.code for each in report.findings if each.state == "mended"] == ["many-packs"]
     assert len(packing.own_packs(str(repo / ".git"))) == 1
     assert not _packs_found(doctor.examine(store))

@@ -133,7 +133,7 @@ def test_a_repository_that_is_moved_takes_its_waiting_lines_along(hub: Hub) -> N
         json.loads(body)["text"] for (body,) in clone.store.db().execute("SELECT body FROM line ORDER BY at")
     ]
     assert shown == ["committed", "waits", "deferred"]
-    assert doctor.mend(clone.store).status == 0
+    assert doctor.fix(clone.store).status == 0
     wait(clone, "after the move")
 
     check_all(hub, {"committed", "waits", "deferred", "after the move"}, clone)

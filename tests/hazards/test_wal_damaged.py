@@ -114,7 +114,7 @@ def test_a_damaged_generation_is_reported_by_doctor_and_answers_stay_whole(desk:
 
     (found,) = [each for each in desk("doctor", "--json").json["findings"] if each["code"] == "wal-file"]
     assert found["where"].endswith(wal_files.DAMAGED) and os.path.exists(found["where"])
-    report = doctor.mend(open_store(desk.repo))
+    report = doctor.fix(open_store(desk.repo))
     assert report.status == 0 and not os.path.exists(found["where"])
     kept = list((Path(find(str(desk.repo)).state) / "aside").iterdir())
     assert any(wal_files.DAMAGED in each.name for each in kept)

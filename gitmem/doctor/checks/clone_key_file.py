@@ -83,7 +83,7 @@ def check_sessions(store: Store, found: Findings) -> None:
     )
 
 
-def mend(store: Store, done: FixResult) -> None:
+def fix(store: Store, done: FixResult) -> None:
     """Move a damaged key aside and create a new one; restrict the mode of an exposed key."""
     from ..put_aside import put_aside
 

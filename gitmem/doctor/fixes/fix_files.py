@@ -26,7 +26,7 @@ def commit_waiting(store: Store, done: FixResult) -> None:
             done.say("wal-waits", path, "It was committed.")
 
 
-def mend(store: Store, done: FixResult) -> None:
+def fix(store: Store, done: FixResult) -> None:
     """Move unreadable files aside, after the log has their lines; remove leftovers; reset a clock that is ahead."""
     for wal in store.log.wals:
         if wal.check_owner and not wal.is_ours():

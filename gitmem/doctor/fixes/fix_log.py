@@ -27,7 +27,7 @@ GOES_ON = ("not-a-log", "bad-epoch", "no-log", "broken-history", "missing-object
 CODES = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
 
 
-def mend(store: Store, done: FixResult) -> None:
+def fix(store: Store, done: FixResult) -> None:
     """Move the log's ref to a repaired tip.
 
     Raises:

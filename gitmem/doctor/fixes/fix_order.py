@@ -16,32 +16,32 @@ DRIVER = ("driver-missing", "driver-program", "driver-unused")
 HOOKS = ("hooks-incomplete", "hooks-old", "hooks-program")
 
 
-def mend(store: Store, found: Findings, installed: Installed | None) -> FixResult:  # noqa: C901  (one step for each group of findings)
+def fix(store: Store, found: Findings, installed: Installed | None) -> FixResult:  # noqa: C901  (one step for each group of findings)
     """Apply the fixes for the findings; a failed step does not stop the others."""
     done = FixResult()
     wanted = [finding for finding in found.listed() if finding.mends]
     codes = {finding.code for finding in wanted}
     store.log.committer = store.log.committer or store.committer()
     if codes & {*fix_refs.CODES}:
-        done.attempt(lambda: fix_refs.mend(store, done), *fix_refs.CODES)
+        done.attempt(lambda: fix_refs.fix(store, done), *fix_refs.CODES)
     if "wal-waits" in codes:
         done.attempt(lambda: fix_files.commit_waiting(store, done), "wal-waits")
     if found.damaged or codes & {"not-a-log", "broken-history", "damaged-copy"}:
         done.attempt(lambda: fix_refs.put_away_damaged(store, done), "missing-object")
     if codes & {*fix_log.CODES, "damaged-ref"}:
-        done.attempt(lambda: fix_log.mend(store, done), *fix_log.CODES)
+        done.attempt(lambda: fix_log.fix(store, done), *fix_log.CODES)
     if "damaged-copy" in codes:
         done.attempt(lambda: fix_refs.forget_damaged(store, done), "damaged-copy")
     if codes & {*fix_files.CODES}:
-        done.attempt(lambda: fix_files.mend(store, done), *fix_files.CODES)
+        done.attempt(lambda: fix_files.fix(store, done), *fix_files.CODES)
     if codes & {*clone_key_file.CODES}:
-        done.attempt(lambda: clone_key_file.mend(store, done), *clone_key_file.CODES)
+        done.attempt(lambda: clone_key_file.fix(store, done), *clone_key_file.CODES)
     if "index" in codes:
         done.attempt(lambda: fix_index.rebuild(store, done), "index")
     if "queue" in codes:
         done.attempt(lambda: fix_index.fill(store, done), "queue")
     if fix_packs.CODE in codes:
-        done.attempt(lambda: fix_packs.mend(store, done), fix_packs.CODE)
+        done.attempt(lambda: fix_packs.fix(store, done), fix_packs.CODE)
     if installed is not None:
         _install(wanted, installed, done)
     return done

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from .fix_result import FixResult
 
 
-def mend(store: Store, done: FixResult) -> None:
+def fix(store: Store, done: FixResult) -> None:
     """Combine the packs into one, and report their number."""
     done.say(CODE, "", f"{auto_pack.pack(store.log):,} packs have become one.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CODES = ("damaged-ref", "ref-in-the-way", "stale-lock")
 
 
-def mend(store: Store, done: FixResult) -> None:
+def fix(store: Store, done: FixResult) -> None:
     """Repair ref files and locks; run it first, because other steps read and move refs."""
     with rebase.take_lock(store.log) as lock:
         if not lock.is_held:
