@@ -1,6 +1,7 @@
-"""A JSON parser that keeps positions, for edits that change only the necessary part of a settings file.
+"""Values in a JSON text with their positions, for edits that change only the necessary part of a settings file.
 
-Parsing into values and writing them again would lose indentation, line ends and comments.
+The standard library decides what is valid. It gives no positions, and writing its values again would lose indentation,
+line ends and comments; so the tokens of a valid text are read once more.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 
-_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.+-])")
-_WORD = re.compile(r"(?:true|false|null)(?![0-9A-Za-z_])")
-_SPACE = re.compile(r"[ \t\r\n]*")
-_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+# Strings and comments without an end reach to the end of the text: each pattern passes over a text once.
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
+_TOKEN = re.compile(rf'{_STRING}|[{{}}\[\],:]|[^ \t\r\n{{}}\[\],:"]+', re.DOTALL)
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|[\[{{][ \t\r\n]*,|,(?=[ \t\r\n]*[}}\]])", re.DOTALL)
+_KINDS = {"{": "object", "[": "array", '"': "string", "t": "word", "f": "word", "n": "word"}
 BOM = "\ufeff"
 
 
@@ -36,19 +38,20 @@ class JsonNode:
     """A value in a text.
 
     Attributes:
+        text, plain: The whole text, and the same with spaces for comments.
         kind: `object`, `array`, `string`, `number` or `word`.
         start, end: Its span.
         items: The values in an array or object, in order.
         keys: The spans of the keys of an object, one for each of `items`.
     """
 
-    __slots__ = ("end", "items", "keys", "kind", "start", "text")
+    __slots__ = ("end", "items", "keys", "kind", "plain", "start", "text")
 
-    def __init__(self, text: str, kind: str, start: int, end: int = 0) -> None:
+    def __init__(self, text: str, plain: str, kind: str, span: tuple[int, int]) -> None:
         self.text = text
+        self.plain = plain
         self.kind = kind
-        self.start = start
-        self.end = end
+        self.start, self.end = span
         self.items: list[JsonNode] = []
         self.keys: list[tuple[int, int]] = []
 
@@ -77,94 +80,50 @@ def parse(text: str, *, comments: bool = False) -> JsonNode:
         comments: Whether to accept comments and a comma after the last item.
 
     Raises:
-        BrokenError: The text is not valid JSON.
+        JsonSyntaxError: The text is not valid JSON, or nested too deeply.
     """
-    return _Reader(text, comments).value()
+    plain = " " + text[1:] if text.startswith(BOM) else text
+    plain = _COMMENT.sub(_blank, plain) if comments else plain
+    constants: list[str] = []
+    try:
+        json.loads(
+            _LAST_COMMA.sub(_blank, plain) if comments else plain,
+            parse_int=str, parse_float=str, parse_constant=constants.append,
+        )  # fmt: skip
+    except json.JSONDecodeError as error:
+        is_comment = plain.startswith(("//", "/*"), error.pos)
+        unclosed = "a comment that does not end" if comments else "a comment, which this client does not read"
+        what = unclosed if is_comment else error.msg[:1].lower() + error.msg[1:]
+        raise JsonSyntaxError(what, text, error.pos) from None
+    except RecursionError:
+        raise JsonSyntaxError("it is nested too deeply", text, 0) from None
+    for token in _TOKEN.finditer(plain) if constants else ():
+        if token[0] == constants[0]:
+            raise JsonSyntaxError(f"{token[0]} is no value", text, token.start())
+    return _nodes(text, plain)
 
 
-class _Reader:
-    """A parser without recursion: settings may be nested deeper than Python's stack."""
+def _nodes(text: str, plain: str) -> JsonNode:
+    """Return the root of a valid text."""
+    opened = [JsonNode(text, plain, "array", (0, 0))]
+    for token in _TOKEN.finditer(plain):
+        inside, char = opened[-1], token[0][0]
+        if char in "}]":
+            inside.end = token.end()
+            opened.pop()
+        elif char in ",:":
+            continue
+        elif inside.kind == "object" and len(inside.keys) == len(inside.items):
+            inside.keys.append(token.span())
+        else:
+            node = JsonNode(text, plain, _KINDS.get(char, "number"), token.span())
+            inside.items.append(node)
+            if char in "{[":
+                opened.append(node)
+    return opened[0].items[0]
 
-    def __init__(self, text: str, comments: bool) -> None:
-        self.text = text
-        self.comments = comments
-        self.at = len(BOM) if text.startswith(BOM) else 0
-        self.open: list[JsonNode] = []
 
-    def value(self) -> JsonNode:
-        """Parse the whole text and return its root."""
-        root = self._begin()
-        while self.open:
-            inside = self.open[-1]
-            close = "}" if inside.kind == "object" else "]"
-            if inside.items:
-                char = self._next(f"',' or '{close}'")
-                if char not in (",", close):
-                    raise self._broken(f"',' or '{close}' is expected")
-                if char == ",":
-                    comma = self.at
-                    self.at += 1
-                    if self._next("a value") == close and not self.comments:
-                        raise JsonSyntaxError("a comma stands before the end", self.text, comma)
-            if self._next(f"a value or '{close}'") == close:
-                self.at += 1
-                inside.end = self.at
-                self.open.pop()
-                continue
-            if inside.kind == "object":
-                inside.keys.append(self._key())
-            inside.items.append(self._begin())
-        if self._skip() < len(self.text):
-            raise self._broken("something stands behind the end")
-        return root
-
-    def _begin(self) -> JsonNode:
-        """Return the value that starts here; an array or object stays open."""
-        char = self._next("a value")
-        kind = {"{": "object", "[": "array", '"': "string", "t": "word", "f": "word", "n": "word"}.get(
-            char, "number"
-        )
-        node = JsonNode(self.text, kind, self.at)
-        if char in "{[":
-            self.at += 1
-            self.open.append(node)
-            return node
-        pattern = {"string": _STRING, "word": _WORD, "number": _NUMBER}[kind]
-        found = pattern.match(self.text, self.at)
-        if found is None:
-            raise self._broken("a string that does not end" if kind == "string" else "a value is expected")
-        self.at = node.end = found.end()
-        return node
-
-    def _key(self) -> tuple[int, int]:
-        found = _STRING.match(self.text, self.at)
-        if found is None:
-            raise self._broken("a key in double quotes is expected")
-        self.at = found.end()
-        if self._next("':'") != ":":
-            raise self._broken("':' is expected")
-        self.at += 1
-        return found.span()
-
-    def _next(self, expected: str) -> str:
-        if self._skip() >= len(self.text):
-            raise self._broken(f"the text ends where {expected} is expected")
-        return self.text[self.at]
-
-    def _skip(self) -> int:
-        """Skip white space, and comments if they are allowed; return the position."""
-        while True:
-            space = _SPACE.match(self.text, self.at)
-            assert space is not None
-            self.at = space.end()
-            if not self.text.startswith(("//", "/*"), self.at):
-                return self.at
-            if not self.comments:
-                raise self._broken("a comment, which this client does not read")
-            comment = _COMMENT.match(self.text, self.at)
-            if comment is None:
-                raise self._broken("a comment that does not end")
-            self.at = comment.end()
-
-    def _broken(self, what: str) -> JsonSyntaxError:
-        return JsonSyntaxError(what, self.text, self.at)
+def _blank(found: re.Match[str]) -> str:
+    """Return spaces for a comment or a comma; other matches stay, and so does a comment that does not end."""
+    stays = found[0][0] in '"{[' or (found[0].startswith("/*") and not found[0].endswith("*/", 2))
+    return found[0] if stays else " " * len(found[0])

@@ -59,7 +59,7 @@ class Ours:
 
 
 class FormatError(ValueError):
-    """A part of the file has another type than the client's format; see BrokenError."""
+    """A part of the file has another type than the client's format; see JsonSyntaxError."""
 
     def __init__(self, node: JsonNode, where: str, wanted: str) -> None:
         place = JsonSyntaxError("", node.text, node.start)
@@ -77,8 +77,8 @@ def read(text: str, *, comments: bool) -> tuple[JsonNode, JsonNode | None]:
     """Return the root of a file, and its hooks.
 
     Raises:
-        BrokenError: The text is not JSON.
-        OddError: It is not of a client's format.
+        JsonSyntaxError: The text is not JSON.
+        FormatError: It is not of a client's format.
     """
     root = parse(text, comments=comments)
     if root.kind != "object":
@@ -160,8 +160,8 @@ def add_entries(
         extra: Further members that the root must have.
 
     Raises:
-        BrokenError: The text is not JSON.
-        OddError: It is not of a client's format.
+        JsonSyntaxError: The text is not JSON.
+        FormatError: It is not of a client's format.
     """
     if not text.strip().strip(BOM):
         root: dict[str, object] = {**dict(extra), HOOKS: _by_event(entries)}

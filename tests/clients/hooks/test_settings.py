@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -174,17 +175,17 @@ def test_only_our_own_command_lines_are_ours() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "what"),
     [
-        ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "',' or '}' is expected"),
-        ('{"a": 1,}', 1, 8, "a comma stands before the end"),
-        ('{\r\n\r\n"a" 1}', 3, 5, "':' is expected"),
-        ("{'a': 1}", 1, 2, "a key in double quotes is expected"),
-        ('{"a": 1} x', 1, 10, "something stands behind the end"),
-        ('{"a": [1, 2', 1, 12, "the text ends where"),
-        ('{"a": "x\n"}', 1, 7, "a string that does not end"),
-        ('{"a": NaN}', 1, 7, "a value is expected"),
-        ('{"a": 01}', 1, 7, "a value is expected"),
-        ("{\n// note\n}", 2, 1, "a comment"),
-        ("", 1, 1, "the text ends where"),
+        ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "expecting ',' delimiter"),
+        ('{"a":\n1, ]}', 2, 4, "expecting property name"),
+        ('{\r\n\r\n"a" 1}', 3, 5, "expecting ':' delimiter"),
+        ("{'a': 1}", 1, 2, "expecting property name enclosed in double quotes"),
+        ('{"a": 1} x', 1, 10, "extra data"),
+        ('{"a": [1, 2', 1, 12, "expecting ',' delimiter"),
+        ('{"a": "x\n"}', 1, 9, "invalid control character"),
+        ('{"NaN": 1, "a": NaN}', 1, 17, "NaN is no value"),
+        ('{"a": 01}', 1, 8, "expecting ',' delimiter"),
+        ("{\n// note\n}", 2, 1, "a comment, which this client does not read"),
+        ("", 1, 1, "expecting value"),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(text: str, line: int, column: int, what: str) -> None:
@@ -221,14 +222,51 @@ def test_settings_of_another_shape_are_refused(text: str) -> None:
         settings.add_entries(text, entries())
 
 
-def test_a_deep_file_is_read() -> None:
-    """Deeper than Python's stack."""
-    deep = "[" * 5_000 + "]" * 5_000
-    text = f'{{"a": {deep}}}'
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"a": 1,, }', "expecting property name"),
+        ("{,}", "expecting property name"),
+        ("[1, /* a ] */ ,]", "expecting value"),
+        ('{"a": /* 1}', "a comment that does not end"),
+        ("[/*/]", "a comment that does not end"),
+        ('{"a": "// 1}', "unterminated string"),
+    ],
+)
+def test_comments_and_last_commas_are_all_that_is_added_to_json(text: str, what: str) -> None:
+    """A text that is broken otherwise is refused, in a client's settings with comments too."""
+    with pytest.raises(JsonSyntaxError) as caught:
+        parse(text, comments=True)
 
-    put = settings.add_entries(text, entries())
+    assert what in caught.value.what
 
-    assert undone(put) == text
+
+def test_a_comma_or_a_comment_in_a_string_is_part_of_it() -> None:
+    """Nothing of it is passed over."""
+    root = parse('[",]", "// a", "/* b */", /* "c" */ "\\"", ]', comments=True)
+
+    assert [item.string() for item in root.items] == [",]", "// a", "/* b */", '"']
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": ' + "[" * 5_000 + "]" * 5_000 + "}",
+        "[" * 500_000,
+        '"\\"' * 300_000,
+        "/*" * 500_000,
+        "[" + "/**/" * 250_000,
+    ],
+    ids=["deep", "open", "quotes", "comments open", "comments"],
+)
+def test_a_hostile_file_is_refused_at_once(text: str) -> None:
+    """It comes with a repository: neither an error of Python's stack, nor minutes."""
+    before = time.process_time()
+    for comments in (False, True):
+        with pytest.raises(JsonSyntaxError):
+            parse(text, comments=comments)
+
+    assert time.process_time() - before < 3
 
 
 def test_a_key_that_stands_there_twice_is_the_last_one() -> None:
