@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 
+from ...digests import sha256
 from ...errors import GitmemError, UsageError
 from ...text.shell_quote import command
 from .. import user_files
 from ..user_files import FileChange
-from . import install_record, marked_files, remove_entries, script, settings
+from . import install_record, marked_files, script, settings
 from .clients import FLAT, GROUPS, PROJECT, WAKE
-from .install_record import InstallRecord
 from .json_text import JsonSyntaxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .clients import Client, ClientFolders
+    from .install_record import InstallRecord
     from .settings import HookEntry, Ours
 
 INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
@@ -25,6 +26,7 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "not installed",
     "broken",
 )
+RECORD = ".gitmem-hooks"  # in the client's folder; for a project in the repository's state
 
 
 class ClientScope:
@@ -43,7 +45,11 @@ class ClientScope:
         has_settings = client.form in (GROUPS, FLAT)
         self.settings = os.path.join(base, *client.settings.split("/")) if has_settings else None
         self.top = os.path.dirname(base) if scope == PROJECT else None  # no link may lead out of it
-        self.record_path = install_record.path(client, scope, places, base)
+        self.record_path = os.path.join(base, RECORD)
+        if scope == PROJECT:
+            assert places.state is not None
+            name = f"{client.name}-{sha256(os.fsencode(base)).hexdigest()[:16]}"
+            self.record_path = os.path.join(places.state, "hooks", name)
 
     @property
     def groups(self) -> bool:
@@ -63,13 +69,11 @@ class ClientScope:
                 return path
         raise self._foreign(paths[-1])
 
-    def wanted(self, *, wake: bool, of_disk: bool = False) -> list[HookEntry]:
+    def wanted(self, *, wake: bool) -> list[HookEntry]:
         """Return the entries that the settings should contain.
 
         Args:
             wake: Whether to include the background hook that wakes an idle session, if the client has one.
-            of_disk: Whether the entries are for the installed script, perhaps of another version, not for the one to
-                write.
         """
         root = os.path.dirname(self.base)
         path = self.client.in_command(self.scope, self.script(), root, self.places.home)
@@ -78,14 +82,10 @@ class ClientScope:
                 path.encode()
             except UnicodeEncodeError:
                 raise UsageError(f"{self.base} is not UTF-8; nothing was written.", code="not-utf8") from None
-        content = self._read(self.script()) if of_disk else None
-        return self.client.entries(self.scope, path, content or self._content(), wake=wake)
+        return self.client.entries(self.scope, path, script.text(self.client.name).encode(), wake=wake)
 
     def _read(self, path: str) -> bytes | None:
         return user_files.read(path, self.top)
-
-    def _content(self) -> bytes:
-        return script.text(self.client.name).encode()
 
     def text(self) -> str | None:
         """Return the settings as text, or None if the file does not exist.
@@ -128,14 +128,10 @@ class ClientScope:
             return changes, None
         with _SentenceForBrokenSettings(self):
             before = self.before(text)
-            put = settings.add_entries(
-                before or "", wanted, comments=self.client.comments, extra=self.client.extra
+            new, kept = settings.add_entries(
+                before, wanted, comments=self.client.comments, extra=self.client.extra
             )
-        new = put.text.encode()
-        kept = InstallRecord(
-            is_new=before is None, after=install_record.digest(new), ranges=put.ranges, made=put.made
-        )
-        return [*changes, FileChange(self.settings, _bytes(text), new, top=self.top)], kept
+        return [*changes, FileChange(self.settings, _bytes(text), new.encode(), top=self.top)], kept
 
     def own_changes(self) -> list[FileChange]:
         """Return the changes that write our whole files.
@@ -177,23 +173,11 @@ class ClientScope:
         """Return the settings without our entries; None for no file."""
         if text is None or not self.ours(text):
             return text
-        client, kept = self.client, install_record.read(self.record_path)
-        if kept is not None and kept.after == install_record.digest(text.encode()):
-            for start, end in reversed(kept.ranges):
-                text = text[:start] + text[end:]
-            return None if kept.is_new and not text else text
-        if kept is not None and kept.after:
-            rest = remove_entries.without(
-                text, groups=self.groups, comments=client.comments, may_go=lambda name: name in kept.made,
-                extra=[key for key, _ in client.extra],
-            )  # fmt: skip
-            bare = remove_entries.is_bare(rest, comments=client.comments, extra=client.extra)
-            return None if kept.is_new and bare else rest
-        present = {each.command for each in self.ours(text)}
-        entries = [each for each in self.wanted(wake=True, of_disk=True) if each.command in present]
-        return remove_entries.reconstruct(
-            text, entries, groups=self.groups, comments=client.comments, extra=client.extra
-        )
+        client = self.client
+        return settings.remove_entries(
+            text, install_record.read(self.record_path), [event for event, _ in client.events],
+            groups=self.groups, comments=client.comments, extra=client.extra,
+        )  # fmt: skip
 
     def state(self) -> str:
         """Return whether it is installed, as one of the constants of this module.

@@ -1,4 +1,4 @@
-"""Values in a JSON text with their positions, for edits that change only the necessary part of a settings file.
+"""Edits of a JSON text that change only the necessary part: values with their positions, additions and removals.
 
 The standard library decides what is valid. It gives no positions, and writing its values again would lose indentation,
 line ends and comments; so the tokens of a valid text are read once more.
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Strings and comments without an end reach to the end of the text: each pattern passes over a text once.
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
@@ -127,3 +131,96 @@ def _blank(found: re.Match[str]) -> str:
     """Return spaces for a comment or a comma; other matches stay, and so does a comment that does not end."""
     stays = found[0][0] in '"{[' or (found[0].startswith("/*") and not found[0].endswith("*/", 2))
     return found[0] if stays else " " * len(found[0])
+
+
+def splice(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    """Return a text with spans replaced; a span inside another one is part of that."""
+    parts, at = [], 0
+    for start, end, new in sorted(edits):
+        parts += [text[at:start], new]
+        at = max(at, end)
+    return "".join([*parts, text[at:]])
+
+
+def cuts(node: JsonNode, gone: Sequence[int]) -> list[tuple[int, int, str]]:
+    """Return the edits that remove items with their commas; of others' comments between items none goes."""
+    found: list[tuple[int, int, str]] = []
+    taken = set(gone)
+    for first in gone:
+        if first - 1 in taken:
+            continue
+        last = first
+        while last + 1 in taken:
+            last += 1
+        start, end = node.whole(first)[0], node.items[last].end
+        from_, to, comma = node.start + 1, node.end - 1, node.plain.find(",", end, node.end)
+        if first:
+            from_, to, comma = (
+                node.items[first - 1].end,
+                end,
+                node.plain.index(",", node.items[first - 1].end),
+            )
+        elif last + 1 < len(node.items):
+            from_, to = start, node.whole(last + 1)[0]
+        if node.text[from_:start] + node.text[end:to] == node.plain[from_:start] + node.plain[end:to]:
+            found.append((from_, to, ""))
+        else:
+            found += [(start, end, ""), *([(comma, comma + 1, "")] if comma >= 0 else [])]
+    return found
+
+
+class Style:
+    """The layout of a text: its line ends, its indentation, and whether it is on one line."""
+
+    def __init__(self, root: JsonNode) -> None:
+        self.text = text = root.text
+        self.newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text or "\r" not in text else "\r"
+        self.unit, self.one_line = "  ", False
+        if root.items:
+            indent = self._own_line(root.whole(0)[0])
+            self.one_line = indent is None
+            outer = self._indent(root.start)
+            if indent is not None and indent.startswith(outer) and indent != outer:
+                self.unit = indent[len(outer) :]
+
+    def append(self, node: JsonNode, items: Sequence[tuple[str | None, object]]) -> list[tuple[int, str]]:
+        """Return the offset and the text that add items at the end of an array or object; nothing without items."""
+        if not items:
+            return []
+        outer = self._indent(node.start)
+        indent: str | None = outer + self.unit
+        if node.items:
+            indent = self._own_line(node.whole(len(node.items) - 1)[0])
+            if indent is None and self._own_line(node.whole(0)[0]) is not None:
+                indent = self._own_line(node.whole(0)[0])
+        elif self.one_line:
+            indent = None
+        between = ", " if indent is None else "," + self.newline + indent
+        new = between.join(self._item(key, value, indent) for key, value in items)
+        if node.items:
+            return [(node.items[-1].end, between + new)]
+        if indent is None:
+            return [(node.start + 1, new)]
+        inner = self.text[node.start + 1 : node.end - 1]
+        closing = "" if "\n" in inner or "\r" in inner else self.newline + outer
+        return [(node.start + 1, self.newline + indent + new + closing)]
+
+    def _item(self, key: str | None, value: object, indent: str | None) -> str:
+        if indent is None:
+            text = json.dumps(value, ensure_ascii=False)
+        else:
+            text = json.dumps(value, indent=self.unit, ensure_ascii=False)
+            text = text.replace("\n", self.newline + indent)
+        return text if key is None else f"{json.dumps(key)}: {text}"
+
+    def _own_line(self, at: int) -> str | None:
+        """Return the white space before the first character of a line; None if another character precedes."""
+        start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
+        before = self.text[start:at]
+        return before if start and not before.strip(" \t") else None
+
+    def _indent(self, at: int) -> str:
+        """Return the indentation of the line at an offset."""
+        start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
+        line = self.text[start:at].lstrip(BOM)
+        return line[: len(line) - len(line.lstrip(" \t"))]

@@ -1,4 +1,4 @@
-"""Add and find our entries in the text of a client's settings file.
+"""Add, find and remove our entries in the text of a client's settings file.
 
 There are two forms:
 
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 
-from .json_text import BOM, JsonNode, JsonSyntaxError, parse
+from .install_record import InstallRecord
+from .json_text import BOM, JsonNode, JsonSyntaxError, Style, cuts, parse, splice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
 SCRIPT = "signal-received.sh"
 END = " gitmem"  # the last word of each of our command lines
@@ -129,139 +130,158 @@ def _command(handler: JsonNode) -> str | None:
     return next((node.string() for node in lines if node is not None and node.kind == "string"), None)
 
 
-class Put:
-    """A text with our entries added.
-
-    Attributes:
-        text: The text.
-        ranges: The added spans of `text`; without them it is the original.
-        made: The added members: `hooks`, `hooks.EVENT`, and those of `extra`.
-    """
-
-    __slots__ = ("made", "ranges", "text")
-
-    def __init__(self, text: str, ranges: list[list[int]], made: list[str]) -> None:
-        self.text = text
-        self.ranges = ranges
-        self.made = made
-
-
 def add_entries(
-    text: str,
+    text: str | None,
     entries: Sequence[HookEntry],
     *,
     comments: bool = False,
     extra: Sequence[tuple[str, object]] = (),
-) -> Put:
-    """Add entries to a text, which contains none of ours for the same events.
+) -> tuple[str, InstallRecord]:
+    """Return a text with entries added, and the record to remove them by.
 
     Args:
-        text: The file; an empty one becomes an object.
+        text: The file, which contains none of ours for the same events; None for no file. An empty one becomes an
+            object.
         extra: Further members that the root must have.
 
     Raises:
         JsonSyntaxError: The text is not JSON.
         FormatError: It is not of a client's format.
     """
-    if not text.strip().strip(BOM):
-        root: dict[str, object] = {**dict(extra), HOOKS: _by_event(entries)}
-        whole = json.dumps(root, indent=2, ensure_ascii=False) + "\n"
-        made = [*dict(extra), HOOKS, *(f"{HOOKS}.{name}" for name in _by_event(entries))]
-        return Put(text + whole, [[len(text), len(text) + len(whole)]], made)
+    wanted: dict[str, list[object]] = {}
+    for entry in entries:
+        wanted.setdefault(entry.event, []).append(entry.value)
+    of_events = [f"{HOOKS}.{name}" for name in wanted]
+    if text is None or not text.strip().strip(BOM):
+        whole = _layout({**dict(extra), HOOKS: wanted})
+        record = InstallRecord(is_new=text is None, inserted=[whole], made=[HOOKS, *of_events])
+        return (text or "") + whole, record
     node, hooks = read(text, comments=comments)
-    style = _Style(node)
-    wanted = _by_event(entries)
-    made = [key for key, _ in extra if node.get(key) is None]
+    style = Style(node)
+    members: list[tuple[str | None, object]] = [pair for pair in extra if node.get(pair[0]) is None]
+    made: list[str] = []
     edits: list[tuple[int, str]] = []
-    members: list[tuple[str | None, object]] = [(key, value) for key, value in extra if key in made]
     if hooks is None:
         members.append((HOOKS, wanted))
-        made += [HOOKS, *(f"{HOOKS}.{name}" for name in wanted)]
-    if members:
-        edits.append(style.append(node, members))
-    if hooks is not None:
+        made = [HOOKS, *of_events]
+    else:
         new = [name for name in wanted if hooks.get(name) is None]
-        made += [f"{HOOKS}.{name}" for name in new]
-        if new:
-            edits.append(style.append(hooks, [(name, wanted[name]) for name in new]))
+        made = [f"{HOOKS}.{name}" for name in new]
+        edits += style.append(hooks, [(name, wanted[name]) for name in new])
         for name in wanted:
             event = hooks.get(name)
             if event is not None and event.kind != "array":
                 raise FormatError(event, f'"{HOOKS}.{name}"', "array")
             if event is not None:
-                edits.append(style.append(event, [(None, value) for value in wanted[name]]))
-    return Put(*_apply(text, edits), made)
+                edits += style.append(event, [(None, value) for value in wanted[name]])
+    edits += style.append(node, members)
+    edits.sort()
+    record = InstallRecord(inserted=[part for _, part in edits], made=made)
+    return splice(text, [(at, at, part) for at, part in edits]), record
 
 
-def _by_event(entries: Sequence[HookEntry]) -> dict[str, list[object]]:
-    found: dict[str, list[object]] = {}
-    for entry in entries:
-        found.setdefault(entry.event, []).append(entry.value)
-    return found
+def remove_entries(
+    text: str,
+    record: InstallRecord | None,
+    order: Sequence[str],
+    *,
+    groups: bool,
+    comments: bool = False,
+    extra: Sequence[tuple[str, object]] = (),
+) -> str | None:
+    """Return a text without our entries, or None if install created the file and nothing else is in it.
+
+    Where the parts that install inserted are still there, exactly they go. Otherwise our entries go, with their commas
+    and the containers that install made, as far as these are empty.
+
+    Args:
+        record: What install noted, or None, as in another clone.
+        order: The events in the order in which install adds them.
+    """
+    if record is not None:
+        cut = _without_parts(text, record.inserted, groups=groups, comments=comments)
+        if cut is not None:
+            return None if record.is_new and not cut else cut
+    root, hooks = read(text, comments=comments)
+    assert hooks is not None
+    made = record.made if record is not None else _made(root, hooks, order, groups)
+    rest = splice(text, _cuts_of_ours(root, hooks, made, groups, [key for key, _ in extra]))
+    left, _ = read(rest, comments=comments)
+    is_new = record.is_new if record is not None else _layout_of(text) == text
+    return None if is_new and set(left.names()) <= set(dict(extra)) else rest
 
 
-def _apply(text: str, edits: list[tuple[int, str]]) -> tuple[str, list[list[int]]]:
-    """Insert texts at offsets; return the text and the inserted spans."""
-    parts, ranges, at, length = [], [], 0, 0
-    for where, new in sorted(edits):
-        parts += [text[at:where], new]
-        length += where - at
-        ranges.append([length, length + len(new)])
-        length += len(new)
-        at = where
-    return "".join([*parts, text[at:]]), ranges
+def _without_parts(text: str, parts: Sequence[str], *, groups: bool, comments: bool) -> str | None:
+    """Return a text without the parts that install inserted; None if they are not there, or not all of ours."""
+    for part in parts:
+        if text.count(part) != 1:
+            return None
+        text = text.replace(part, "")
+    if not text.strip().strip(BOM):
+        return text
+    try:
+        return None if found(read(text, comments=comments)[1], groups=groups) else text
+    except ValueError:
+        return None
 
 
-class _Style:
-    """The layout of a text: its line ends, its indentation, and whether it is on one line."""
+def _made(root: JsonNode, hooks: JsonNode, order: Sequence[str], groups: bool) -> list[str]:
+    """Return the containers that install has probably made: it puts them behind all others, in its order."""
+    made: list[str] = []
+    before = len(order)
+    for name, event in reversed(list(zip(hooks.names(), hooks.items, strict=True))):
+        place = order.index(name) if name in order else before - 1
+        if place >= before or not event.items or len(_own_items(event, groups, [])) < len(event.items):
+            return made
+        made.append(f"{HOOKS}.{name}")
+        before = place
+    return [*made, HOOKS] if root.names()[-1] == HOOKS else made
 
-    def __init__(self, root: JsonNode) -> None:
-        self.text = text = root.text
-        self.newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text or "\r" not in text else "\r"
-        self.unit, self.one_line = "  ", False
-        if root.items:
-            indent = self._own_line(root.whole(0)[0])
-            self.one_line = indent is None
-            outer = self._indent(root.start)
-            if indent is not None and indent.startswith(outer) and indent != outer:
-                self.unit = indent[len(outer) :]
 
-    def append(self, node: JsonNode, items: Sequence[tuple[str | None, object]]) -> tuple[int, str]:
-        """Return the offset and the text that add items at the end of an array or object."""
-        outer = self._indent(node.start)
-        indent: str | None = outer + self.unit
-        if node.items:
-            indent = self._own_line(node.whole(len(node.items) - 1)[0])
-            if indent is None and self._own_line(node.whole(0)[0]) is not None:
-                indent = self._own_line(node.whole(0)[0])
-        elif self.one_line:
-            indent = None
-        between = ", " if indent is None else "," + self.newline + indent
-        new = between.join(self._item(key, value, indent) for key, value in items)
-        if node.items:
-            return node.items[-1].end, between + new
-        if indent is None:
-            return node.start + 1, new
-        inner = self.text[node.start + 1 : node.end - 1]
-        closing = "" if "\n" in inner or "\r" in inner else self.newline + outer
-        return node.start + 1, self.newline + indent + new + closing
+def _cuts_of_ours(
+    root: JsonNode, hooks: JsonNode, made: Container[str], groups: bool, extra: Sequence[str]
+) -> list[tuple[int, int, str]]:
+    """Return the edits that remove our entries, and the containers in `made` that are empty afterwards.
 
-    def _item(self, key: str | None, value: object, indent: str | None) -> str:
-        if indent is None:
-            text = json.dumps(value, ensure_ascii=False)
+    Args:
+        extra: Members of the root that go with the hooks if nothing else is left.
+    """
+    edits: list[tuple[int, int, str]] = []
+    emptied = []
+    for index, (name, event) in enumerate(zip(hooks.names(), hooks.items, strict=True)):
+        gone = _own_items(event, groups, edits) if event.kind == "array" else []
+        if gone and len(gone) == len(event.items) and f"{HOOKS}.{name}" in made:
+            emptied.append(index)
         else:
-            text = json.dumps(value, indent=self.unit, ensure_ascii=False)
-            text = text.replace("\n", self.newline + indent)
-        return text if key is None else f"{json.dumps(key)}: {text}"
+            edits += cuts(event, gone)
+    if not emptied or len(emptied) < len(hooks.items) or HOOKS not in made:
+        return edits + cuts(hooks, emptied)
+    names = root.names()
+    last = len(names) - 1 - names[::-1].index(HOOKS)
+    others = [index for index, name in enumerate(names) if index != last and name not in extra]
+    return edits + cuts(root, [last] if others else list(range(len(names))))
 
-    def _own_line(self, at: int) -> str | None:
-        """Return the white space before the first character of a line; None if another character precedes."""
-        start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
-        before = self.text[start:at]
-        return before if start and not before.strip(" \t") else None
 
-    def _indent(self, at: int) -> str:
-        """Return the indentation of the line at an offset."""
-        start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
-        line = self.text[start:at].lstrip(BOM)
-        return line[: len(line) - len(line.lstrip(" \t"))]
+def _own_items(event: JsonNode, groups: bool, edits: list[tuple[int, int, str]]) -> list[int]:
+    """Return the items of an event that are only ours; add our handlers in others' groups to `edits`."""
+    every: dict[int, list[bool]] = {}
+    for group, _, command in handlers(event, groups=groups):
+        every.setdefault(group, []).append(is_ours(command))
+    for group, ours in every.items():
+        inner = event.items[group].get(HOOKS)
+        if inner is not None and any(ours) and not all(ours):
+            edits += cuts(inner, [index for index, mine in enumerate(ours) if mine])
+    return [group for group, ours in every.items() if all(ours)]
+
+
+def _layout(value: object) -> str:
+    """Return a value as in a file that install creates."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _layout_of(text: str) -> str:
+    """Return a text's value as in a file that install creates; "" if it has comments or is nested too deeply."""
+    try:
+        return _layout(json.loads(text))
+    except (ValueError, RecursionError):
+        return ""

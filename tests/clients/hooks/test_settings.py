@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.clients.hooks import remove_entries, settings
+from gitmem.clients.hooks import settings
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT
+from gitmem.clients.hooks.install_record import InstallRecord
 from gitmem.clients.hooks.json_text import JsonSyntaxError, parse
-from gitmem.clients.hooks.settings import FormatError, HookEntry, Put
+from gitmem.clients.hooks.settings import FormatError, HookEntry
 
 EVENTS = ("PostToolUse", "Stop")
 FLAT_EVENTS = ("postToolUse", "stop")
@@ -24,12 +25,15 @@ def entries(*, groups: bool = True) -> list[HookEntry]:
     return [each for each in found if each.event in (EVENTS if groups else FLAT_EVENTS)]
 
 
-def undone(put: Put) -> str:
-    """The text without what was put in, by the record of it."""
-    text = put.text
-    for start, end in reversed(put.ranges):
-        text = text[:start] + text[end:]
-    return text
+def added(text: str | None, *, groups: bool = True, comments: bool = False) -> tuple[str, InstallRecord]:
+    return settings.add_entries(text, entries(groups=groups), comments=comments)
+
+
+def removed(
+    text: str, record: InstallRecord | None, *, groups: bool = True, comments: bool = False
+) -> str | None:
+    order = EVENTS if groups else FLAT_EVENTS
+    return settings.remove_entries(text, record, order, groups=groups, comments=comments)
 
 
 def value(text: str) -> object:
@@ -85,12 +89,11 @@ def test_what_goes_in_comes_out_byte_for_byte(style: tuple[dict[str, object], st
     _, text = style
     said = value(text)
     assert isinstance(said, dict)
-    wanted = entries(groups=groups)
 
-    put = settings.add_entries(text, wanted)
+    after, record = added(text, groups=groups)
 
-    assert undone(put) == text
-    assert value(put.text) == merged(said, wanted)
+    assert value(after) == merged(said, entries(groups=groups))
+    assert removed(after, record, groups=groups) == text
 
 
 @given(styles(), st.booleans())
@@ -99,11 +102,12 @@ def test_without_the_record_ours_go_and_nothing_else(
 ) -> None:
     """What is known of the containers that were made is enough for the same settings."""
     _, text = style
-    put = settings.add_entries(text, entries(groups=groups))
+    after, record = added(text, groups=groups)
+    record.inserted = ["somebody has laid it out anew"]
 
-    rest = remove_entries.without(put.text, groups=groups, may_go=lambda name: name in put.made)
+    rest = removed(after, record, groups=groups)
 
-    assert value(rest) == value(text)
+    assert rest is not None and value(rest) == value(text)
 
 
 @pytest.mark.parametrize(
@@ -119,33 +123,28 @@ def test_without_the_record_ours_go_and_nothing_else(
 )
 def test_another_clone_finds_the_bytes_again(text: str) -> None:
     """Nobody has noted anything there: what install would have made of a text tells it."""
-    wanted = entries()
-
-    found = remove_entries.reconstruct(settings.add_entries(text, wanted).text, wanted, groups=True)
-
-    assert found == text
+    assert removed(added(text)[0], None) == text
 
 
 def test_another_clone_takes_a_file_away_that_only_we_need() -> None:
     """It says nothing but our entries, as an install into nothing would have written it."""
-    wanted = entries()
-
-    assert remove_entries.reconstruct(settings.add_entries("", wanted).text, wanted, groups=True) is None
+    assert removed(added(None)[0], None) is None
 
 
 def test_what_a_user_put_around_ours_stays() -> None:
     """A comment, a handler in our group, a group behind ours, a key of theirs."""
-    put = settings.add_entries('{\n  // mine\n  "a": 1,\n}\n', entries(), comments=True)
+    after, record = added('{\n  // mine\n  "a": 1,\n}\n', comments=True)
     command = entries()[0].command
-    text = put.text.replace('"a": 1', '"a": 1, "b": 2')
+    text = after.replace('"a": 1', '"a": 1, "b": 2')
     assert json.dumps(command) in text
     text = text.replace(
         '"PostToolUse": [', '"PostToolUse": [ // first\n      {"hooks": [{"command": "theirs"}]},'
     )
     text = text.replace('"Stop": [', '"Stop": [{"hooks": [{"command": "before"}]}, /* between */')
 
-    rest = remove_entries.without(text, groups=True, comments=True, may_go=lambda name: name in put.made)
+    rest = removed(text, record, comments=True)
 
+    assert rest is not None
     root = parse(rest, comments=True)
     hooks = root.get("hooks")
     assert root.names() == ["a", "b", "hooks"]
@@ -161,7 +160,7 @@ def test_a_handler_of_ours_in_a_foreign_group_goes_alone() -> None:
     rest = '{"hooks": {"Stop": [{"matcher": "x", "hooks": [{"command": "a"}, OURS{"command": "b"}]}]}}'
     text = rest.replace("OURS", f'{{"command": {line}}}, ')
 
-    assert remove_entries.without(text, groups=True) == rest.replace("OURS", "")
+    assert removed(text, None) == rest.replace("OURS", "")
 
 
 def test_only_our_own_command_lines_are_ours() -> None:
@@ -271,12 +270,12 @@ def test_a_hostile_file_is_refused_at_once(text: str) -> None:
 
 def test_a_key_that_stands_there_twice_is_the_last_one() -> None:
     """Every reader of JSON takes the last."""
-    put = settings.add_entries('{"hooks": {"Else": []}, "hooks": {"Stop": []}}', entries())
+    after, _ = added('{"hooks": {"Else": []}, "hooks": {"Stop": []}}')
 
-    said = value(put.text)
+    said = value(after)
     assert isinstance(said, dict)
     assert list(said["hooks"]) == ["Stop", "PostToolUse"]
-    assert put.text.startswith('{"hooks": {"Else": []}, "hooks": {"Stop": [{')
+    assert after.startswith('{"hooks": {"Else": []}, "hooks": {"Stop": [{')
 
 
 @pytest.mark.parametrize(
