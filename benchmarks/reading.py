@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 from gitmem import records, views
-from gitmem.index import catch_up, schema
+from gitmem.index import catch_up, index_file
 from gitmem.signals import inbox as operation
 
 from . import stage as stages
@@ -71,18 +71,18 @@ def catching_up(stage: Stage) -> list[Figure]:
     with stages.open_log(where) as log:
         store = log.store
         store.db()
-    before = schema.path(store.place, store.machine)
+    before = index_file.path(store.place, store.machine)
     fresh = stages.history(stage.size.fresh, first=month, last=month + stages.DAY, seed=21)
     lines = stages.publish(where, islice(fresh, stage.size.fresh), commits=5)
     trial = before + "-trial"
 
-    opened: list[schema.Index] = []
+    opened: list[index_file.Index] = []
 
     def restore() -> None:
         while opened:
             opened.pop().close()
         shutil.copy(before, trial)
-        opened.append(schema.Index(schema.connect(trial), views.VIEWS, records.read_groups))
+        opened.append(index_file.Index(index_file.connect(trial), views.VIEWS, records.read_groups))
 
     def catch() -> None:
         catch_up.catch_up(opened[0], store.log)

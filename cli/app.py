@@ -16,7 +16,7 @@ import typer
 from gitmem.errors import UsageError
 
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
-from .render.out import write_lines
+from .render.output import write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ import sys
 from gitmem.errors import GitmemError, UsageError
 from gitmem.repo import Repo, find
 
-from .render import out
+from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Environment:
         self.is_hook = False  # a client's hook prints only its answer
         self.looks = False  # a live session reads its signals
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
-        out.set_options(directory, as_)
+        output.set_options(directory, as_)
         if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
                 "--as is empty; nothing was written.",
@@ -80,7 +80,7 @@ class Environment:
 
             is_recorded = self._store is not None and self._store.recorded
             damage = damaged_index.error_for(error, self._place, machine(), recorded=is_recorded)
-        self.close(ends=out.is_last())
+        self.close(ends=output.is_last())
         if damage is not None:
             raise damage from error
 
@@ -212,7 +212,7 @@ class Environment:
             assert found is not None
             self._caller = found
             if found.remark and not self.json:  # JSON answers have a field for it
-                out.write_error(f"note: {out.sanitize(found.remark)}")
+                output.write_error(f"note: {output.sanitize(found.remark)}")
                 found.remark = None
         return self._caller
 
@@ -244,7 +244,7 @@ class Environment:
                 commit_after=0.0 if self.commit else background.commit_window(self.place),
                 wal_elsewhere=written,
                 wals_read=read,
-                progress=out.Progress(),
+                progress=output.Progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
             self._store.log.wal_parents = wal_parents()
@@ -265,7 +265,7 @@ def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
         with make() as at:
             return job(at)
     except Exception as error:
-        if not getattr(error, "may_repeat", False) or out.has_written():
+        if not getattr(error, "may_repeat", False) or output.has_written():
             raise
     with make() as at:
         at.is_repeated = True

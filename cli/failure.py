@@ -7,8 +7,8 @@ import errno
 from gitmem.errors import GitmemError, StoreError, UsageError
 
 from .parser_table import COMMANDS
-from .render import out
-from .render.out import sanitize
+from .render import output
+from .render.output import sanitize
 from .usage import usage_of
 
 TYPE_CHECKING = False
@@ -38,9 +38,9 @@ def report(error: Exception, args: Sequence[str]) -> int:
     known = known or unexpected(error, "The report on standard error helps to repair it.")
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
     # Earlier output is an answer: a second document would break it for a JSON reader.
-    if wants_json(args) and not out.has_written():
+    if wants_json(args) and not output.has_written():
         try:
-            out.write_json(error_object(known))
+            output.write_json(error_object(known))
         except OSError:
             pass
     lines = [f"gitmem: {sanitize(known.message)}"]
@@ -50,7 +50,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
         lines += [f"  {sanitize(str(each), keep='')}" for each in known.suggestions]
     if not expected:
         lines.append(details(error, args))
-    out.write_error(out.with_next(lines, known.next))
+    output.write_error(output.with_next(lines, known.next))
     return known.status
 
 
@@ -82,7 +82,7 @@ def error_object(error: GitmemError) -> dict[str, object]:
             "hint": error.hint,
             "suggestions": error.suggestions,
         },
-        "next": out.with_options(error.next[: out.NEXT_MAX]),
+        "next": output.with_options(error.next[: output.NEXT_MAX]),
     }
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 
 from .parser_table import COMMANDS, COMMON
-from .render import out
+from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,22 +37,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _answer(list(argv))
     gc.set_threshold(GARBAGE_MIN)
     if "threading" not in sys.modules:  # otherwise the process does more than this command
-        out.set_last()
+        output.set_last()
     try:
         status = _answer(sys.argv[1:])
     finally:
         gc.freeze()  # the process ends: another scan would be wasted
-    if out.is_last() and "threading" not in sys.modules and out.is_flushed():
+    if output.is_last() and "threading" not in sys.modules and output.is_flushed():
         os._exit(status)  # an ordinary exit makes SQLite checkpoint its log, and wait for the disk
     return status
 
 
 def _answer(args: list[str]) -> int:
     if args and args[0] == "hook":  # for clients' hooks: not a user's command, and it never fails
-        from .hooks.run import main as hook
+        from .hooks.hook import main as hook
 
         return hook(args[1:])
-    out.begin()
+    output.begin()
     try:
         if not all(map(str.isascii, args)):
             from .values import check_utf8
@@ -74,7 +74,7 @@ def _run(args: list[str]) -> int:
     if args == ["--version"]:
         from gitmem import __version__
 
-        out.write(f"gitmem {__version__}")
+        output.write(f"gitmem {__version__}")
         return 0
     from .app import run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .render import out
+from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def wal_parents() -> list[str]:
 def report_foreign(folders: Iterable[str]) -> None:
     """Report where lines of another repository wait, which can't be committed here."""
     for folder in folders:
-        out.write_error(
-            f"note: lines of another repository wait in {out.sanitize(folder)}; none is committed here."
+        output.write_error(
+            f"note: lines of another repository wait in {output.sanitize(folder)}; none is committed here."
             " `gitmem doctor` says more."
         )
 
@@ -62,8 +62,8 @@ def report_foreign(folders: Iterable[str]) -> None:
 def warn_temporary(folder: str) -> None:
     """Warn if a line was written to a temporary folder."""
     if os.path.dirname(folder) != user_state():
-        out.write_error(
-            f"warning: what was said waits in {out.sanitize(folder)}, a temporary folder: a command with another one, such"
+        output.write_error(
+            f"warning: what was said waits in {output.sanitize(folder)}, a temporary folder: a command with another one, such"
             " as in a container, does not find it there, and it may be emptied. Let this process write the git folder or"
             " your state folder."
         )

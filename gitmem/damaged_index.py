@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import GitmemError, StoreError
-from .index import damage, schema
+from .index import index_file, remove_damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def error_for(error: Exception, place: Repo, machine: str, *, recorded: bool) ->
         machine: Name of this machine.
         recorded: Whether the operation had recorded anything.
     """
-    if isinstance(error, (GitmemError, OSError)) or not damage.remove_if_damaged(
-        schema.path(place, machine), error
+    if isinstance(error, (GitmemError, OSError)) or not remove_damaged.remove_if_damaged(
+        index_file.path(place, machine), error
     ):
         return None
     return IndexDamagedError(recorded=recorded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .memory import decay, edit, listing, node_fields
 from .memory.constants import Constants
-from .memory.node import Node
+from .memory.versioned_node import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
 
-    from .index.schema import View
+    from .index.index_file import View
     from .repo import Repo
     from .trust.clone_key import Keys
 

@@ -7,7 +7,7 @@ import time
 
 from . import commit_process, records
 from .git.open_git import cached_config
-from .index import schema
+from .index import index_file
 from .log.entry import LogEntry
 from .log.local_log import Appended, LocalLog
 from .store_index import StoreIndex
@@ -163,7 +163,7 @@ class Store(StoreIndex):
         )
 
     def _append(self, entry: LogEntry) -> Appended:
-        if not schema.can_write(self._last_look()):
+        if not index_file.can_write(self._last_look()):
             from .log import committer, ref
 
             tip = self.git.tip(ref.LOG_REF)

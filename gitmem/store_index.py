@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 from . import records
 from .errors import GitmemError, UsageError
-from .index import engine, query, schema
+from .index import engine, index_file, query
 from .index.engine import sqlite3
 from .trust import sender_tables
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from .git.open_git import Git
+    from .index.index_file import Index, View
     from .index.query import Snapshot
     from .index.rows import Group
-    from .index.schema import Index, View
     from .log.entry import LogEntry
     from .log.local_log import LocalLog
     from .repo import Repo
@@ -110,7 +110,7 @@ class StoreIndex(ABC):
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
             self._homeless = not os.path.isdir(self.place.state)
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read_groups)
+            self._index = index_file.open_index(self.place, self.machine, self.views, records.read_groups)
         return self._index
 
     def in_one_look(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
@@ -195,15 +195,15 @@ class StoreIndex(ABC):
 
         self.index.close()
         self.fed = None
-        if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read_groups)
+        if catch_up.rebuild_damaged(index_file.path(self.place, self.machine), error):
+            self._index = index_file.open_index(self.place, self.machine, self.views, records.read_groups)
         else:
-            self._index = schema.open_copy(self.place, self.machine, self.views, records.read_groups)
+            self._index = index_file.open_copy(self.place, self.machine, self.views, records.read_groups)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
             self._index.close()
-            self._index = schema.in_memory(self.views, records.read_groups)
+            self._index = index_file.in_memory(self.views, records.read_groups)
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def adopt(self) -> None:
@@ -223,7 +223,7 @@ class StoreIndex(ABC):
 
         An index failure does not undo the write. If the index is busy or damaged, the next query handles it.
         """
-        from .index import catch_up, damage
+        from .index import catch_up, remove_damaged
 
         try:
             if self._homeless and os.path.isdir(self.place.state):
@@ -234,7 +234,7 @@ class StoreIndex(ABC):
                 self._feed()
         except Exception as error:
             self.leave_index()
-            damage.remove_if_damaged(schema.path(self.place, self.machine), error)
+            remove_damaged.remove_if_damaged(index_file.path(self.place, self.machine), error)
 
     def foresee(self, lines: Sequence[bytes], group: Group) -> None:
         """Give the index lines that are about to be recorded, to save parsing them; see `forget_foreseen`."""
@@ -263,7 +263,7 @@ class StoreIndex(ABC):
         """Apply an entry of an open batch to a copy of the index in memory, for this process alone."""
         if self._ahead is None:
             self.db()
-            ahead = schema.in_memory(self.views, records.read_groups)
+            ahead = index_file.in_memory(self.views, records.read_groups)
             self.index.db.backup(ahead.db)
             self._ahead = ahead
         from .index import insert

@@ -9,7 +9,7 @@ from .trust import sender_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .index.schema import View
+    from .index.index_file import View
     from .trust.clone_key import Keys
 
 VIEWS = (mailbox_view.VIEW, session_view.VIEW, memory.VIEW, sender_view.VIEW)

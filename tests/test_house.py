@@ -160,7 +160,7 @@ def test_nothing_heavy_is_loaded_by_the_front_door(start: str) -> None:
     assert {name for name in done.stdout.split() if not is_ours(name)} <= LIGHT
 
 
-@pytest.mark.parametrize("room", ["errors", "repo", "log.local_log", "index.schema", "signals.send",
+@pytest.mark.parametrize("room", ["errors", "repo", "log.local_log", "index.index_file", "signals.send",
                                   "signals.inbox", "store", "git.plumbing", "records"])  # fmt: skip
 def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
     """A signal is recorded without pydantic, dulwich, typer, rapidfuzz and without the slow modules of Python."""

@@ -12,7 +12,7 @@ from gitmem.agents.caller import Who
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.git import asked_config
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.sessions import lifecycle, roster
 
 from .log.logs import entry
@@ -174,4 +174,4 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
 
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:
     """A view that changes its tables or its version changes this number: write it into `store_index.SHAPE`."""
-    assert schema.in_memory(views.VIEWS, records.read_groups).version() == store_index.SHAPE
+    assert index_file.in_memory(views.VIEWS, records.read_groups).version() == store_index.SHAPE

@@ -7,7 +7,7 @@ import os
 from gitmem.errors import UsageError
 
 from ..environment import Environment
-from ..render import hooks, out
+from ..render import hooks, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def agents_md(
     if not wanted:
         found = operation.show()
         if at.json:
-            out.answer(True, found, hooks.block)
+            output.answer(True, found, hooks.block)
         else:  # the lines alone, so that they can be piped into a file
-            out.write_lines([str(found.text).rstrip("\n")])
+            output.write_lines([str(found.text).rstrip("\n")])
         return 0
     if file is None:
         path = operation.default(at.place.worktree)
@@ -57,7 +57,7 @@ def agents_md(
         path, named = os.path.join(at.folder, file), file
         operation.refuse_outside(path, _worktree(at))
     found = wanted[0](path, named, typed=file is not None)
-    out.answer(at.json, found, hooks.block)
+    output.answer(at.json, found, hooks.block)
     return int(check and found.state != "current")
 
 

@@ -6,7 +6,7 @@ import os
 
 from ..demo_sandbox import Agent, Sandbox
 from ..environment import Environment
-from ..render import out
+from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def demo(
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="gitmem-demo-")
-    stage = Sandbox(folder, (lambda lines: None) if at.json else out.write_lines)
+    stage = Sandbox(folder, (lambda lines: None) if at.json else output.write_lines)
     try:
         _build(stage)
         picture = _play(stage)
@@ -37,9 +37,9 @@ def demo(
     if at.json:
         kept = folder if keep else None
         answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
-        out.write_json(answer)
+        output.write_json(answer)
     else:
-        out.write_lines(
+        output.write_lines(
             [
                 "",
                 *([f"It is all left in {folder}"] if keep else []),
@@ -68,7 +68,7 @@ def _onward(kept: str | None) -> list[str]:
         found.insert(0, command(program, "-C", kept, "log"))
     else:
         found.append(command(program, "demo", "--keep"))
-    return [*found, command(program, "--help")][: out.NEXT_MAX]
+    return [*found, command(program, "--help")][: output.NEXT_MAX]
 
 
 def _build(stage: Sandbox) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import driver
 from ..environment import Environment
-from ..render import out, upkeep
+from ..render import output, upkeep
 from .hooks import git_hook, install_gate, places, program
 
 TYPE_CHECKING = False
@@ -63,5 +63,5 @@ def doctor(
         report = operation.fix(store, installed)
     else:
         report = operation.examine(store, installed.driver(), installed.hooks())
-    out.answer(at.json, report, upkeep.doctor)
+    output.answer(at.json, report, upkeep.doctor)
     return report.status

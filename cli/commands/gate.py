@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ..environment import Environment
-from ..render import mail, out
-from ..render.out import with_options
+from ..render import output, signals
+from ..render.output import with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _say_unchecked(at: Environment, found: Unchecked) -> None:
     from gitmem import moved_back
 
     moved_back.add_warning(at.store(), found)
-    out.answer(at.json, found, mail.unchecked)
+    output.answer(at.json, found, signals.unchecked)
 
 
 def _say(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
@@ -115,4 +115,4 @@ def _say(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
         assert isinstance(listed, list)
         signal["commands"] = with_options(acting(listed))
     found.next = acting(found.next)
-    out.answer(at.json, found, mail.gate)
+    output.answer(at.json, found, signals.gate)

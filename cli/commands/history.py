@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ..environment import Environment
-from ..render import mail, out
+from ..render import output, signals
 from ..values import duration, number
 from .inbox import note_stranger
 
@@ -26,14 +26,14 @@ def thread(at: Environment, id: AnyId) -> None:
     from gitmem.signals import threads
 
     at.store().asks_once = True
-    out.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
+    output.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), signals.thread)
 
 
 def show(at: Environment, id: AnyId) -> None:
     """Show one record whole, and the commit that it is in. Marks nothing."""
     from gitmem.signals import history
 
-    out.answer(at.json, history.show(at.store(), id), mail.one)
+    output.answer(at.json, history.show(at.store(), id), signals.one)
 
 
 def log(
@@ -52,7 +52,7 @@ def log(
     commit_process.try_commit_waiting(at.store())  # so that git tells the same story
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_stranger(at, from_)
-    out.answer(at.json, found, mail.story)
+    output.answer(at.json, found, signals.story)
 
 
 def converged(
@@ -97,6 +97,6 @@ def converged(
     if at.json:
         found.warnings += failures
     else:
-        out.note(failures)
-    out.answer(at.json, found, mail.converged)
+        output.note(failures)
+    output.answer(at.json, found, signals.converged)
     return 0 if found.converged else 1

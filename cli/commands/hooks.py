@@ -9,7 +9,7 @@ from gitmem.errors import GitmemError, UsageError
 from ..driver import script
 from ..environment import Environment
 from ..render import hooks as render
-from ..render import out
+from ..render import output
 from ..wal_folders import user_state
 
 TYPE_CHECKING = False
@@ -39,12 +39,12 @@ def install(
 
     hook = _git_hook(at, git, new=True) if git is not None else None
     if hook is not None and not client:
-        out.answer(at.json, install_gate(at, hook), render.gated)
+        output.answer(at.json, install_gate(at, hook), render.gated)
         return 0
     found = operation.install(places(at, scope), client or ["all-found"], scope, program=program(), wake=wake)
     if hook is not None:
         found.git = install_gate(at, hook)
-    out.answer(at.json, found, render.hooked)
+    output.answer(at.json, found, render.hooked)
     return found.status
 
 
@@ -57,7 +57,7 @@ def uninstall(
 
     hook = _git_hook(at, git) if git is not None else None
     if hook is not None and not client:
-        out.answer(at.json, gate.uninstall(hook), render.gated)
+        output.answer(at.json, gate.uninstall(hook), render.gated)
         return 0
     try:
         found = operation.uninstall(places(at, scope), client or ["all-found"], scope)
@@ -69,7 +69,7 @@ def uninstall(
     elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):
         found.remarks.append("The gate is still in front of a push.")
         found.next.insert(0, "gitmem hooks uninstall --git pre-push")
-    out.answer(at.json, found, render.unhooked)
+    output.answer(at.json, found, render.unhooked)
     return found.status
 
 
@@ -78,7 +78,7 @@ def status(at: Environment) -> int:
     from gitmem.clients.hooks import status as operation
 
     found = operation.read_status(places(at), git_hook(at))
-    out.answer(at.json, found, render.status)
+    output.answer(at.json, found, render.status)
     return found.status
 
 
@@ -87,7 +87,7 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
     from gitmem.clients.hooks import hook_tests as operation
 
     found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
-    out.answer(at.json, found, render.tried)
+    output.answer(at.json, found, render.tried)
     return found.status
 
 

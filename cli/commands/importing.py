@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..environment import Environment
 from ..render import importing as render
-from ..render import out
+from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,4 +38,4 @@ def lumenflow(
         allow_secret=allow_secret,
         typed=folder,
     )
-    out.answer(at.json, found, render.imported)
+    output.answer(at.json, found, render.imported)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment, machine
-from ..render import out
+from ..render import output
 from ..wal_folders import wals_elsewhere
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def inbox(
     from gitmem.signals import inbox as operation
     from gitmem.signals.inbox_owner import resolve_owner
 
-    from ..render import mail
+    from ..render import signals
     from ..values import moment, number
 
     oldest = moment(since) if since is not None else None
@@ -60,7 +60,7 @@ def inbox(
     nobody = for_ is not None and is_unidentified(store, at.who())
     at.looks = caller is not None and caller.session_id is not None
     if count and not filtered:
-        out.answer(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
+        output.answer(at.json, operation.count(store, caller, for_=for_, nobody=nobody), signals.count)
         return
     whose = resolve_owner(store, caller, for_, nobody=nobody)
     marks = not (count or no_mark or whose.peek)
@@ -69,11 +69,11 @@ def inbox(
     ):
         reading = operation.read(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
-            since=oldest, all=all, limit=most, max_bytes=bytes_most, via=out.program(),
+            since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),
         )  # fmt: skip
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
-            out.answer(at.json, fitting, mail.count)
+            output.answer(at.json, fitting, signals.count)
             return
         if reading.more:
             if no_mark or all or not reading.to_mark:  # the same would be shown again
@@ -83,7 +83,7 @@ def inbox(
                      "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
             reading.next.insert(0, _again(again))
         note_stranger(at, from_)
-        if out.answer(at.json, reading, mail.inbox) and not no_mark:
+        if output.answer(at.json, reading, signals.inbox) and not no_mark:
             operation.mark(store, reading)
 
 
@@ -107,11 +107,11 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
     at.looks = True
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "warnings": []}
-        out.answer_values(at.json, values, [out.nothing_line(reader)], ["gitmem roster"])
+        output.answer_values(at.json, values, [output.nothing_line(reader)], ["gitmem roster"])
     elif at.json:
-        out.write_json({"reader": reader, "unread": 0})
+        output.write_json({"reader": reader, "unread": 0})
     else:
-        out.write("0")
+        output.write("0")
     return True
 
 
@@ -135,4 +135,4 @@ def note_stranger(at: Environment, name: str | None) -> None:
     from gitmem.agents import suggestions
 
     if name and not suggestions.is_known(at.store(), name):
-        out.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])
+        output.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..driver import installer, program
 from ..environment import Environment
-from ..render import out, upkeep
+from ..render import output, upkeep
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
 
@@ -52,7 +52,7 @@ def init(
         syncs.switch(store.place, False)
         left = operation.uninstall(store)
         lines = upkeep.uninstalled(left, changed)
-        out.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
+        output.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
         return
     merger = program()
     found = operation.init(
@@ -69,7 +69,7 @@ def init(
     if is_agent(at):  # its user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
     values = {**found.as_json(), "program": merger, "changed": changed}
-    out.answer_values(at.json, values, upkeep.init(found, merger, changed), found.next)
+    output.answer_values(at.json, values, upkeep.init(found, merger, changed), found.next)
 
 
 def _unique(paths: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from gitmem.errors import UsageError
 
 from ..environment import Environment
-from ..render import out
+from ..render import output
 
 INSTALL = "pip install 'gitmem-coord[mcp]'"
 PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"
@@ -32,5 +32,5 @@ def mcp(at: Environment) -> None:
             next=[INSTALL, PIPX, UV],
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
-        out.write_error("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
+        output.write_error("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
     server.run(at.directory, at.as_)

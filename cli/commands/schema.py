@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.records import KINDS
 
 from ..environment import Environment
-from ..render import out
+from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ def schema(
         found = {each: records.schema(each) for each in records.KINDS}
     if at.json:  # every answer ends so; without --json it is the schema alone
         found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
-    out.write_json(found)
+    output.write_json(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment
-from ..render import out, people
+from ..render import output, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def start(
         " ".join(filter(None, (started.remark, consent_messages.consent_remark(at.store())))) or None
     )
     if at.json:
-        out.answer(True, started, people.session)
+        output.answer(True, started, sessions.session)
     else:
-        out.write_lines(people.started(started))
+        output.write_lines(sessions.started(started))
 
 
 def change(
@@ -71,7 +71,7 @@ def change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
         lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
-    out.answer(at.json, changed, people.session)
+    output.answer(at.json, changed, sessions.session)
 
 
 def note(
@@ -88,7 +88,7 @@ def note(
     changed = lifecycle.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
     if not activity:
         changed.remark = " ".join(filter(None, ("You have no note now.", changed.remark)))
-    out.answer(at.json, changed, people.session)
+    output.answer(at.json, changed, sessions.session)
 
 
 def end(at: Environment) -> None:
@@ -98,14 +98,14 @@ def end(at: Environment) -> None:
     ended = lifecycle.end(at.store(), at.caller())
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
-    out.answer(at.json, ended, people.ended)
+    output.answer(at.json, ended, sessions.ended)
 
 
 def listing(at: Environment, all: Everyone = False) -> None:
     """List the sessions of this repository."""
     from gitmem.sessions import roster
 
-    out.answer(at.json, roster.listing(at.store(), all=all), people.roster)
+    output.answer(at.json, roster.listing(at.store(), all=all), sessions.roster)
 
 
 def roster(
@@ -118,8 +118,8 @@ def roster(
     """List the sessions: who is at work, on what, where, and seen when."""
     from gitmem.sessions import roster as operation
 
-    out.answer(
-        at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster
+    output.answer(
+        at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), sessions.roster
     )
 
 
@@ -128,7 +128,7 @@ def whoami(at: Environment) -> None:
     from gitmem.sessions import roster as operation
 
     at.store().asks_once = True
-    out.answer(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
+    output.answer(at.json, operation.whoami(at.store(), at.caller()), sessions.whoami)
 
 
 def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
@@ -136,7 +136,7 @@ def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) 
     from gitmem.agents import display_names as operation
 
     changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
-    out.answer(at.json, changed, people.names_changed)
+    output.answer(at.json, changed, sessions.names_changed)
 
 
 def remove_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
@@ -144,11 +144,11 @@ def remove_names(at: Environment, names: Names, allow_secret: AllowSecret = Fals
     from gitmem.agents import display_names as operation
 
     changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
-    out.answer(at.json, changed, people.names_changed)
+    output.answer(at.json, changed, sessions.names_changed)
 
 
 def list_names(at: Environment) -> None:
     """List the pool, least recently used first."""
     from gitmem.agents import display_names as operation
 
-    out.answer(at.json, operation.listing(at.store()), people.names)
+    output.answer(at.json, operation.listing(at.store()), sessions.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ..environment import Environment
-from ..render import out
+from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ def signal(
     if sent.commit is None:
         sent.warnings += where_waiting(at)
     if quiet and not at.json:
-        out.write_lines([str(sent.signal["signal_id"])])
+        output.write_lines([str(sent.signal["signal_id"])])
     else:
-        out.answer(at.json, sent, lines_of)
+        output.answer(at.json, sent, lines_of)
 
 
 def reply(
@@ -148,12 +148,12 @@ def lines_of(found: Sent) -> list[str]:
     intent = str(signal.get("intent") or "INFO")
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
-    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", out.where(found.commit)))]
+    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", output.where(found.commit)))]
     if signal.get("thread_id"):
         lines.append(f"thread: {signal['thread_id']}")
     if found.pushed:
         lines.append("pushed")
-    lines += [f"note: {out.sanitize(line)}" for line in found.warnings]
+    lines += [f"note: {output.sanitize(line)}" for line in found.warnings]
     return lines
 
 

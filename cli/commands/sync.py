@@ -61,7 +61,7 @@ def sync(
         from gitmem.sync import consent_messages
 
         consent_messages.reword_for_agent(synced)
-    from ..render import out, upkeep
+    from ..render import output, upkeep
 
-    out.answer(at.json, synced, upkeep.sync)
+    output.answer(at.json, synced, upkeep.sync)
     return int(synced.status)

@@ -9,7 +9,7 @@ from gitmem.errors import UsageError
 
 from .. import autosync
 from ..environment import Environment
-from ..render import out
+from ..render import output
 from ..render import watch as render
 from ..render.text import ago
 from ..values import duration
@@ -71,7 +71,7 @@ def watch(
             hint="Only that reader itself runs commands for its signals: its own session, or --as where no variable names another.",
             code="not-yours",
         )
-    out.set_options(None, (of.session or of.reader) if session is not None else None)
+    output.set_options(None, (of.session or of.reader) if session is not None else None)
     showing = SignalPrinter(at, of, stop, exec_, limit or 0.0)
     if write is not None:
         from gitmem.signals.message_frame import LIMIT
@@ -113,7 +113,7 @@ def _go_on(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Syncs | 
         elif (said := syncs.tick()) is not None:
             _note(said)
         seen.store.log.read_also(wals_elsewhere(at.place)[1])
-        if not out.is_read():
+        if not output.is_read():
             return
         changed = seen.wait(TICK_SECONDS if syncs is None else SYNC_TICK_SECONDS)
 
@@ -147,7 +147,7 @@ class SignalPrinter:
                 render.text(fields, self.of, age=ago(str(fields["created_at"]))) for fields in batch.signals
             ]
             said = render.together(texts)
-        if not out.write(said):
+        if not output.write(said):
             return False
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:
@@ -253,4 +253,4 @@ def _minute(at: object) -> str:
 
 
 def _note(sentence: str) -> None:
-    out.write_error(f"gitmem: {out.sanitize(sentence)}")
+    output.write_error(f"gitmem: {output.sanitize(sentence)}")

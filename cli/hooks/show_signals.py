@@ -8,10 +8,10 @@ from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.mailbox import delivery_lock, receipts
 from gitmem.signals import inbox, message_frame
 
-from ..render import out
+from ..render import output
 from ..render.text import ago
-from . import who
-from .answers import answer
+from . import hook_caller
+from .client_output import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gitmem.store import Store
 
     from ..environment import Environment
-    from .clock import HookTimer
     from .hook_input import HookInput
+    from .time_limit import HookTimer
 
     Text = Callable[[Mapping[str, object]], str]
 
@@ -42,7 +42,7 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
     store = at.store()
     if not hook_catch_up.update_index(store, BUSY_MILLISECONDS):
         return False
-    caller = who.caller(at, call)
+    caller = hook_caller.caller(at, call)
     at.looks = caller is not None
     if caller is None:
         if call.kind == PROMPT and call.session:
@@ -51,8 +51,8 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
             hook_catch_up.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
         untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
-        intro = who.you(at, call, caller) if untold else ""
-        via = who.via(at, call, caller)
+        intro = hook_caller.you(at, call, caller) if untold else ""
+        via = hook_caller.via(at, call, caller)
         deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
     limit_retries(store, call)
     return False
@@ -92,7 +92,7 @@ def deliver(
             if not clock.is_waited_for():
                 return
             clock.end()
-            if not out.write(text):
+            if not output.write(text):
                 return
         if reading is not None:
             inbox.mark(store, reading)

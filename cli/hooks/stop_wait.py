@@ -16,8 +16,8 @@ from gitmem.agents.heartbeats import PROMPTS, WAKES
 from gitmem.signals import inbox
 
 from .. import autosync
-from ..render import out
-from . import show_signals, who
+from ..render import output
+from . import hook_caller, show_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def wait(
     at: Environment, call: HookInput, *, seconds: float = SLEEP_SECONDS, poll: float = POLL_SECONDS
 ) -> int:
     """Sleep, then wake the agent; return 2 if signals were shown, otherwise 0."""
-    caller = who.caller(at, call)
+    caller = hook_caller.caller(at, call)
     if caller is None or caller.session_id is None:
         return 0
     sleep = Sleep(at.place.state, caller.session_id, call.session or "")
@@ -116,13 +116,13 @@ def _wake(at: Environment, call: HookInput) -> bool:
 
     try:
         store = at.store()
-        caller = who.caller(at, call)
+        caller = hook_caller.caller(at, call)
         if caller is None:
             return False
         with delivery_lock.delivery_lock(store, caller.reader) as mine:
             if not mine:
                 return False
-            text_of = show_signals.shown(store, caller, who.via(at, call, caller))
+            text_of = show_signals.shown(store, caller, hook_caller.via(at, call, caller))
             reading = show_signals.unread(store, caller, text_of, directed=True)
             text = show_signals.injection(reading, text_of)
             if text and not _say(text):
@@ -137,7 +137,7 @@ def _say(text: str) -> bool:
     """Write to standard error and flush; return whether that succeeded."""
     err = sys.stderr
     try:
-        out.write_whole(err.buffer, (text + "\n").encode("utf-8", "replace"))
+        output.write_whole(err.buffer, (text + "\n").encode("utf-8", "replace"))
         err.flush()
     except (OSError, ValueError, AttributeError):
         return False

@@ -8,7 +8,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from . import answers
+from . import tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class Calls:
             await self._handing.settled()
             return await self._desk.run(job)
         except Exception as error:
-            return answers.of_error(error, tool)
+            return tool_results.of_error(error, tool)
 
     def _meet(self, ctx: Ctx) -> None:
         params = ctx.request_context.session.client_params

@@ -16,7 +16,7 @@ from gitmem.mailbox import delivery_lock
 from gitmem.signals import inbox
 
 from .. import failure
-from ..render import out
+from ..render import output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ class Handing:
         except Exception as error:
             known = failure.known_of(error)
             what = known.message if known is not None else failure.details(error, ["mcp", "inbox"])
-            out.write_error(f"gitmem: what was shown could not be marked as delivered. {what}")
+            output.write_error(f"gitmem: what was shown could not be marked as delivered. {what}")
 
     async def _enter(self) -> bool:
         try:

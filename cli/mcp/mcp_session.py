@@ -15,7 +15,7 @@ from gitmem.errors import GitmemError, UsageError
 from gitmem.sessions import lifecycle
 
 from ..environment import Environment, run_in
-from ..render import out
+from ..render import output
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Desk:
         started = lifecycle.start(at.store(), who, client=self.client)
         if who.harness is None:
             self.own = at.own = at.as_ = started.session_id
-            out.set_options(self.directory, self.own)
+            output.set_options(self.directory, self.own)
         found = callers.find(at.store(), at.who())
         assert found is not None
         return found
@@ -130,4 +130,4 @@ class Desk:
         try:
             self.do(lambda at: lifecycle.end(at.store(), at.caller()))
         except (GitmemError, OSError) as error:
-            out.write_error(f"gitmem: the session {self.own} was not ended ({error}).")
+            output.write_error(f"gitmem: the session {self.own} was not ended ({error}).")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from mcp.server.mcpserver.exceptions import ResourceError
 
-from ..render import mail
-from . import answers
+from ..render import signals
+from . import tool_results
 from .calls import Calls
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Resources(Calls):
             from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._desk.reader(at))
-            return "\n".join([answers.PEERS, *mail.thread(found)])
+            return "\n".join([tool_results.PEERS, *signals.thread(found)])
 
         return await self._read(job)
 
@@ -50,7 +50,7 @@ class Resources(Calls):
             from gitmem.memory import context
 
             found = context.context(at.store(), self._desk.reader(at), wu=wu)
-            return "\n".join([answers.PEERS, found.block]) if found.block else answers.NOTHING
+            return "\n".join([tool_results.PEERS, found.block]) if found.block else tool_results.NOTHING
 
         return await self._read(job)
 
@@ -59,4 +59,4 @@ class Resources(Calls):
             await self._handing.settled()
             return await self._desk.run(job)
         except Exception as error:
-            raise ResourceError(answers.sentences(error, "resource")) from None
+            raise ResourceError(tool_results.sentences(error, "resource")) from None

@@ -18,11 +18,11 @@ from pydantic import ValidationError
 from gitmem import __version__
 from gitmem.errors import UsageError
 
-from ..render import out
-from . import answers
+from ..render import output as rendered
+from . import tool_results
 from .delivery import Handing
 from .mcp_session import Desk
-from .memory import MemoryTools
+from .memory_tools import MemoryTools
 from .resources import Resources
 from .tools import Tools
 from .transport import Wire, claim
@@ -75,17 +75,19 @@ class Server(MCPServer[Any]):
         tool = self._ours.get(name)
         if tool is None:
             said = f"There is no tool {name!r}."
-            return answers.of_error(_usage(said, difflib.get_close_matches(name, self._ours)), name)
+            return tool_results.of_error(_usage(said, difflib.get_close_matches(name, self._ours)), name)
         known = [*tool.parameters["properties"]]
         for word in arguments:
             if word not in known:
                 said = f"{name} takes no {word!r}."
-                return answers.of_error(_usage(said, difflib.get_close_matches(word, known) or known), name)
+                return tool_results.of_error(
+                    _usage(said, difflib.get_close_matches(word, known) or known), name
+                )
         try:
             tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             said = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in error.errors())
-            return answers.of_error(_usage(f"{name} can't take these arguments. {said}"), name)
+            return tool_results.of_error(_usage(f"{name} can't take these arguments. {said}"), name)
         return None
 
     async def serve(self, wire: Wire) -> None:
@@ -128,7 +130,7 @@ def _slim(schema: dict[str, Any]) -> dict[str, Any]:
 
 def run(directory: str | None, as_: str | None) -> None:
     """Serve the client at the other end of standard input and output, until it closes or we are to end."""
-    out.write_for_models()
+    rendered.write_for_models()
     anyio.run(_run, directory, as_, *claim())
 
 

@@ -16,8 +16,8 @@ from pydantic import Field
 from gitmem.errors import UsageError
 
 from ..commands.signal import lines_of, where_waiting
-from ..render import mail, out, people, upkeep
-from . import answers
+from ..render import output, sessions, signals, upkeep
+from . import tool_results
 from .calls import Calls, Ctx, Words, Wu
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Tools(Calls):
         Give one of: `to`; `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
         `requires_ack` asks for a decision; answer one with `reply_to` and AGREE, REJECT or COUNTER."""
         if not (to or reply_to or thread or broadcast):
-            return answers.of_error(
+            return tool_results.of_error(
                 UsageError(
                     "Nothing says who it is for; nothing was written.",
                     hint="Give to, reply_to or thread, or broadcast: true for everybody.",
@@ -88,7 +88,7 @@ class Tools(Calls):
             )  # fmt: skip
             if sent.commit is None:
                 sent.warnings += where_waiting(at)
-            return answers.of(sent, lines_of(sent))
+            return tool_results.of(sent, lines_of(sent))
 
         return await self._do(ctx, "signal", job)
 
@@ -109,11 +109,11 @@ class Tools(Calls):
 
             found = inbox.read(
                 at.store(), caller, thread=thread or None, wu=wu or None, all=all, max_bytes=INBOX_BYTES,
-                via=out.program(),
+                via=output.program(),
             )  # fmt: skip
             if found.more:
                 found.next.insert(0, "gitmem inbox")
-            answer = answers.of(found, mail.inbox(found), peers=bool(found.signals), stamped=True)
+            answer = tool_results.of(found, signals.inbox(found), peers=bool(found.signals), stamped=True)
             return found, answer
 
         self._meet(ctx)
@@ -122,7 +122,7 @@ class Tools(Calls):
         try:
             return await self._handing.show(request, show, marks=not keep_unread)
         except Exception as error:
-            return answers.of_error(error, "inbox")
+            return tool_results.of_error(error, "inbox")
 
     async def thread(self, ctx: Ctx, id: Id) -> CallToolResult:
         """Show a conversation, and where each recipient stands. Marks nothing as read."""
@@ -131,7 +131,7 @@ class Tools(Calls):
             from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._desk.reader(at))
-            return answers.of(found, mail.thread(found), peers=True)
+            return tool_results.of(found, signals.thread(found), peers=True)
 
         return await self._do(ctx, "thread", job)
 
@@ -147,7 +147,7 @@ class Tools(Calls):
             await self._handing.settled()
             return await wait_for(self._desk, ctx, id, strict=strict, seconds=wait_seconds)
         except Exception as error:
-            return answers.of_error(error, "converged")
+            return tool_results.of_error(error, "converged")
 
     async def roster(self, ctx: Ctx, all: bool = False) -> CallToolResult:
         """Who works here: names to send to, on what, where, seen when. `all` lists those who left, too."""
@@ -156,7 +156,7 @@ class Tools(Calls):
             from gitmem.sessions import roster
 
             found = roster.roster(at.store(), all=all, caller=self._desk.reader(at))
-            return answers.of(found, people.roster(found))
+            return tool_results.of(found, sessions.roster(found))
 
         return await self._do(ctx, "roster", job)
 
@@ -166,7 +166,7 @@ class Tools(Calls):
         try:
             return await exchange(self._desk, self._network, ctx, remotes)
         except Exception as error:
-            return answers.of_error(error, "sync")
+            return tool_results.of_error(error, "sync")
 
     async def session(
         self,
@@ -186,9 +186,9 @@ class Tools(Calls):
             if any(given.values()):
                 values: dict[str, Any] = {key: value for key, value in given.items() if value}
                 changed = lifecycle.change(at.store(), caller, **values)
-                return answers.of(changed, people.session(changed))
+                return tool_results.of(changed, sessions.session(changed))
             found = roster.whoami(at.store(), caller)
-            return answers.of(found, people.whoami(found))
+            return tool_results.of(found, sessions.whoami(found))
 
         return await self._do(ctx, "session", job)
 
@@ -206,7 +206,7 @@ async def wait_for(desk: Desk, ctx: Ctx, id: str, *, strict: bool, seconds: floa
         found = await desk.run(job)
         waited = time.monotonic() - began
         if found.converged or not found.pending or waited >= seconds:
-            return answers.of(found, mail.converged(found), peers=False)
+            return tool_results.of(found, signals.converged(found), peers=False)
         await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
         await asyncio.sleep(min(LOOK_SECONDS, seconds - waited))
 
@@ -221,7 +221,9 @@ async def exchange(desk: Desk, network: Worker, ctx: Ctx, remotes: Sequence[str]
         with desk.here() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
             consent_messages.reword_for_agent(synced)
-            return answers.of(synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes))
+            return tool_results.of(
+                synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes)
+            )
 
     what = f"exchanging with {'the named remotes' if remotes else 'the usual remote'}"  # a url may hold a password
     began = time.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import sanitize, where
+from .output import sanitize, where
 from .text import SEPARATOR, table
 
 TYPE_CHECKING = False

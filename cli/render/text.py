@@ -10,7 +10,7 @@ from gitmem.signals.message_frame import SEPARATOR as SEPARATOR
 from gitmem.signals.message_frame import quote_lines as quote_lines
 from gitmem.signals.message_frame import sender_text as sender_text
 
-from .out import sanitize
+from .output import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import sanitize, with_options
+from .output import sanitize, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import program, with_options
+from .output import program, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ and a session that returns after it was gone takes its name from nobody.
 
 from __future__ import annotations
 
-from ..index.schema import View
+from ..index.index_file import View
 from ..log.lines import parse_at
 from ..text.name_matching import fold, strip_numbers
 from .presence import FIELDS as FIELDS

@@ -10,7 +10,7 @@ from ..errors import StoreError
 from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
-from . import generations, insert, schema
+from . import generations, index_file, insert
 from .generations import LostLineError as _LostLineError
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..log.local_log import LocalLog
     from .engine import sqlite3
-    from .schema import Index
+    from .index_file import Index
 
 LINES_AT_ONCE = 10_000  # inserted together; one file at a time takes twice as long
 AT = b'{"at":"'
@@ -147,7 +147,7 @@ class _Reader:
                 continue
             if not entry.is_tree and not (name.endswith(".jsonl") and entry.mode.startswith("100")):
                 continue
-            key = schema.as_text(name) + ("/" if entry.is_tree else "")
+            key = index_file.as_text(name) + ("/" if entry.is_tree else "")
             file, known_oid = known.pop(key, (None, None))
             if known_oid == entry.oid:
                 continue
@@ -193,7 +193,7 @@ class _Reader:
 
 def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:
     """Remove the index file if the error shows damage; return whether opening it again makes sense."""
-    if not schema.is_corruption(error):
+    if not index_file.is_corruption(error):
         return False
-    schema.remove(index_path)
+    index_file.remove(index_path)
     return True

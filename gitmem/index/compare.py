@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .schema import Index
+    from .index_file import Index
 
 
 PACKED = "packed_"  # prefix of tables whose rows depend on joint arrival: name, first line, all lines

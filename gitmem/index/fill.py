@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from . import insert, schema
+from . import index_file, insert
 from .engine import sqlite3
-from .schema import Index
+from .index_file import Index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from .index_file import Reader, View
     from .rows import Group
-    from .schema import Reader, View
 
 CACHE_KILOBYTES = 16 * 1024
 
@@ -30,7 +30,7 @@ def open_temporary(views: Iterable[View], read: Reader) -> Index:
         connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
     except sqlite3.OperationalError:
         connection.close()
-        return schema.in_memory(views, read)
+        return index_file.in_memory(views, read)
     return Index(connection, views, read, writable=False)
 
 
@@ -52,8 +52,8 @@ class Fill:
         return self._note(path, path.rpartition("/")[0], oid) if _is_read(path) else None
 
     def _note(self, path: str, folder: str, oid: str) -> int:
-        parent = schema.as_text(folder + "/" if folder else "")
-        name = schema.as_text(path)[len(parent) :]
+        parent = index_file.as_text(folder + "/" if folder else "")
+        name = index_file.as_text(path)[len(parent) :]
         cursor = self.index.db.execute(
             "INSERT INTO file (parent, name, oid) VALUES (?, ?, ?)", (parent, name, oid)
         )

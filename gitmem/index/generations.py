@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..log.wal import WriteAheadLog
     from ..log.wal_files import WalFile
+    from .index_file import Index
     from .query import Row
-    from .schema import Index
 
 
 class LostLineError(Exception):

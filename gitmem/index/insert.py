@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from ..digests import hash_function_for, sha256
-from . import schema
+from . import index_file
 from .rows import Rows
 
 TYPE_CHECKING = False
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+    from .index_file import Index, View
     from .rows import Group
-    from .schema import Index, View
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
@@ -135,7 +135,7 @@ def _feed(db: sqlite3.Connection, view: View, rows: Rows) -> None:
     try:
         view.add(db, rows)
     except Exception as error:
-        if schema.is_file_error(error):
+        if index_file.is_file_error(error):
             raise
         db.execute("ROLLBACK TO feed")
         db.execute("RELEASE feed")

@@ -10,7 +10,7 @@ import os
 from ..digests import sha256
 from ..log import lines as form
 from ..log import recovery
-from . import schema
+from . import index_file
 from .engine import sqlite3
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..log.local_log import LocalLog
     from ..repo import Repo
-    from .schema import Index
+    from .index_file import Index
 
 KEYS_AT_ONCE = 500
 COUNT_MAX = 10_000
@@ -46,7 +46,7 @@ def set_tables_aside(index: Index, log: LocalLog) -> bool:
     Returns:
         Whether tables were set aside, for `keep`. Those of another project's log are not.
     """
-    for name in schema.KEPT[1:]:
+    for name in index_file.KEPT[1:]:
         index.db.execute(f"DROP TABLE IF EXISTS {name}")
     if not recovery.is_of_project(log, index.tip):
         return False
@@ -64,7 +64,7 @@ def keep_missing(index: Index, is_aside: bool) -> None:
     index.db.execute(_MAKE)
     index.db.execute(_FILL)
     index.db.execute("DELETE FROM lost WHERE key IN (SELECT key FROM line)")
-    for name in schema.KEPT[1:]:
+    for name in index_file.KEPT[1:]:
         index.db.execute(f"DROP TABLE {name}")
 
 
@@ -149,7 +149,7 @@ def _opened(where: str) -> sqlite3.Connection | None:
             return db
         except sqlite3.Error:
             db.close()
-        return schema.copy_of(where)  # the folder is not writable
+        return index_file.copy_of(where)  # the folder is not writable
     except sqlite3.Error:
         return None
 

@@ -13,7 +13,7 @@ from ..git.read_ref import LOG_REF as LOG_REF
 from ..git.read_ref import plain_tip
 from ..log import wal_files, wal_record
 from ..log.lines import HEAD_BYTES
-from . import engine, schema
+from . import engine, index_file
 from .engine import sqlite3
 
 TYPE_CHECKING = False
@@ -61,13 +61,16 @@ def take_snapshot(place: Repo, machine: str, shape: int, elsewhere: Sequence[str
         shape: The `Index.version` for the views that the caller reads.
         elsewhere: Folders of write-ahead logs outside the repository.
     """
-    where = schema.path(place, machine)
+    where = index_file.path(place, machine)
     folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
     files = [file for folder in folders for file in wal_files.list_files(folder) if file.size]
     tip = plain_tip(place.common, LOG_REF)
     if tip is None or where in engine.UNUSABLE or not os.path.isfile(where):
         return None
-    for opened in (schema.connect_to_read, schema.copy_of):  # the second is for a folder that is not writable
+    for opened in (
+        index_file.connect_to_read,
+        index_file.copy_of,
+    ):  # the second is for a folder that is not writable
         db = None
         try:
             db = opened(where)
@@ -101,7 +104,7 @@ def has_accepted(db: sqlite3.Connection, accepted: str | None) -> bool:
 
 def row_of(folder: str, name: str) -> Row:
     """Return `parent` and `name` of a file in the table `file`; bytes that are not UTF-8 are escaped."""
-    return schema.as_text(folder) + "//", schema.as_text(name)
+    return index_file.as_text(folder) + "//", index_file.as_text(name)
 
 
 def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tuple[int, int, int]]:

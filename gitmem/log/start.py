@@ -84,7 +84,7 @@ def _create_ref(log: LocalLog, tip: str, why: str) -> bool:
 
 def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
     """Return the logs to adopt, the base of a union first. Each must pass the checks for refs of a remote."""
-    from .place_checks import PlaceCheck
+    from .ref_checks import PlaceCheck
 
     refs = log_refs.known(log)
     if not refs:

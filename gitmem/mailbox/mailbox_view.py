@@ -7,7 +7,7 @@ it has read all of them. The number is this index's own order of arrival, so a b
 
 from __future__ import annotations
 
-from ..index.schema import View
+from ..index.index_file import View
 from ..trust import sender_tables
 from . import broadcasts, receipts
 from .broadcasts import IMPORTED_ORIGIN as IMPORTED_ORIGIN
@@ -168,9 +168,9 @@ def unread_ids(
     in_doubt = not shared and sender_tables.has_doubts(db)
     again = set()
     if in_doubt:
-        from . import doubted
+        from . import disputed_reads
 
-        again = doubted.directed(db, own, OURS_IN_LINE, later, chosen, values)
+        again = disputed_reads.directed(db, own, OURS_IN_LINE, later, chosen, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
     since = Since(db, reader, now, None if shared else sender_tables.first_line(db, reader))
@@ -180,7 +180,7 @@ def unread_ids(
     if not in_doubt:
         return every
     only = " AND " + since.condition + (" AND b.line > :after" if after else "")
-    return [*{*every, *again, *doubted.broadcasts(db, own, BROADCASTS.format(own=own) + only, values)}]
+    return [*{*every, *again, *disputed_reads.broadcasts(db, own, BROADCASTS.format(own=own) + only, values)}]
 
 
 def directed_to(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..git.open_git import Behind
     from ..repo import Repo
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 PATHS_MAX = 100
 PATHS_SHOWN = 3

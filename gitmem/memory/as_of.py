@@ -11,7 +11,7 @@ import math
 from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..index import catch_up, schema
+from ..index import catch_up, index_file
 from ..log import log_refs, ref
 from ..log.lines import format_at
 from ..store import Store
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
-    from ..index.schema import Index
+    from ..index.index_file import Index
     from ..log.entry import CommitMessage, LogEntry
     from ..log.local_log import Appended
 
@@ -54,7 +54,7 @@ class StoreAsOf(Store):
         )  # fmt: skip
         self._head = head
         until = None if all_of_it else format_at(at).encode()
-        opened = schema.in_memory(store.domain.views(), records.read_groups)
+        opened = index_file.in_memory(store.domain.views(), records.read_groups)
         try:
             catch_up.read_commit(opened, self.log, commit, until=until, progress=store.progress)
         except BaseException:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection
 
-    from .node import Node, Winners
+    from .versioned_node import Node, Winners
 
 NAMED_MAX = 2  # names of other writers in one line
 # Bits of `node.hidden_by_other`: another writer archived or deleted the node; another writer summarized it.

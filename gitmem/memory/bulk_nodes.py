@@ -6,8 +6,8 @@ from .. import records
 from ..errors import UsageError
 from ..records import bulk_lines, ids
 from . import anchors, node_fields, write
-from .made_nodes import NewNodes
-from .node import Node
+from .node_drafts import NewNodes
+from .versioned_node import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

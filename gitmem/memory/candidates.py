@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)

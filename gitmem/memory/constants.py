@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .node import Node
+    from .versioned_node import Node
 
 _BY_THE_WAY = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
 

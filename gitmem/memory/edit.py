@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 SHOWN = 100  # nodes whose paths are checked
 TOLD = 40  # nodes listed in the body of a commit

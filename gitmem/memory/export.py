@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 PROJECT = "Project"
 FORMATS = ("markdown", "json", "jsonl")

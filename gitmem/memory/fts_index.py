@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..index.engine import sqlite3
-    from .node import Node
+    from .versioned_node import Node
 
 VERSION = 2  # of the tables, and of the rules in `tokenize` and `bulk_values`
 TABLE, ROWS = "memory_words", "memory_words_row"

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from .node import Node
+    from .versioned_node import Node
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
 _LAST = (

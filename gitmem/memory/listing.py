@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 LIMIT = 50
 UNLINKED = "unlinked"  # means "no work unit"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from .. import records
 from ..signals.bit_order import BitOrder
 from . import authors, node_fold, unverified_nodes
-from .node import Node, PatchChange
+from .versioned_node import Node, PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .node import Record, Winners
+    from .versioned_node import Record, Winners
 
     Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], Winners]

@@ -6,8 +6,8 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
 from . import anchors, node_fields, relations, resolve_node, write
-from .made_nodes import NewNodes
-from .node import Node
+from .node_drafts import NewNodes
+from .versioned_node import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ field; if both changed one field, the greater `(at, bytes)` counts.
 from __future__ import annotations
 
 from . import authors
-from .node import FLAGS, LISTS, Node, PatchChange, Winners, list_of, object_of
+from .versioned_node import FLAGS, LISTS, Node, PatchChange, Winners, list_of, object_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..signals.bit_order import BitOrder
-    from .node import Record
+    from .versioned_node import Record
 
 KNOWN_MAX = 256  # sets of patches in the cache of one fold of many nodes
 

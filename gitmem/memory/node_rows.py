@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..log.lines import parse_all, parse_at
 from . import authors, load, relations
-from .node import PatchChange
 from .node_tables import HIDDEN
+from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..index.rows import LineRow, Lines, Rows
-    from .node import Node
+    from .versioned_node import Node
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # For a node without patches. Binding an empty text is four times as fast as binding None.

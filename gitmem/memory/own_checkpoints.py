@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-    from .node import Node, Winners
+    from .versioned_node import Node, Winners
 
 AT_ONCE = 300
 _CHECKPOINTS = (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 LIMIT = 20
 LINES_MAX = 1_024  # bytes shown of a node; `mem show` prints all of it

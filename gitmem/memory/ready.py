@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 LAST = len(node_fields.PRIORITIES)  # the sort key of nodes without a priority
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .anchors import ChangesSince
     from .budgeted_text import BudgetedText
-    from .node import Node
+    from .versioned_node import Node
 
 CHECKPOINT = "Last checkpoint"
 SINCE = "Since then"

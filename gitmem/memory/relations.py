@@ -9,7 +9,7 @@ from ..records import ids
 from ..signals import causality
 from ..text.shell_quote import command
 from . import node_fields, resolve_node, write
-from .node import PatchChange
+from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node import Node
     from .snippet import Marks
+    from .versioned_node import Node
 
     Row = tuple[str, int, float, int, str | None, int]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
     Lines = list[tuple[str, bytes]]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node import Node
+    from .versioned_node import Node
 
 UNLINKED = "unlinked"  # instead of a work unit: nodes without one
 TITLE_MAX = 80

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from .node import Node
+    from .versioned_node import Node
 
 MADE = "node"  # in `Node.unverified`: the line that created it is forged; other entries are changed fields
 AT_ONCE = 300

@@ -9,7 +9,7 @@ from ..records import ids
 from ..signals import causality
 from ..signals.bit_order import Subset
 from . import bulk_values, load
-from .node import PatchChange
+from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..log.local_log import Appended as Written
     from ..signals.bit_order import BitOrder
     from ..store import Store
-    from .node import PatchChange
+    from .versioned_node import PatchChange
 
     Lines = list[tuple[str, bytes]]
 

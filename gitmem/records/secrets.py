@@ -48,7 +48,7 @@ WORDS = (
     "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ",
 )
 # fmt: on
-SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_spoken`, with those above
+SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_in_prose`, with those above
 SPACED = tuple(marker for marker in MARKERS if " " in marker)
 HARMLESS_MAX = 4_096  # cached texts without a secret, such as names: records of one writer share them
 HARMLESS_CHARACTERS = 128
@@ -95,9 +95,9 @@ def locate(text: str) -> FoundSecret | None:
 
             found = secrets_assigned.find(plain, small)
         if found is None and (has_word or any(word in small for word in SPOKEN)):
-            from . import secrets_spoken
+            from . import secrets_in_prose
 
-            found = secrets_spoken.find(plain, small)
+            found = secrets_in_prose.find(plain, small)
     if found is None:
         return None
     return FoundSecret(found[0], _original(text, found[1]) + 1)

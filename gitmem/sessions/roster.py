@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_recipients, own_sessions, presence, strangers
+from ..agents import own_recipients, own_sessions, presence, unproven_sessions
 from ..agents.serialize import row
 from ..index.step_limit import StepLimit
 from ..mailbox import mailbox_view
@@ -112,7 +112,7 @@ def roster(
         outcome.remark = (
             f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
         )
-    warnings = (outcome.remark, strangers.warning(store), own_recipients.warning(store))
+    warnings = (outcome.remark, unproven_sessions.warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
 

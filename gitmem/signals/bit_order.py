@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .fact import Fact
+    from .ordered_fact import Fact
 
 
 class BitOrder:

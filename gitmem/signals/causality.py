@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from .fact import Fact
+    from .ordered_fact import Fact
 
     F = TypeVar("F", bound=Fact)
     K = TypeVar("K", bound=Hashable)

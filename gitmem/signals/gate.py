@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import commit_message, moved_back, records
-from ..agents import own_passes, presence
+from ..agents import gate_passes, presence
 from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
 from ..outcome import Outcome
@@ -115,7 +115,7 @@ def check(
         )
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    ids = _fill(store, caller, found, own_passes.passed_signals(store, caller, wu) if heed_passes else set())
+    ids = _fill(store, caller, found, gate_passes.passed_signals(store, caller, wu) if heed_passes else set())
     found.open = not ids
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)

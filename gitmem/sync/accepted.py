@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..git.separate_fetch import MISSING
 from ..log import ref
-from ..log.place_checks import INVALID, LARGE, PlaceCheck
+from ..log.ref_checks import INVALID, LARGE, PlaceCheck
 from . import unfetched
 from .noop_check import ACCEPTED
 

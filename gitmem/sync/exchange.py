@@ -9,8 +9,8 @@ from ..git.localize_objects import localize
 from ..git.port import Draft
 from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union
-from ..log.place_checks import FOREIGN as FOREIGN_LOG
-from ..log.place_checks import FOREIGN_WHY, PlaceCheck
+from ..log.ref_checks import FOREIGN as FOREIGN_LOG
+from ..log.ref_checks import FOREIGN_WHY, PlaceCheck
 from . import accepted, outbox, read_remote, rebase
 from . import push as sending
 from . import repair_remote as mending

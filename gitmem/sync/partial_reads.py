@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..digests import sha256
-from ..log.lost_projects import ANCESTORS_MAX
-from ..log.place_checks import FOREIGN, LARGE, PlaceCheck
+from ..log.ref_checks import FOREIGN, LARGE, PlaceCheck
+from ..log.replaced_project_ids import ANCESTORS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..errors import RemoteError
-from ..log import damage, log_refs, ref
-from ..log.place_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
-from . import accepted, outbox_places, rebase, unfetched
+from ..log import damaged_objects, log_refs, ref
+from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
+from . import accepted, read_outboxes, rebase, unfetched
 from .partial_reads import replacement_tip, sample_outboxes
 from .remote import is_related, known_tips, projects
 
@@ -57,12 +57,12 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
             remote.tips += related(check.admit({name: oid}))
     _detect_blocked_ref(remote, check)
     top = remote.shared()
-    remote.boxes = outbox_places.read(log, check, boxes, top, related, remote.tips)
+    remote.boxes = read_outboxes.read(log, check, boxes, top, related, remote.tips)
     remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
         if each.kind == INVALID and each.ref in refs:
-            damage.delete_ref(log, each.ref, each.commit)  # so that git's gc can delete its objects
+            damaged_objects.delete_ref(log, each.ref, each.commit)  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.boxes = []

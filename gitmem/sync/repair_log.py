@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..log import damage, dropped_lines, ledger, log_refs, overflow, recovery, ref, tree_union
+from ..log import damaged_objects, dropped_lines, ledger, log_refs, overflow, recovery, ref, tree_union
 from ..log.squash import squash
 from ..log.start import new_log
 from ..log.union import canon
@@ -122,7 +122,11 @@ def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
         tip: The log's tip, if that can't be read.
     """
     every = log.git.refs("refs/gitmem/")
-    found = [name for name in damage.damaged_copies(log) if damage.delete_ref(log, name, every[name])]
+    found = [
+        name
+        for name in damaged_objects.damaged_copies(log)
+        if damaged_objects.delete_ref(log, name, every[name])
+    ]
     if tip is not None and not recovery.CompletenessCheck(log).commit(tip):
-        damage.repair_reflog(log)
+        damaged_objects.repair_reflog(log)
     return found

@@ -6,7 +6,7 @@ from ..errors import RemoteError, UsageError
 from ..git.port import Draft
 from ..git.separate_fetch import MISSING
 from ..log import log_refs, ref
-from ..log.place_checks import INVALID, PlaceCheck
+from ..log.ref_checks import INVALID, PlaceCheck
 from ..log.tree_checks import TreeCheck
 
 TYPE_CHECKING = False

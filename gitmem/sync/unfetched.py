@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..git.separate_fetch import MISSING, NOT_FETCHED
 from ..log import log_refs
-from ..log.place_checks import INVALID
+from ..log.ref_checks import INVALID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..log.left_out import LeftOut
-    from ..log.place_checks import PlaceCheck
+    from ..log.ref_checks import PlaceCheck
     from .remote import Remote
 
 SHOWN = 5  # how many of the refs that were left out a message names

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from ..index.index_file import Index
     from ..index.rows import Lines
-    from ..index.schema import Index
     from ..log.local_log import LocalLog
     from ..records.record_types import AnyRecord
     from .clone_key import CloneKey

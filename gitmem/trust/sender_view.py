@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..index.schema import View
+from ..index.index_file import View
 from .sender_tables import DDL, KINDS
 
 TYPE_CHECKING = False

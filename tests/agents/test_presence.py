@@ -8,8 +8,8 @@ from rapidfuzz.distance import Levenshtein
 
 from gitmem import records, views
 from gitmem.agents import presence
-from gitmem.index import insert, schema
-from gitmem.index.schema import Index
+from gitmem.index import index_file, insert
+from gitmem.index.index_file import Index
 from gitmem.text.name_matching import fold, is_within_edits, mixes_scripts, strip_numbers
 
 START = 1_793_000_000_000_000
@@ -33,7 +33,7 @@ def signal(id: str, at: int, number: int) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = schema.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
     for batch in batches:
         insert.lines(index, 1, batch)
@@ -193,7 +193,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     """The thirtieth of February passes for a time by its form."""
     line = session(IDS[0], 0, "start", "Planck")
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
-    index = schema.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
     insert.lines(index, 1, [odd, line])
 

@@ -14,7 +14,7 @@ import pytest
 
 from cli import main
 from cli.commands import session, signal
-from cli.render import out
+from cli.render import output
 from gitmem.errors import RemoteError, StoreError
 
 from .conftest import Run
@@ -178,4 +178,4 @@ def test_main_takes_the_arguments_of_the_process(
 
     assert main.main() == 0
     assert capfdbinary.readouterr().out.startswith(b"gitmem ")
-    assert not out.is_last()  # this process has threads, and goes on
+    assert not output.is_last()  # this process has threads, and goes on

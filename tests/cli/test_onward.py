@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.render import out
+from cli.render import output
 
 from .conftest import Run, Said
 
@@ -56,13 +56,13 @@ def remote(repo: Path, git: Git, tmp_path: Path) -> Path:
 )
 def test_place_and_actor_are_carried_where_they_belong(command: str, carried: str) -> None:
     """-C on whatever looks at a repository, --as on what acts as somebody."""
-    out.begin()
-    out.set_options("a b", "O'Neill")
+    output.begin()
+    output.set_options("a b", "O'Neill")
     try:
-        assert out.with_options([command]) == [carried]
+        assert output.with_options([command]) == [carried]
     finally:
-        out.begin()
-    assert out.with_options([command]) == [command]
+        output.begin()
+    assert output.with_options([command]) == [command]
 
 
 @pytest.mark.parametrize("json", [False, True])

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cli.render.as_json import as_json
-from cli.render.out import sanitize, with_next
+from cli.render.output import sanitize, with_next
 from cli.render.text import ago, framed, quote_lines, table
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
@@ -58,9 +58,9 @@ def test_the_head_of_a_frame_is_one_line_and_names_the_sender() -> None:
 
 def test_lone_surrogates_can_be_written() -> None:
     """A path of another encoding in a message must not break the answer."""
-    from cli.render import out
+    from cli.render import output
 
-    assert out.write("bad \udcff path")
+    assert output.write("bad \udcff path")
 
 
 def test_at_most_three_commands_are_offered() -> None:

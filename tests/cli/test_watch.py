@@ -321,7 +321,7 @@ def test_when_nobody_reads_it_ends_and_leaves_the_rest_unread(desk: Desk) -> Non
 
 def test_what_nobody_took_is_not_marked(desk: Desk) -> None:
     """The pipe breaks as the signal is written."""
-    before = "import cli.render.out as o; o.is_read = lambda: True;"
+    before = "import cli.render.output as o; o.is_read = lambda: True;"
     seen = desk.watch(before=before).until_ready()
     os.close(seen.fd)
     seen.fd = -1

@@ -194,7 +194,7 @@ def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: W
 def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) -> None:
     """Also where one of them has a workspace and the other has none."""
     from gitmem import records, views
-    from gitmem.index import insert, schema
+    from gitmem.index import index_file, insert
     from gitmem.mailbox import mailbox_view
 
     a, b = world.agent(A), world.agent(A, workspace="red")
@@ -210,7 +210,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     lines = [body.encode() for (body,) in reader.store.db().execute("SELECT body FROM line ORDER BY id")]
     counts = []
     for order in (lines, lines[::-1]):
-        index = schema.in_memory(views.VIEWS, records.read_groups)
+        index = index_file.in_memory(views.VIEWS, records.read_groups)
         index.reshape()
         for line in order:
             insert.lines(index, 1, [line])

@@ -15,7 +15,7 @@ from gitmem.doctor import doctor, missing_lines
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Finding
 from gitmem.errors import StoreError
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.log.local_log import LocalLog
 from gitmem.mailbox import session_queue
 from gitmem.sessions import lifecycle
@@ -89,14 +89,14 @@ def hooks(*scopes: tuple[str, str, str], works: bool = True) -> HookStatus:
 
 
 def break_index(clone: Clone) -> None:
-    where = Path(schema.path(clone.store.place, "test"))
+    where = Path(index_file.path(clone.store.place, "test"))
     clone.store.close()
     clone.store.leave_index()
     where.write_bytes(b"no database" * 1000)
 
 
 def folder_for_index(clone: Clone) -> None:
-    where = Path(schema.path(clone.store.place, "test"))
+    where = Path(index_file.path(clone.store.place, "test"))
     clone.store.close()
     clone.store.leave_index()
     for path in where.parent.glob("index-*"):

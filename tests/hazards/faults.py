@@ -24,7 +24,7 @@ from gitmem import records, views
 from gitmem.errors import GitmemError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.index import catch_up, schema
+from gitmem.index import catch_up, index_file
 from gitmem.log import committer, ref
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
@@ -277,7 +277,7 @@ def indexed(store: Store) -> set[str]:
     }
 
 
-def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:
+def dump(index: index_file.Index) -> dict[str, list[tuple[object, ...]]]:
     """Every table of an index that does not depend on the order in which lines arrived."""
     found = {
         "line": index.db.execute("SELECT key, at, kind, body FROM line"),
@@ -291,7 +291,7 @@ def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:
 def check_index(store: Store) -> None:
     """The index answers as one that is built from nothing."""
     store.db()
-    fresh = schema.in_memory(views.VIEWS, records.read_groups)
+    fresh = index_file.in_memory(views.VIEWS, records.read_groups)
     catch_up.catch_up(fresh, store.log)
     assert dump(store.index) == dump(fresh)
     fresh.close()

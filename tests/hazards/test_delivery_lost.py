@@ -14,7 +14,7 @@ import pytest
 
 from gitmem import atomic_write
 from gitmem.agents.caller import Who
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.mailbox import delivery_lock, session_queue
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
@@ -121,7 +121,7 @@ def test_what_is_derived_can_be_deleted(repo: Path, what: str) -> None:
     assert reader.drain() == ["read"]
     reader.send("unread")
     if "index" in what:
-        schema.remove(next(str(path) for path in Path(reader.state).glob("index-*.sqlite3")))
+        index_file.remove(next(str(path) for path in Path(reader.state).glob("index-*.sqlite3")))
     for name in ("queue", "flags"):
         if name in what:
             shutil.rmtree(os.path.join(reader.state, name))

@@ -126,7 +126,7 @@ def test_with_nothing_new_no_input_is_read(
 
 def test_an_index_that_others_keep_busy_is_left_alone(desk: Desk, tmp_path: Path) -> None:
     """Somebody builds it for minutes: a tool call does not wait for that, and the news come with a later one."""
-    from gitmem.index import schema
+    from gitmem.index import index_file
     from gitmem.repo import find
 
     session, other = desk.start("Planck"), desk.start("Curie")
@@ -138,8 +138,8 @@ def test_an_index_that_others_keep_busy_is_left_alone(desk: Desk, tmp_path: Path
     desk("inbox", session=session)  # the queue has been fed
     from cli.environment import machine
 
-    (path,) = [schema.path(find(str(desk.repo)), machine())]
-    busy = schema.connect(path)
+    (path,) = [index_file.path(find(str(desk.repo)), machine())]
+    busy = index_file.connect(path)
     busy.execute("BEGIN EXCLUSIVE")
     busy.execute("UPDATE meta SET value = 'elsewhere' WHERE key = 'tip'")
     busy.execute("COMMIT")

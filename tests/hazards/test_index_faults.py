@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.log import lines
 from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.store import Store
@@ -198,7 +198,7 @@ def test_an_index_that_somebody_holds_does_not_stop_anybody(
     office: Office, holder: Callable[[str], None], is_behind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is caught up is read beside its writer; else it is waited for, and then done without."""
-    monkeypatch.setattr(schema, "BUSY_MILLISECONDS", 200)
+    monkeypatch.setattr(index_file, "BUSY_MILLISECONDS", 200)
     if is_behind:
         behind(office.repo, "unrelated")
     holder("for writing")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gitmem.agents.caller import Who
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.sessions import lifecycle
 from tests.clones import git
 from tests.profiles import PROFILE_EXAMPLES
@@ -62,7 +62,7 @@ class World:
             )
         elif act == "lose the index":
             for path in Path(reader.state).glob("index-*.sqlite3"):
-                schema.remove(str(path))
+                index_file.remove(str(path))
         elif act == "lose the queue":
             shutil.rmtree(os.path.join(reader.state, "queue"), ignore_errors=True)
             shutil.rmtree(os.path.join(reader.state, "flags"), ignore_errors=True)

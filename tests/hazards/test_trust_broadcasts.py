@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
-from gitmem.index import insert, schema
+from gitmem.index import index_file, insert
 from gitmem.index import rows as rows_of
 from gitmem.mailbox import broadcasts, mailbox_view
 
@@ -110,7 +110,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         })
         for number in range(readers)
     ]  # fmt: skip
-    index = schema.in_memory([mailbox_view.VIEW, *views.VIEWS[1:]], records.read_groups)
+    index = index_file.in_memory([mailbox_view.VIEW, *views.VIEWS[1:]], records.read_groups)
     index.reshape()
     rows = [rows_of.LineRow(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(
@@ -133,7 +133,7 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
         })
         for number in range(500)
     ]  # fmt: skip
-    index = schema.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
     insert.lines(index, 1, lines)
     assert broadcasts.heads(index.db) == ["sig-0499"]

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.trust import own_identities, sender_tables
 
 NAME, SINCE = "a:b:c", "2026-11-23T00:00:00.000000Z"
@@ -18,7 +18,11 @@ STEPS = 100
 def test_older_lines_in_an_own_name_are_looked_up_once_each(among: bool) -> None:
     """Not one list of claims for each line of the log: 10,000 lines took 6 s."""
     db = sqlite3.connect(":memory:")
-    for statement in (*schema.CORE, *sender_tables.DDL, "CREATE TABLE signal (line INTEGER, signal_id TEXT)"):
+    for statement in (
+        *index_file.CORE,
+        *sender_tables.DDL,
+        "CREATE TABLE signal (line INTEGER, signal_id TEXT)",
+    ):
         db.execute(statement)
 
     def steps(count: int) -> int:

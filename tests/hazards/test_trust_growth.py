@@ -20,8 +20,8 @@ from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import forgeries, presence
 from gitmem.digests import Mac
-from gitmem.index import insert, schema
-from gitmem.index.schema import Index
+from gitmem.index import index_file, insert
+from gitmem.index.index_file import Index
 from gitmem.mailbox import mailbox_view
 from gitmem.memory import load, relations
 from gitmem.signals import causality, threads
@@ -54,7 +54,7 @@ class AtOnce(Store):
     def hold(self, index: Index) -> None:
         self._index = index
 
-    def db(self) -> schema.sqlite3.Connection:
+    def db(self) -> index_file.sqlite3.Connection:
         return self.index.db
 
 
@@ -79,7 +79,7 @@ def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
     key = CloneKey("")
     key.mac = Mac(bytes(range(32)))
-    index = schema.in_memory((*views.VIEWS[:-1], sender_view.view(lambda: key)), records.read_groups)
+    index = index_file.in_memory((*views.VIEWS[:-1], sender_view.view(lambda: key)), records.read_groups)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
@@ -148,7 +148,7 @@ FOLDS: tuple[Callable[[Store], None], ...] = (
 class Cost:
     """What some work took: steps, and seconds of CPU time while they were counted."""
 
-    def __init__(self, db: schema.sqlite3.Connection, work: Callable[[], object]) -> None:
+    def __init__(self, db: index_file.sqlite3.Connection, work: Callable[[], object]) -> None:
         calls = cProfile.Profile()
         db.set_progress_handler(_step, SQLITE_STEPS)
         gc.disable()  # what it costs depends on what else the process holds

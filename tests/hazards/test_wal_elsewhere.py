@@ -110,7 +110,7 @@ def test_processes_with_different_folders_do_not_undo_each_others_index(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One finds a receipt in a folder that the other does not read: neither takes it for a line that is lost."""
-    from gitmem.index import schema
+    from gitmem.index import index_file
     from gitmem.log.wal import WriteAheadLog
 
     from .faults import open_store, speak
@@ -123,7 +123,7 @@ def test_processes_with_different_folders_do_not_undo_each_others_index(
         patch.setattr(one.log, "make_state", lambda: False)
         speak(one, "rides", deferred=True)
     rebuilt: list[object] = []
-    monkeypatch.setattr(schema.Index, "reshape", rebuilt.append)
+    monkeypatch.setattr(index_file.Index, "reshape", rebuilt.append)
     for _ in range(2):
         for store in (one, other):
             (count,) = store.db().execute("SELECT count(*) FROM signal").fetchone()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from gitmem import records, views
 from gitmem.digests import Mac
 from gitmem.doctor.checks import index_content
-from gitmem.index import compare, insert, schema
-from gitmem.index.schema import Index
+from gitmem.index import compare, index_file, insert
+from gitmem.index.index_file import Index
 from gitmem.mailbox import mailbox_view
 from gitmem.trust import sender_view
 from gitmem.trust.clone_key import CloneKey
@@ -29,7 +29,7 @@ MAC = Mac(bytes(range(32)))
 def empty() -> Index:
     key = CloneKey("")
     key.mac = MAC
-    index = schema.in_memory((*views.VIEWS[:-1], sender_view.view(lambda: key)), records.read_groups)
+    index = index_file.in_memory((*views.VIEWS[:-1], sender_view.view(lambda: key)), records.read_groups)
     index.reshape()
     return index
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitmem.index import catch_up, insert, schema
+from gitmem.index import catch_up, index_file, insert
+from gitmem.index.index_file import Index, View
 from gitmem.index.rows import Rows
-from gitmem.index.schema import Index, View
 from gitmem.log import committer, ref, wal_record
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
@@ -44,7 +44,7 @@ def _read_all(lines: Sequence[bytes]) -> list[tuple[str, list[int], list[dict[st
 
 
 def _open(log: LocalLog) -> Index:
-    return schema.open_index(log.place, "test", [NOTES], _read_all)
+    return index_file.open_index(log.place, "test", [NOTES], _read_all)
 
 
 def _notes(index: Index) -> list[str]:
@@ -60,7 +60,7 @@ def _caught_up(log: LocalLog) -> list[str]:
 
 
 def _rebuilt(log: LocalLog) -> list[str]:
-    index = schema.in_memory([NOTES], _read_all)
+    index = index_file.in_memory([NOTES], _read_all)
     catch_up.catch_up(index, log)
     return _notes(index)
 
@@ -132,7 +132,7 @@ def test_a_damaged_index_is_built_again(repo: Path, damage: str) -> None:
     for text in "abc":
         record(log, entry(log, text))
     _caught_up(log)
-    where = Path(schema.path(log.place, "test"))
+    where = Path(index_file.path(log.place, "test"))
     if damage == "deleted":
         where.unlink()
     elif damage == "truncated":
@@ -209,7 +209,7 @@ class Picky:
                 db.execute("INSERT INTO note VALUES (?)", (1 << 70,))
 
     def open(self) -> Index:
-        return schema.in_memory(
+        return index_file.in_memory(
             [View(["note"], ["CREATE TABLE note (text TEXT)"], self.add), View(["note"], [], _nothing)],
             _read_all,
         )
@@ -257,7 +257,7 @@ def test_an_index_that_cannot_be_written_is_no_bad_line(repo: Path) -> None:
 
     log = open_log(repo)
     record(log, entry(log, "a"))
-    index = schema.in_memory([View(["note"], [], full)], _read_all)
+    index = index_file.in_memory([View(["note"], [], full)], _read_all)
 
     with pytest.raises(sqlite3.OperationalError):
         catch_up.catch_up(index, log)
@@ -328,7 +328,7 @@ def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
         db.executemany("INSERT INTO note VALUES (?)", [(str(row.record["text"]).upper(),) for row in rows])
 
     loud = View(["note"], NOTES.ddl, shout, version=NOTES.version + 1)
-    index = schema.open_index(log.place, "test", [loud], _read_all)
+    index = index_file.open_index(log.place, "test", [loud], _read_all)
     catch_up.catch_up(index, log)
     assert _notes(index) == ["A"]
     index.close()
@@ -357,7 +357,7 @@ def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
 ) -> None:
     """They stay in SQLite's own log, and whoever closes the index brings them to the file."""
     path = tmp_path / "index.sqlite3"
-    index = Index(schema.connect(str(path)), [NOTES], _read_all)
+    index = Index(index_file.connect(str(path)), [NOTES], _read_all)
     index.db.execute("BEGIN")
     index.reshape()
     insert.lines(index, 1, [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.index import compare, schema
-from gitmem.index.schema import Index, View
+from gitmem.index import compare, index_file
+from gitmem.index.index_file import Index, View
 
 CLAIMED = "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID"
 
@@ -13,7 +13,7 @@ CLAIMED = "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIM
 def index(order: list[int], *rows: tuple[str, str]) -> Index:
     """An index with lines in an order, and rows of names and of the lines that name them."""
     view = View(("x",), [CLAIMED], lambda db, rows: None)
-    found = schema.in_memory([view], lambda lines: [])
+    found = index_file.in_memory([view], lambda lines: [])
     found.reshape()
     for number in order:
         found.db.execute(

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem import records, views
 from gitmem.git.port import Draft, Signature
-from gitmem.index import catch_up, compare, fill, generations, insert, schema
+from gitmem.index import catch_up, compare, fill, generations, index_file, insert
 from gitmem.index.fill import Fill
 from gitmem.log import dropped_lines, ref, tree_union
 from gitmem.log.local_log import LocalLog
@@ -62,7 +62,7 @@ def test_it_is_the_one_that_catching_up_makes(log: LocalLog) -> None:
     """Its tables, and its notes of the files that it has read: there is nothing left to catch up with."""
     tip = log.git.tip(ref.LOG_REF)
     made = filled(log, tip).index
-    built = schema.in_memory(views.VIEWS, records.read_groups)
+    built = index_file.in_memory(views.VIEWS, records.read_groups)
     catch_up.catch_up(built, log)
 
     assert compare.differing(made, built, but=("cursor",)) == []

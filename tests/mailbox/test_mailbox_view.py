@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records, views
-from gitmem.index import insert, schema
-from gitmem.index.schema import Index
+from gitmem.index import index_file, insert
+from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
 from gitmem.mailbox import broadcasts, mailbox_view
 from gitmem.records import ids
@@ -46,7 +46,7 @@ def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = schema.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
     for batch in batches:
         insert.lines(index, 1, batch)

@@ -9,12 +9,12 @@ from typing import Any
 
 from gitmem import records
 from gitmem.agents.caller import Caller, Who
-from gitmem.index import insert, schema
+from gitmem.index import index_file, insert
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
-from gitmem.memory.node import Node
 from gitmem.memory.node_view import VIEW
+from gitmem.memory.versioned_node import Node
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.trust import sender_view
@@ -60,7 +60,7 @@ class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = schema.in_memory([VIEW, sender_view.VIEW], records.read_groups)
+        self.index = index_file.in_memory([VIEW, sender_view.VIEW], records.read_groups)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes

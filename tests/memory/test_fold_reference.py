@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.log.lines import format_at
 from gitmem.memory import node_fold
-from gitmem.memory.node import FIELDS, PatchChange
+from gitmem.memory.versioned_node import FIELDS, PatchChange
 from gitmem.signals.bit_order import BitOrder, Subset
 from tests.signals import references
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from gitmem import records
-from gitmem.memory.node import PatchChange
+from gitmem.memory.versioned_node import PatchChange
 from tests.signals import references
 
 from ..sandbox import START

@@ -13,7 +13,7 @@ import pytest
 
 from gitmem.doctor.doctor import examine
 from gitmem.errors import StoreError, UsageError
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.memory import accesses, edit, fts_index, search
 from gitmem.store import Store
 
@@ -303,7 +303,7 @@ def test_a_deleted_index_gives_the_same_answers(desk: Desk) -> None:
     before = [hit.as_json() for hit in search.recall(desk.store, "parser tabs")]
 
     desk.store.close()
-    schema.remove(schema.path(desk.store.place, "test"))
+    index_file.remove(index_file.path(desk.store.place, "test"))
     store = open_store(Path(str(desk.store.place.worktree)), desk.clock)
 
     assert [hit.as_json() for hit in search.recall(store, "parser tabs")] == before

@@ -17,7 +17,7 @@ from gitmem.agents.caller import Caller, Who, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
 from gitmem.memory import edit, load, manifests, source_files, sources
-from gitmem.memory.node import Node
+from gitmem.memory.versioned_node import Node
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gitmem.agents.caller import Caller, Who, find
 from gitmem.errors import UsageError
 from gitmem.memory import edit, load, ready, summarize
-from gitmem.memory.node import Node
+from gitmem.memory.versioned_node import Node
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from tests.profiles import up_to

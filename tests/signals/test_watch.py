@@ -14,7 +14,7 @@ from gitmem.agents import presence
 from gitmem.agents.caller import Caller, Who
 from gitmem.api import Log
 from gitmem.errors import StoreError, UsageError
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.log.wal_owner import Owner
 from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
@@ -348,7 +348,7 @@ def test_the_index_may_be_deleted_meanwhile(desk: Desk, with_wal: bool) -> None:
     seen = desk.watch()
     desk.say("one", "Curie")
     assert len(shown(seen)) == 1
-    where = schema.path(desk.writer.place, "test")
+    where = index_file.path(desk.writer.place, "test")
     for suffix in ("", "-wal", "-shm") if with_wal else ("",):
         if os.path.exists(where + suffix):
             os.unlink(where + suffix)

@@ -12,7 +12,7 @@ from gitmem.agents.caller import Caller
 from gitmem.errors import UsageError
 from gitmem.git.plumbing import Git
 from gitmem.git.port import Draft
-from gitmem.index import catch_up, schema
+from gitmem.index import catch_up, index_file
 from gitmem.log import ref
 from gitmem.mailbox import mailbox_view
 from gitmem.open_store import DOMAIN
@@ -119,7 +119,7 @@ def _folds(world: World) -> list[str]:
         store.db()
         answers = _answers(world, store, own_checks.strangers(world, clone))
         if not tables:
-            fresh = schema.in_memory(views.VIEWS, records.read_groups)
+            fresh = index_file.in_memory(views.VIEWS, records.read_groups)
             catch_up.catch_up(fresh, store.log)
             tables = dump(fresh)
             fresh.close()
@@ -180,7 +180,7 @@ def _config(clone: Clone) -> MemoryConfig:
     return MemoryConfig(clone.place.common, clone.place.state)
 
 
-def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:
+def dump(index: index_file.Index) -> dict[str, list[tuple[object, ...]]]:
     found = {name: index.db.execute(f"SELECT {columns} FROM {name}") for name, columns in TABLES.items()}
     return {name: sorted(rows.fetchall(), key=repr) for name, rows in found.items()}
 

@@ -10,7 +10,7 @@ from gitmem.agents import caller
 from gitmem.agents.caller import Who
 from gitmem.doctor.checks import index_content
 from gitmem.errors import UsageError
-from gitmem.index import catch_up, compare, schema
+from gitmem.index import catch_up, compare, index_file
 from gitmem.mailbox import broadcasts, mailbox_view
 from gitmem.signals import inbox
 from gitmem.store import Store
@@ -34,7 +34,7 @@ def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
     """Return what the index of a clone says otherwise than one that is built anew with the same key."""
     if store.keys.now().damage:
         return [f"the key of {clone.name} is damaged: {store.keys.now().damage}"]
-    fresh = schema.in_memory(store.views, records.read_groups)
+    fresh = index_file.in_memory(store.views, records.read_groups)
     catch_up.catch_up(fresh, store.log)
     wrong = [
         f"the table {table} of {clone.name} differs from one that is built anew"

@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 from gitmem.git import run as git_run
-from gitmem.index import catch_up, schema
+from gitmem.index import catch_up, index_file
 
 from .disk import Disk
 from .turns import Killed, Process, Turns, real_close
@@ -86,7 +86,7 @@ class Surroundings:
 
     def _rest(self) -> Any:
         """What is no file: the runs of git, the index's transactions, randomness."""
-        run, caught_up, connect = git_run.run, catch_up.catch_up, schema.connect
+        run, caught_up, connect = git_run.run, catch_up.catch_up, index_file.connect
         urandom, getpid = os.urandom, os.getpid
 
         def run_inside(*args: Any, **options: Any) -> Any:
@@ -130,7 +130,7 @@ class Surroundings:
         patches = _Patches()
         patches.add(git_run, "run", run_inside)
         patches.add(catch_up, "catch_up", catch_up_alone)
-        patches.add(schema, "connect", connect_known)
+        patches.add(index_file, "connect", connect_known)
         patches.add(os, "urandom", sim_urandom)
         patches.add(os, "getpid", sim_getpid)
         return patches

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git import packing
-from gitmem.log import overflow, place_checks
+from gitmem.log import overflow, ref_checks
 from gitmem.sync import push
 from gitmem.trust import line_checks, sender_tables
 
@@ -119,11 +119,11 @@ def test_an_adversary_in_two_thousand_runs(first: int, tmp_path: Path) -> None:
 
 UNGUARDED = {
     "places whose format nobody looks at": (
-        [(place_checks.PlaceCheck, "_reason", lambda *args: ("", ""))],
+        [(ref_checks.PlaceCheck, "_reason", lambda *args: ("", ""))],
         "without_projects",
     ),
     "trees whose names nobody looks at": (
-        [(place_checks.PlaceCheck, "_check_objects", lambda *args: True)],
+        [(ref_checks.PlaceCheck, "_check_objects", lambda *args: True)],
         "hostile_tree",
     ),
     "sessions that believe every line": (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gitmem import records, repo, views
 from gitmem.errors import GitmemError
 from gitmem.git.plumbing import Git
-from gitmem.index import schema
+from gitmem.index import index_file
 from gitmem.log import ref
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
@@ -81,7 +81,7 @@ class WatchedStore(Store):
         )  # fmt: skip
         if process.is_confined:
             self.log.make_state = lambda: False  # type: ignore[method-assign]
-            self._index = schema.open_copy(clone.place, "sim", views.VIEWS, records.read_groups)
+            self._index = index_file.open_copy(clone.place, "sim", views.VIEWS, records.read_groups)
         self.log._network = network
         self.log.committer = (clone.name, f"{clone.name}@example.org")
 

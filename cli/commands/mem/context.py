@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...environment import Environment
-from ...render import out
+from ...render import output
 from ...render.mem import nodes as render
 from ...values import half_life, number
 
@@ -83,9 +83,9 @@ def recover(
 def _say(at: Environment, found: Context | Recovered) -> None:
     """The block alone, so that it can stand in a prompt: its budget leaves no room for anything beside it."""
     if at.json:
-        out.answer(True, found, render.block)
+        output.answer(True, found, render.block)
     elif found.block:
-        out.write_lines(render.block(found))
+        output.write_lines(render.block(found))
 
 
 def profile(
@@ -97,4 +97,4 @@ def profile(
     from gitmem.memory import profile as operation
 
     found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
-    out.answer(at.json, found, render.profile)
+    output.answer(at.json, found, render.profile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ...environment import Environment
-from ...render import out
+from ...render import output
 from ...render.mem import knowledge as render
 from ...values import number, parts, typed
 
@@ -55,7 +55,7 @@ def promote(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    out.answer(at.json, found, render.promoted)
+    output.answer(at.json, found, render.promoted)
 
 
 def summarize(
@@ -92,7 +92,7 @@ def summarize(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    out.answer(at.json, found, render.summarized)
+    output.answer(at.json, found, render.summarized)
 
 
 def triage(
@@ -142,14 +142,14 @@ def triage(
     store = at.store()
     if action == "promote":
         unit = operation.promote(store, at.caller(), named[0], wu=wu, lane=lane, title=title)
-        out.answer(at.json, unit, render.became_unit)
+        output.answer(at.json, unit, render.became_unit)
     elif action == "archive":
-        out.answer(
+        output.answer(
             at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.put_away
         )
     else:
         most = number("--limit", limit, LIMIT)
-        out.answer(at.json, operation.listing(store, wu=wu, tag=tag, limit=most), render.triaged)
+        output.answer(at.json, operation.listing(store, wu=wu, tag=tag, limit=most), render.triaged)
 
 
 _TAKES = {
@@ -204,4 +204,4 @@ def index(
         path, equals, tags = each.rpartition("=")
         given.append(f"{at.paths([path])[0]}={tags}" if equals and path else each)
     found = operation.index(at.store(), at.caller(), sources=given, dry_run=dry_run)
-    out.answer(at.json, found, render.indexed)
+    output.answer(at.json, found, render.indexed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...environment import Environment
-from ...render import out
+from ...render import output
 from ...render.mem import listing as render
 from ...values import half_life, moment, number, parts
 
@@ -35,7 +35,7 @@ def show(at: Environment, id: NodeId, half_life_: HalfLife = None) -> int:
     from gitmem.memory import show_node
 
     found = show_node.show(at.store(), id, half_life=half_life(half_life_))
-    out.answer(at.json, found, render.shown)
+    output.answer(at.json, found, render.shown)
     return 1 if found.ambiguous else 0
 
 
@@ -72,7 +72,7 @@ def listing(
         status=status, stale=stale, since=None if since is None else moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
-    out.answer(at.json, found, render.listed)
+    output.answer(at.json, found, render.listed)
 
 
 def ready(
@@ -85,7 +85,7 @@ def ready(
     from gitmem.memory import ready as operation
 
     unit = node_fields.unit_of(wu, at.caller_if_any() if wu is None else None)
-    out.answer(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
+    output.answer(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
 
 
 def export(
@@ -113,11 +113,11 @@ def export(
             "filters": found.filters,
             "document": found.document,
         }
-        out.answer_values(True, values, (), found.next)
+        output.answer_values(True, values, (), found.next)
     elif at.json:
-        out.answer(True, found, lambda _: ())
+        output.answer(True, found, lambda _: ())
     elif found.document:
-        out.write_lines([found.document])
+        output.write_lines([found.document])
 
 
 def search(
@@ -148,4 +148,4 @@ def search(
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,
     )  # fmt: skip
-    out.answer(at.json, found, render.matching)
+    output.answer(at.json, found, render.matching)

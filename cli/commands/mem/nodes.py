@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ...environment import Environment
-from ...render import out
+from ...render import output
 from ...render.mem import nodes as render
 from ...values import metadata, parts, typed
 
@@ -97,16 +97,16 @@ def create(
         many = [{**given, **node} for node in stdin.objects("node")]
         appended = edit.append(at.store(), at.caller(), many, allow_secret=allow_secret)
         if quiet and not at.json:
-            out.write_lines([node.id for node in appended.nodes])
+            output.write_lines([node.id for node in appended.nodes])
         else:
-            out.answer(at.json, appended, render.appended)
+            output.answer(at.json, appended, render.appended)
         return
     text = typed(str(content), "text")
     created = edit.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
     if quiet and not at.json:
-        out.write_lines([created.node.id])
+        output.write_lines([created.node.id])
     else:
-        out.answer(at.json, created, render.created)
+        output.answer(at.json, created, render.created)
 
 
 def update(
@@ -157,7 +157,7 @@ def update(
     changed = edit.change(
         at.store(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
     )
-    out.answer(at.json, changed, render.changed)
+    output.answer(at.json, changed, render.changed)
 
 
 def relate(
@@ -173,7 +173,7 @@ def relate(
     from gitmem.memory import relations
 
     related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
-    out.answer(at.json, related, render.related)
+    output.answer(at.json, related, render.related)
 
 
 def checkpoint(
@@ -205,6 +205,6 @@ def checkpoint(
         allow_secret=allow_secret,
     )  # fmt: skip
     if quiet and not at.json:
-        out.write_lines([created.node.id])
+        output.write_lines([created.node.id])
     else:
-        out.answer(at.json, created, render.checkpointed)
+        output.answer(at.json, created, render.checkpointed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ...environment import Environment
-from ...render import out
+from ...render import output
 from ...render.mem import upkeep as render
 from ...values import duration, half_life, parts
 
@@ -32,7 +32,7 @@ def archive(
     archived = operation.archive(
         at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run
     )
-    out.answer(at.json, archived, render.archived)
+    output.answer(at.json, archived, render.archived)
 
 
 def cleanup(
@@ -61,7 +61,7 @@ def cleanup(
         at.store(), at.caller(), ttl=micros(ttl), session=session, decay=decay,
         decay_threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run,
     )  # fmt: skip
-    out.answer(at.json, cleaned, render.cleaned)
+    output.answer(at.json, cleaned, render.cleaned)
 
 
 def delete(
@@ -84,7 +84,7 @@ def delete(
         at.store(), at.caller(), ids or (), tags=parts(tag), older_than=micros(older_than), wu=wu,
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
-    out.answer(at.json, deleted, render.deleted)
+    output.answer(at.json, deleted, render.deleted)
 
 
 def access(
@@ -101,7 +101,7 @@ def access(
         found = operation.record(at.store(), at.caller(), ids, half_life=life)
     else:
         found = operation.accesses_of(at.store(), ids, half_life=life)
-    out.answer(at.json, found, render.accessed)
+    output.answer(at.json, found, render.accessed)
 
 
 def score(text: str | None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..as_json import encode
-from ..out import sanitize
+from ..output import sanitize
 from ..text import SEPARATOR, plural, quote_lines
 from .listing import line
 from .nodes import about, end, notes

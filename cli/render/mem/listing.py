@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.memory import authors
 
 from ..as_json import encode
-from ..out import sanitize, where
+from ..output import sanitize, where
 from ..text import BAR, SEPARATOR, ago, plural, quote_lines
 from .nodes import about
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.memory.listing import Listing
-    from gitmem.memory.node import Node
     from gitmem.memory.ready import Ready
     from gitmem.memory.search import Hit, SearchResult
     from gitmem.memory.show_node import NodeChange, Shown
+    from gitmem.memory.versioned_node import Node
 
 COLUMNS = 80  # of a node's text in a list; `show` prints all of it
 OPEN, CLOSE = "«", "»"  # around a hit

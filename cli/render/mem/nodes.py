@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import sanitize, where
+from ..output import sanitize, where
 from ..text import SEPARATOR, plural
 
 TYPE_CHECKING = False
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from gitmem.memory.context import Context
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
-    from gitmem.memory.node import Node
     from gitmem.memory.profile import Profile
     from gitmem.memory.recover import Recovered
     from gitmem.memory.relations import Related
+    from gitmem.memory.versioned_node import Node
 
 SHOWN = 20  # ids; JSON has all of them
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import sanitize
+from ..output import sanitize
 from ..text import SEPARATOR, ago, plural
 from .nodes import SHOWN, end, notes
 

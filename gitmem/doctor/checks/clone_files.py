@@ -11,8 +11,8 @@ from ...atomic_write import TEMPORARY
 from ...errors import StoreError
 from ...log import log_refs, ref
 from ...log.lines import format_at
-from ...log.lost_projects import LOST_PROJECTS, ProjectIds
 from ...log.ref import STALE_LOCK_SECONDS
+from ...log.replaced_project_ids import LOST_PROJECTS, ProjectIds
 from ...sync import remote
 from ...text.shell_quote import command
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from ...errors import StoreError
-from ...index import catch_up, compare, schema
+from ...index import catch_up, compare, index_file
 from ...index.engine import sqlite3
 from ...index.step_limit import StepLimit
 from ...mailbox import mailbox_view, session_queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...index.schema import Index
+    from ...index.index_file import Index
     from ...store import Store
     from ..findings import Findings
 
@@ -27,7 +27,7 @@ def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Err
         anew: The rebuilt index, as of the check of the lines.
         failure: Why it could not be filled, or None.
     """
-    where = schema.path(store.place, store.machine)
+    where = index_file.path(store.place, store.machine)
     lacks = has = 0
     try:
         if failure is not None:

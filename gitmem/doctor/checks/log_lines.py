@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
-    from ...index.schema import Index
+    from ...index.index_file import Index
     from ...log.dropped_lines import LogReadResult
     from ...store import Store
     from ..findings import Findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import StoreError
-from ...log import damage, log_refs, ref, tree_union
+from ...log import damaged_objects, log_refs, ref, tree_union
 from .. import missing_lines
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def check_names(store: Store, found: Findings) -> None:
     """Report gitmem's refs with damaged files, and refs whose names conflict with gitmem's."""
-    for name in damage.damaged_refs(store.log):
+    for name in damaged_objects.damaged_refs(store.log):
         found.problem(
             "damaged-ref",
             f"The file of {name} is damaged, perhaps by a power loss.",
@@ -24,12 +24,12 @@ def check_names(store: Store, found: Findings) -> None:
             "are made anew by the next sync.",
             mends=True,
         )
-    for name, oid in damage.blocking_refs(store.log).items():
+    for name, oid in damaged_objects.blocking_refs(store.log).items():
         found.problem(
             "ref-in-the-way",
             f"{name} and a ref of gitmem's can't both be: one is a folder for the other.",
             name,
-            f"It (at {oid[:12]}) gets a name below {damage.ASIDE} instead."
+            f"It (at {oid[:12]}) gets a name below {damaged_objects.ASIDE} instead."
             if oid
             else "The empty folder is removed.",
             mends=True,
@@ -46,7 +46,7 @@ def tip_of(store: Store) -> tuple[str | None, bool]:
 
 def check_copies(store: Store, survey: LogReadResult, found: Findings) -> None:
     """Report unreadable local copies of remote refs: a sync would build on them."""
-    for name in damage.damaged_copies(store.log, survey.commits):
+    for name in damaged_objects.damaged_copies(store.log, survey.commits):
         found.problem(
             "damaged-copy",
             f"Objects of {name} are missing or damaged.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...agents import forgeries, strangers
+from ...agents import forgeries, unproven_sessions
 from ...errors import StoreError
 from ...signals import history
 from ...text.sanitize import sanitize
@@ -29,7 +29,7 @@ def check(store: Store, found: Findings) -> None:
             "others. Nothing is taken out of a log.",
             "gitmem log",
         )
-    for one in strangers.list_unproven(store):
+    for one in unproven_sessions.list_unproven(store):
         found.problem(
             "not-started-here",
             f"The session {one.session_id} ({sanitize(one.name)}) says that it was started in this clone. It has no valid "

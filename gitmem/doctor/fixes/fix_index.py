@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...errors import StoreError
-from ...index import schema
+from ...index import index_file
 from ...index.engine import sqlite3
 from ...mailbox import session_queue
 from .. import put_aside
@@ -25,7 +25,7 @@ def rebuild(store: Store, done: FixResult) -> None:
         StoreError: The index can't be built.
         OSError: A file can't be moved or removed.
     """
-    where = schema.path(store.place, store.machine)
+    where = index_file.path(store.place, store.machine)
     if os.path.isdir(where):
         done.say("index", where, f"What stood there is {put_aside.put_aside(store, where)} now.")
     try:
@@ -33,7 +33,7 @@ def rebuild(store: Store, done: FixResult) -> None:
         store.caught_up()
     except sqlite3.Error:
         store.leave_index()
-        schema.remove(where)
+        index_file.remove(where)
         try:
             store.caught_up()
         except sqlite3.Error as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ...log import damage
+from ...log import damaged_objects
 from ...log.ref import STALE_LOCK_SECONDS
 from ...sync import rebase
 from ...sync import repair_log as logs
@@ -27,11 +27,11 @@ def fix(store: Store, done: FixResult) -> None:
             done.fail("", "Another process writes all the time; run it again.")
             return
         _locks(store, done)
-        for name in damage.damaged_refs(store.log):
+        for name in damaged_objects.damaged_refs(store.log):
             path = os.path.join(store.place.common, *name.split("/"))
             done.say("damaged-ref", name, f"Its file is {put_aside.put_aside(store, path)} now.")
-        for name, oid in damage.blocking_refs(store.log).items():
-            to = damage.rename_blocking_ref(store.log, name, oid)
+        for name, oid in damaged_objects.blocking_refs(store.log).items():
+            to = damaged_objects.rename_blocking_ref(store.log, name, oid)
             if to is not None:
                 done.say(
                     "ref-in-the-way", name, f"It is {to} now." if to else "It was empty, and was removed."
@@ -48,8 +48,8 @@ def _locks(store: Store, done: FixResult) -> None:
 
 def put_away_damaged(store: Store, done: FixResult) -> None:
     """Move damaged object files aside, before repairs: a pack may have them whole, and a fetch can restore them."""
-    for oid in damage.damaged_objects(store.log):
-        where = damage.move_damaged_object(store.log, oid)
+    for oid in damaged_objects.damaged_objects(store.log):
+        where = damaged_objects.move_damaged_object(store.log, oid)
         if where is not None:
             done.say("missing-object", oid, f"Its damaged file is {where} now.")
     store.git.close()  # an open git process has read the old objects

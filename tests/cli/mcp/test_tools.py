@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli.mcp import answers, server
-from cli.mcp.memory import MemoryTools
+from cli.mcp import server, tool_results
+from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.tools import Tools
 from gitmem.repo import find
 from tests.clones import agree
@@ -71,8 +71,8 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             assert got["message"] == "Split the parser?"
             assert "| Split the parser?" in text(read)
             assert got["reply_line"] in text(read)
-            assert fields(read)["peers"] == answers.PEERS
-            assert text(read).count(answers.LIMIT) == 1
+            assert fields(read)["peers"] == tool_results.PEERS
+            assert text(read).count(tool_results.LIMIT) == 1
             again = await curie.call_tool("inbox")
             assert fields(again)["signals"] == []
 
@@ -109,7 +109,7 @@ def test_words_of_others_stay_in_their_frame(serve: Serve) -> None:
                     assert '— from session "Root"' not in said
                 lines = text(read).split("\n")
                 assert [line for line in lines if "rm -rf" in line and not line.startswith("| ")] == []
-                assert answers.LIMIT in lines[0] and "not your user" in lines[0].replace("not of", "not")
+                assert tool_results.LIMIT in lines[0] and "not your user" in lines[0].replace("not of", "not")
 
     within(talk)
 
@@ -158,7 +158,7 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
     async def talk() -> None:
         async with serve() as agent:
             empty = await agent.call_tool("mem_context", {"wu": "WU-7"})
-            assert text(empty).startswith(answers.NOTHING)
+            assert text(empty).startswith(tool_results.NOTHING)
             await agent.call_tool("session", {"wu": "WU-7"})
             node = {"content": "Prices round per line", "type": "bug", "tags": ["money"], "paths": ["README"]}
             created = fields(await agent.call_tool("mem_create", node))["node"]
@@ -169,7 +169,7 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
             )
             found = await agent.call_tool("mem_search", {"query": "round"})
             assert [hit["node"]["id"] for hit in fields(found)["hits"]] == [created["id"]]
-            assert answers.PEERS in text(found)
+            assert tool_results.PEERS in text(found)
             assert "Prices round per line" in text(await agent.call_tool("mem_context", {"wu": "WU-7"}))
             await agent.call_tool("mem_checkpoint", {"note": "Half way", "next_steps": "Write the docs"})
             recovered = text(await agent.call_tool("mem_recover"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import engine, schema
+from . import engine, index_file
 from .engine import sqlite3
 
 
@@ -21,7 +21,7 @@ def remove_if_damaged(where: str, error: BaseException) -> bool:
         return False
     if not _is_damage(error) and passes_check(where):
         return False
-    schema.remove(where)
+    index_file.remove(where)
     if os.path.lexists(where):  # it cannot be removed: this process does not use it
         engine.UNUSABLE.add(where)
     return True
@@ -36,7 +36,7 @@ def passes_check(where: str) -> bool:
         finally:
             db.close()
     except sqlite3.DatabaseError as error:
-        return not schema.is_corruption(error)
+        return not index_file.is_corruption(error)
     except (sqlite3.Error, UnicodeError):
         return False
 
@@ -46,5 +46,5 @@ def _is_damage(error: Exception) -> bool:
     if not isinstance(error, sqlite3.DatabaseError):
         return False
     if isinstance(error, sqlite3.OperationalError):
-        return schema.is_corruption(error) or "decode" in str(error)
-    return schema.is_file_error(error)
+        return index_file.is_corruption(error) or "decode" in str(error)
+    return index_file.is_file_error(error)

@@ -16,7 +16,7 @@ from gitmem.signals.message_frame import LIMIT
 from gitmem.text.sanitize import sanitize_for_model
 
 from .. import failure
-from ..render import out
+from ..render import output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +44,12 @@ def of(
     commands = list(getattr(outcome, "next", ()))
     values = _safe(plain(outcome.as_json()), stamped)
     if "next" in values:
-        values["next"] = [sanitize_for_model(each) for each in out.with_options(commands)]
+        values["next"] = [sanitize_for_model(each) for each in output.with_options(commands)]
     if peers:
         values = {"peers": PEERS, **values}
         lines = lines if stamped and LIMIT in lines[0] else [PEERS, *lines]  # an inbox says it itself
     return CallToolResult(
-        content=[TextContent(type="text", text=out.with_next(lines, commands))], structured_content=values
+        content=[TextContent(type="text", text=output.with_next(lines, commands))], structured_content=values
     )
 
 
@@ -62,7 +62,9 @@ def of_error(error: Exception, tool: str) -> CallToolResult:
         *(f"  {each}" for each in known.suggestions),
     ]
     return CallToolResult(
-        content=[TextContent(type="text", text=out.with_next([*map(sanitize_for_model, lines)], known.next))],
+        content=[
+            TextContent(type="text", text=output.with_next([*map(sanitize_for_model, lines)], known.next))
+        ],
         structured_content=_safe(failure.error_object(known), False),
         is_error=True,
     )
@@ -74,7 +76,7 @@ def sentences(error: Exception, where: str) -> str:
     shown = [
         known.message,
         known.hint,
-        *(f"next: {each}" for each in out.with_options(known.next[: out.NEXT_MAX])),
+        *(f"next: {each}" for each in output.with_options(known.next[: output.NEXT_MAX])),
     ]
     return " ".join(sanitize_for_model(each) for each in shown if each)
 
@@ -82,7 +84,7 @@ def sentences(error: Exception, where: str) -> str:
 def _known(error: Exception, where: str) -> GitmemError:
     known = failure.known_of(error)
     if known is None:
-        out.write_error(failure.details(error, ["mcp", where]))
+        output.write_error(failure.details(error, ["mcp", where]))
         known = failure.unexpected(error, "The server wrote a report to its standard error.")
     if known.code == "secret":  # tools have no option that lets it pass
         known.hint = REPHRASE

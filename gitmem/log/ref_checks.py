@@ -10,8 +10,8 @@ import math
 from ..git import partial
 from ..git.fork_point import STEPS_MIN, Trunk
 from . import left_out, log_refs, reading_order, ref
-from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
 from .rejected import LimitExceeded, Rejected
+from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
 from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False

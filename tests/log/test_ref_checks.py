@@ -8,11 +8,11 @@ import pytest
 
 from gitmem.git import partial
 from gitmem.git.port import Draft, Signature
-from gitmem.log import check_budget, left_out, log_refs, place_checks, ref, tree_checks
+from gitmem.log import check_budget, left_out, log_refs, ref, ref_checks, tree_checks
 from gitmem.log.local_log import LocalLog
-from gitmem.log.place_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
+from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
 from gitmem.log.start import start
-from gitmem.sync import outbox_places
+from gitmem.sync import read_outboxes
 from tests.hazards.peers import git
 from tests.log.logs import open_log
 
@@ -102,7 +102,7 @@ def test_projects_are_missing_only_where_they_always_were(
     assert look(log, bare, PlaceCheck(log, accepted(log, bare), known)) == ("", "")
     above = put(log, bare, {"signals/x/gm-a.jsonl": b"1\n"})
     assert look(log, above, PlaceCheck(log, None, known)) == (INVALID, NO_PROJECTS)
-    monkeypatch.setattr(place_checks, "ANCESTORS_MAX", 1)
+    monkeypatch.setattr(ref_checks, "ANCESTORS_MAX", 1)
     assert look(log, above, PlaceCheck(log, None, known)) == ("", "")
     boxes = {"refs/gitmem/outbox/x": local(log)}
     root = log.git.write([Draft({}, WHO, WHO, "Bare\n", tree=log.git.commit(bare).tree)], ref.genesis(bare))[
@@ -231,7 +231,7 @@ def test_what_an_outbox_stands_on_has_to_pass_too(log: LocalLog) -> None:
     for stands_on, found in ((bad, []), (good, [1])):
         box = put(log, stands_on, {"signals/A": None, "signals/gm-c.jsonl": b"3\n"})
         check = PlaceCheck(log, top, [local(log)])
-        boxes = outbox_places.read(log, check, {NAME: box}, top, list, [])
+        boxes = read_outboxes.read(log, check, {NAME: box}, top, list, [])
         assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
 
@@ -425,7 +425,7 @@ def test_commits_that_many_places_share_count_for_each(
     assert check.left_out["refs/b"].kind == LARGE
 
     monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 1_000_000)
-    monkeypatch.setattr(place_checks, "LISTED_MAX", 10)
+    monkeypatch.setattr(ref_checks, "LISTED_MAX", 10)
     check = PlaceCheck(log, accepted(log), [local(log)])
     listed: list[str] = []
     real = log.git.unread_history

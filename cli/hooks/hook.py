@@ -13,15 +13,15 @@ from gitmem.clients.hooks import events
 from gitmem.errors import GitmemError
 from gitmem.repo import find
 
-from ..render import out
+from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..environment import Environment
-    from .clock import HookTimer
     from .hook_input import HookInput
+    from .time_limit import HookTimer
 
 # Seconds until a hook gives up, well before its client does: signals in an output that the client drops must stay
 # unread.
@@ -44,10 +44,10 @@ def _main(args: Sequence[str]) -> int:
     kind = events.kind(client, event)
     if kind is None:
         if sys.stdin is not None and sys.stdin.isatty():
-            out.write_error(USAGE)
+            output.write_error(USAGE)
         return 0
     from . import hook_input
-    from .clock import HookTimer
+    from .time_limit import HookTimer
 
     clock = HookTimer(f"{client} {event}", LIMITS.get(kind, LIMIT))
     if kind != events.WAKE:
@@ -99,16 +99,16 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
 
         return stop_wait.wait(at, call)
     if call.kind in (events.START, events.END):
-        from . import session
+        from . import client_session
 
-        body = session.start if call.kind == events.START else session.end
+        body = client_session.start if call.kind == events.START else client_session.end
         body(at, call, clock)
         return 0
     from . import show_signals
 
     if show_signals.show_unread(at, call, clock):
-        from . import session
+        from . import client_session
 
-        session.start(at, call, clock)
+        client_session.start(at, call, clock)
         show_signals.limit_retries(at.store(), call)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.signals.message_frame import within
 
-from .out import sanitize, where, with_options
+from .output import sanitize, where, with_options
 from .text import SEPARATOR, ago, table, trouble
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.signals.message_frame import LIMIT
 
-from .out import nothing_line, sanitize, where
+from .output import nothing_line, sanitize, where
 from .text import SEPARATOR, ago, framed, plural, sender_text, table
 
 TYPE_CHECKING = False

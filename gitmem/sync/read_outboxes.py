@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
-    from ..log.place_checks import PlaceCheck
+    from ..log.ref_checks import PlaceCheck
     from .outbox import Outbox
 
 

@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from ..render.mem import listing, nodes
-from . import answers
+from . import tool_results
 from .calls import Calls, Ctx, Words, Wu
 from .mcp_session import Here
 
@@ -39,7 +39,7 @@ class MemoryTools(Calls):
                 at.store(), self._desk.caller(at), content, type=type or None, wu=wu or None, tags=tags,
                 paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
             )  # fmt: skip
-            return answers.of(created, nodes.created(created))
+            return tool_results.of(created, nodes.created(created))
 
         return await self._do(ctx, "mem_create", job)
 
@@ -53,7 +53,7 @@ class MemoryTools(Calls):
             from gitmem.memory import search
 
             found = search.search(at.store(), query, wu=wu or None, tags=tags, limit=limit)
-            return answers.of(found, listing.matching(found), peers=bool(found.hits))
+            return tool_results.of(found, listing.matching(found), peers=bool(found.hits))
 
         return await self._do(ctx, "mem_search", job)
 
@@ -66,7 +66,7 @@ class MemoryTools(Calls):
             from gitmem.memory import context as operation
 
             found = operation.context(at.store(), self._desk.reader(at), wu=wu or None, max_size=max_size)
-            return answers.of(found, [found.block or answers.NOTHING], peers=bool(found.block))
+            return tool_results.of(found, [found.block or tool_results.NOTHING], peers=bool(found.block))
 
         return await self._do(ctx, "mem_context", job)
 
@@ -78,7 +78,7 @@ class MemoryTools(Calls):
             from gitmem.memory import recover
 
             found = recover.recover(at.store(), self._desk.caller(at), wu=wu or None)
-            return answers.of(found, nodes.block(found), peers=True)
+            return tool_results.of(found, nodes.block(found), peers=True)
 
         return await self._do(ctx, "mem_recover", job)
 
@@ -91,7 +91,7 @@ class MemoryTools(Calls):
             created = operation.checkpoint(
                 at.store(), self._desk.caller(at), note, next_steps=next_steps or None, wu=wu or None
             )
-            return answers.of(created, nodes.checkpointed(created))
+            return tool_results.of(created, nodes.checkpointed(created))
 
         return await self._do(ctx, "mem_checkpoint", job)
 
@@ -103,6 +103,6 @@ class MemoryTools(Calls):
 
             unit = node_fields.unit_of(wu or None, None if wu else self._desk.reader(at))
             found = ready.ready(at.store(), unit)
-            return answers.of(found, listing.ready(found), peers=True)
+            return tool_results.of(found, listing.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)

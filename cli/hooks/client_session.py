@@ -24,7 +24,7 @@ from gitmem.sync import consent_messages
 
 from ..environment import variable
 from ..wal_folders import user_state, wal_folders
-from . import who
+from . import hook_caller
 from .show_signals import deliver, limit_retries
 
 TYPE_CHECKING = False
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from gitmem.store import Store
 
     from ..environment import Environment
-    from .clock import HookTimer
     from .hook_input import HookInput
+    from .time_limit import HookTimer
 
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
@@ -58,12 +58,12 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     before = [
-        who.you(at, call, caller, exported=exported),
+        hook_caller.you(at, call, caller, exported=exported),
         consent_messages.consent_remark(store),
         _memory(store, caller, call.source),
     ]
     deliver(
-        store, caller, call, clock, via=who.via(at, call, caller, exported=exported),
+        store, caller, call, clock, via=hook_caller.via(at, call, caller, exported=exported),
         before="\n\n".join(filter(None, before)), variables=variables,
     )  # fmt: skip
     limit_retries(store, call)
@@ -119,7 +119,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
     store = at.store()
     known = own_sessions.of_client(store, call.session) if call.session else None
     if known is None:
-        adopted = who.named(at, call)
+        adopted = hook_caller.named(at, call)
         if adopted is not None or not call.session:
             return adopted
     variable = events.SESSION_VARIABLES.get(call.client, call.client)

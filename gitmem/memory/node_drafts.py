@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..index.rows import Group
-    from .node import Node
+    from .versioned_node import Node
 
 
 class NewNodes:
