@@ -302,6 +302,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "bytes of new files that a sync takes in": str(check_budget.BYTES_MAX),
         "bytes of new commits and folders that a sync takes in": str(check_budget.HISTORY_BYTES_MAX),
         "bytes of commits and folders that a sync reads to find out": str(tree_checks.READ_BYTES_MAX),
+        "bytes of files that a sync reads to count lines": str(check_budget.COUNTED_BYTES_MAX),
         "outboxes that a sync reads": str(partial_reads.OUTBOXES_MAX),
         "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
         "folders of a place, nested": str(tree_checks.DEPTH_MAX),

@@ -20,7 +20,31 @@ FILES_MAX = 20_000
 LINES_MAX = 200_000
 BYTES_MAX = 24 * 1024 * 1024
 HISTORY_BYTES_MAX = 24 * 1024 * 1024
+COUNTED_BYTES_MAX = (
+    3 * BYTES_MAX
+)  # of files that are read to count their lines, even of refs that are left out
 HISTORY = "bytes of commits and folders"
+
+
+class Allowance:
+    """An amount that may be spent: a total, and shares beside it that nobody else can use up."""
+
+    def __init__(self, total: int) -> None:
+        self._left = total
+        self._share = 0
+
+    def grant(self, share: int) -> None:
+        """Replace what is left of the last share."""
+        self._share = share
+
+    def spend(self, amount: int) -> bool:
+        """Return whether an amount is allowed, and count it."""
+        own = min(amount, self._share)
+        if amount - own > self._left:
+            return False
+        self._share -= own
+        self._left -= amount - own
+        return True
 
 
 class CountedObjects:
@@ -72,6 +96,7 @@ class IntakeBudget:
         self._history = CountedObjects()
         self._lines: dict[File, int] = {}  # of the files whose lines were counted
         self._known: dict[str, int] = {}  # number of lines of every blob that was ever counted
+        self.counting = Allowance(COUNTED_BYTES_MAX)
 
     @property
     def bytes(self) -> int:
@@ -120,22 +145,26 @@ class IntakeBudget:
         """Count the lines of the counted files and of new ones.
 
         Raises:
-            TooMuch: There are more than `LINES_MAX`.
+            TooMuch: There are more than `LINES_MAX`, or the files of other refs used up the allowance for counting.
         """
         for key in self._files.sizes.keys() - self._lines.keys():
-            self._lines[key] = self._lines_of(*key)
+            self._lines[key] = self._lines_of(*key, self._files.sizes[key])
         total, found = sum(self._lines.values()), {}
-        for key in new:
-            found[key] = self._lines_of(*key)
+        for key, size in new.items():
+            found[key] = self._lines_of(*key, size)
             total += found[key]
             limit("lines", total, LINES_MAX)
         self._lines.update(found)
 
-    def _lines_of(self, path: str, oid: str) -> int:
+    def _lines_of(self, path: str, oid: str, size: int) -> int:
         """Return the number of lines of a segment; 0 for other files."""
         if not is_segment(path):
             return 0
         if oid not in self._known:
+            if not self.counting.spend(size):
+                raise LimitExceeded(
+                    f"the number of its new lines is unknown: {COUNTED_BYTES_MAX:,} bytes were read to count those of others"
+                )
             data = self.git.blob(oid)
             self._known[oid] = data.count(b"\n") + (not data.endswith(b"\n"))
         return self._known[oid]

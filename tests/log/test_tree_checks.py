@@ -202,6 +202,34 @@ def test_lines_are_counted_where_bytes_are_too_many(trees: Trees, monkeypatch: p
             trees.check(trees.root((FILE, b"a.jsonl", trees.blob(much))), known=(known,))
 
 
+def test_files_of_places_that_are_left_out_are_read_up_to_a_limit_to_count_their_lines(
+    trees: Trees, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of 200 places costs as much as a sync takes in. What was counted is not read again."""
+    monkeypatch.setattr(check_budget, "LINES_MAX", 3)
+    monkeypatch.setattr(check_budget, "COUNTED_BYTES_MAX", 25)
+    known = (trees.root(),)
+    fits, *bad = (trees.root((FILE, b"a.jsonl", trees.blob(b"%d\n" % at * 5))) for at in range(4))
+    few = trees.root((FILE, b"a.jsonl", trees.blob(b"xxx\n")))
+    check = TreeCheck(trees.git, set())
+    read: list[str] = []
+    real = trees.git.blob
+    monkeypatch.setattr(trees.git, "blob", lambda oid: read.append(oid) or real(oid))
+    check.trees([few], known, "few")
+    check.forget("few")
+    for root in (fits, bad[0], fits):
+        with pytest.raises(LimitExceeded, match="more than 3 new lines"):
+            check.trees([root], known, "bad")
+        check.forget("bad")
+    for root in bad[1:]:
+        with pytest.raises(LimitExceeded, match="is unknown: 25 bytes"):
+            check.trees([root], known, "bad")
+        check.forget("bad")
+    check.trees([few], known, "few")
+
+    assert len(read) == 3
+
+
 def test_only_segments_have_lines(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other files count as files and bytes."""
     monkeypatch.setattr(check_budget, "LINES_MAX", 3)
