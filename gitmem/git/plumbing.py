@@ -106,9 +106,9 @@ class Git(Project):
         line = self._line(tip, hidden)
         return self.unread_history(tip, hidden) if line is None else line
 
-    def unread_history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
-        """Return what `history` does, in another process: no commit is read into this one, whatever its size."""
-        return queries.rev_list(self.common, tip, without)
+    def unread_history(self, tip: str, without: Iterable[str] = (), *, first_parents: int = 0) -> list[str]:
+        """Return what `queries.rev_list` does. No commit is read into this process, whatever its size."""
+        return queries.rev_list(self.common, tip, without, first_parents)
 
     def contains(self, tip: str, oid: str) -> bool:
         """Return whether `oid` is `tip` or an ancestor of it; a missing `oid` is not, a missing `tip` is a KeyError."""

@@ -101,8 +101,11 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
     return done.code == 0
 
 
-def rev_list(common: str, tip: str, without: Iterable[str]) -> list[str]:
+def rev_list(common: str, tip: str, without: Iterable[str], first_parents: int = 0) -> list[str]:
     """Return the commits reachable from `tip` and from none of `without`, parents before children.
+
+    Args:
+        first_parents: Return at most so many of them, along first parents; 0 returns all.
 
     Raises:
         KeyError: `tip` is missing.
@@ -113,6 +116,7 @@ def rev_list(common: str, tip: str, without: Iterable[str]) -> list[str]:
         "--reverse",
         "--topo-order",
         tip,
+        *(["--first-parent", f"--max-count={first_parents}"] if first_parents else []),
         *(["--ignore-missing", "--stdin"] if hidden else []),
     ]
     done = run.run(common, args, input=hidden.encode("ascii"), check=False)

@@ -11,7 +11,7 @@ from ..git import partial
 from ..git.fork_point import STEPS_MIN, Trunk
 from . import left_out, log_refs, reading_order, ref
 from .rejected import LimitExceeded, Rejected
-from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
+from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds, projects_of
 from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
@@ -133,6 +133,10 @@ class PlaceCheck:
         """
         return base == ref.genesis(base) or self._check_objects(name, base, oid)
 
+    def is_log_history(self, name: str, oid: str) -> bool:
+        """Return whether the commits of a history have valid sizes and start with the first commit of every log."""
+        return self._check_commits(name, oid) and log_refs.is_rooted(self.log, oid, self.known)
+
     def _check_objects(self, name: str, *oids: str) -> bool:
         """Check the commits, file sizes, names and modes of a ref; leave it out if the check fails."""
         return self._check_commits(name, *oids) and self._check_trees(name, *oids)
@@ -249,23 +253,16 @@ class PlaceCheck:
             if not parents:
                 break
             at, steps = parents[0], steps + 1
-            if _projects(git, at):
+            if self.ids.of_commit(at):
                 return True
         return any(oid != tip.oid and _stands_elsewhere(git, oid, tip.oid) for oid in self.boxes.values())
 
 
-def _projects(git: Git, oid: str) -> set[str]:
-    try:
-        return ref.project_ids(git, git.tree(git.commit(oid).tree))
-    except KeyError:
-        return set()
-
-
 def _stands_elsewhere(git: Git, box: str, shared: str) -> bool:
     """Return whether an outbox with project ids shares at most the first commit with a shared tip."""
-    if not _projects(git, box):
-        return False
     try:
+        if not projects_of(git, box):
+            return False
         line = Trunk(git, shared).above(box)
         return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(box)])
     except KeyError:

@@ -10,13 +10,15 @@ from . import log_refs, ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..git.plumbing import Git
+    from ..git.port import TreeEntry
     from .local_log import LocalLog
     from .log_refs import Tip
 
 ANCESTORS_MAX = 256
+FOLDER_BYTES_MAX = 64 * 1024  # of a root tree or `projects/` that nothing has checked
 LOST_PROJECTS = "its project ids are those of another project, and its history is that of this log"
 
 
@@ -42,7 +44,7 @@ class ProjectIds:
         git, local = self.log.git, self.log.git.tip(ref.LOG_REF)
         ours = set(accepted.projects) if accepted is not None else set()
         if local is not None:
-            ours |= self._of_commit(local)
+            ours |= self.of_commit(local)
         if not ours.isdisjoint(tip.projects):
             return False
         if self._own is None:
@@ -66,13 +68,24 @@ class ProjectIds:
             if not parents:
                 return
             oid = parents[0]
-            yield self._of_commit(oid)
+            yield self.of_commit(oid)
 
-    def _of_commit(self, oid: str) -> set[str]:
+    def of_commit(self, oid: str) -> set[str]:
+        """Return the project ids of a commit, as `projects_of` does."""
         if (found := self._of.get(oid)) is None:
-            git = self.log.git
-            found = self._of[oid] = ref.project_ids(git, git.tree(git.commit(oid).tree))
+            found = self._of[oid] = projects_of(self.log.git, oid)
         return found
+
+
+def projects_of(git: Git, oid: str) -> set[str]:
+    """Return the project ids of a commit that nothing has checked; none if its folders are larger than any log's."""
+    entry = _small_tree(git, git.commit(oid).tree).get("projects")
+    return set(_small_tree(git, entry.oid)) if entry and entry.is_tree else set()
+
+
+def _small_tree(git: Git, oid: str) -> Mapping[str, TreeEntry]:
+    is_large = git.heads([oid]).get(oid, ("", 0))[1] > FOLDER_BYTES_MAX
+    return {} if is_large else git.tree(oid)
 
 
 def _shares_history(git: Git, oid: str, starts: list[str]) -> bool:

@@ -12,7 +12,7 @@ from collections import ChainMap
 from ..git.objects import is_empty_tree
 from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import check_budget
-from .check_budget import HISTORY, IntakeBudget
+from .check_budget import HISTORY, Allowance, IntakeBudget
 from .rejected import LimitExceeded, Rejected
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ class TreeCheck:
         self.budget = IntakeBudget(git)
         self._passed_by: dict[str, set[str]] = {}  # trees that passed, by ref
         self._measured: dict[tuple[str, ...], New | Exception] = {}
-        self._may_read = READ_BYTES_MAX
+        self._reading = Allowance(READ_BYTES_MAX)
         self._known_heads: dict[str, tuple[str, int]] = {}  # kinds and sizes of prefetched objects
         self._known_entries: dict[tuple[bool, str], list[tuple[str, TreeEntry]]] = {}
 
@@ -163,15 +163,19 @@ class TreeCheck:
         self.budget.give_back(place)
         self.passed -= self._passed_by.pop(place, set())
 
+    def grant_share(self, size: int) -> None:
+        """Allow reading `size` bytes of trees and more of files to be counted, beside the limits for all refs."""
+        self._reading.grant(size)
+        self.budget.counting.grant(16 * size)  # at the price of `size` bytes of trees
+
     def _spend(self, size: int, *, of: int = 0) -> None:
         """Count `size` bytes, part of a total `of`, that are read now; raise TooMuch over the limits of one sync."""
         if not self.allow_large:
             check_budget.limit(HISTORY, max(size, of), check_budget.HISTORY_BYTES_MAX)
-            if size > self._may_read:
+            if not self._reading.spend(size):
                 raise LimitExceeded(
                     f"the places have more than {READ_BYTES_MAX:,} {HISTORY}, which is what one sync reads"
                 )
-            self._may_read -= size
 
     def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:  # noqa: C901  (one loop over the levels of a tree)
         """Check all but the counts. Yield the number of bytes of trees to read next; return new files and trees."""

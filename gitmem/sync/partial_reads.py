@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..digests import sha256
+from ..errors import StoreError
 from ..log.ref_checks import FOREIGN, LARGE, PlaceCheck
 from ..log.replaced_project_ids import ANCESTORS_MAX
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 OUTBOXES_MAX = 200
+SHARE = 256 * 1024  # bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU
 
 
 def sample_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
@@ -58,19 +60,23 @@ def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | N
 
 
 def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
-    """Return the newest ancestor of a rejected tip that passes, or None; for clones that never saw a valid one."""
-    git = check.log.git
-    probe = PlaceCheck(check.log, None, check.known)
+    """Return the newest ancestor of a rejected tip that passes, or None; for clones that never saw a valid one.
+
+    Each ancestor may be read up to a share of its own. Else a few with large trees would hide the valid ones.
+    """
     try:
-        for _ in range(ANCESTORS_MAX):
-            parents = git.commit(oid).parents
-            if not parents:
-                return None
-            oid = parents[0]
+        *line, _ = check.log.git.unread_history(oid, first_parents=ANCESTORS_MAX + 1)
+        if not line or not PlaceCheck(check.log, None, check.known).is_log_history(name, line[0]):
+            return None
+        probe = PlaceCheck(
+            check.log, None, [*check.known, line[0]]
+        )  # lists and follows history above it only
+        for oid in reversed(line):
+            probe.trees.grant_share(SHARE)
             tip = probe.check(name, oid)
             if tip is not None:
                 return tip
             probe.left_out.clear()
-    except KeyError:
+    except (KeyError, StoreError):  # the history is incomplete
         pass
     return None

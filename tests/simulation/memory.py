@@ -173,7 +173,11 @@ class MemoryGit:
                 todo += waiting[::-1]
         return order
 
-    unread_history = history
+    def unread_history(self, tip: str, without: Iterable[str] = (), *, first_parents: int = 0) -> list[str]:
+        found = [tip]
+        while len(found) < first_parents and (parents := self.commit(found[-1]).parents):
+            found.append(parents[0])
+        return found[::-1] if first_parents else self.history(tip, without)
 
     def contains(self, tip: str, oid: str) -> bool:
         self.commit(tip)
