@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..git import partial
-from ..git.fork_point import STEPS_MIN, Trunk
+from ..git.fork_point import STEPS_MAX, STEPS_MIN, Trunk
 from . import left_out, log_refs, reading_order, ref
 from .rejected import LimitExceeded, Rejected
 from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds, projects_of
@@ -177,6 +177,8 @@ class PlaceCheck:
     def _check_history(self, name: str, oid: str) -> None:
         """Check the sizes of the commits that a ref adds, before any of their messages is read.
 
+        Of each ref, `STEPS_MAX` commits are followed in this process, whatever was listed for others before.
+
         Raises:
             Rejected: A commit is too large.
         """
@@ -186,7 +188,8 @@ class PlaceCheck:
             self.trees.commits([at], name)
             return git.commit(at)
 
-        if self._known_trunk().above(oid, most=STEPS_MIN, read=read) is None:
+        most = STEPS_MAX if self._listed > LISTED_MAX else STEPS_MIN
+        if self._known_trunk().above(oid, most=most, read=read) is None:
             if self._listed > LISTED_MAX:
                 raise LimitExceeded(f"more than {LISTED_MAX:,} commits were listed for other refs")
             commits = git.unread_history(oid, filter(git.has, self._known_tips()))

@@ -432,6 +432,7 @@ def test_commits_that_many_places_share_count_for_each(
     monkeypatch.setattr(
         log.git, "unread_history", lambda oid, without: listed.append(oid) or real(oid, without)
     )
-    check.admit({"refs/a": one, "refs/b": two})
-    assert listed == [one]
-    assert "were listed" in check.left_out["refs/b"].why
+    far = chain(log, long, 230)
+    tips = check.admit({"refs/a": one, "refs/b": two, "refs/c": far})
+    assert listed == [one] and [tip.oid for tip in tips] == [one, two], "each ref has 256 commits of its own"
+    assert "were listed" in check.left_out["refs/c"].why
