@@ -53,10 +53,10 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
-    """Return the readers whose cursor moves now: of many, those that these lines name last.
+    """Return the readers whose cursor moves now: of many, this clone's own, then those that these lines name last.
 
     A cursor only saves work, so it may lag: thousands of new readers must not cost the product of their number and the
-    number of broadcasts.
+    number of broadcasts. Peers may choose names and times, but only this clone's readers look into inboxes here.
     """
     if len(behind) <= ADVANCED:
         return sorted(behind)
@@ -66,7 +66,11 @@ def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> li
         for name, at in zip(names, lines.column("at"), strict=True):
             if name and last.get(name, "") < at:
                 last[name] = at
-    latest = sorted(behind, key=lambda reader: (last.get(reader, ""), reader), reverse=True)
+
+    def rank(reader: str) -> tuple[bool, str, str]:
+        return sender_tables.is_ours(db, reader), last.get(reader, ""), reader
+
+    latest = sorted(behind, key=rank, reverse=True)
     return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
 
 
