@@ -273,4 +273,4 @@ def _put(path: str, old: bytes | None, new: bytes | None) -> None:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise UsageError(f"The folder of {path} does not exist; nothing was written.", code="no-such-folder")
-    user_files.apply(FileChange(path, old, new), [])
+    user_files.write([FileChange(path, old, new)])

@@ -1,4 +1,4 @@
-"""Read the user's files, and replace them as a whole: links and modes stay, and no partial file is ever visible.
+"""Read the user's files, and replace them: all of several files or none, with links and modes kept.
 
 Links in the home folder are the user's own (many users keep these files in a separate repository), and are followed.
 Links in a work tree come with the repository, and may not lead out of it.
@@ -10,12 +10,14 @@ import os
 import stat
 
 from .. import shared_mode
-from ..errors import StoreError, UsageError
+from ..errors import GitmemError, StoreError, UsageError
 from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+SIZE_MAX = 1 << 20  # bytes; a repository may have a larger file in a client's place
 
 
 class FileChange:
@@ -26,9 +28,10 @@ class FileChange:
         before, after: Its content; None for no file.
         runs: Whether a new file is executable.
         top: The work tree that the file must be in once links are resolved; None for a file that may be anywhere.
+        mode: The mode of a new file; None for that of `runs` and the umask.
     """
 
-    __slots__ = ("after", "before", "path", "runs", "top")
+    __slots__ = ("after", "before", "mode", "path", "runs", "top")
 
     def __init__(
         self,
@@ -38,12 +41,14 @@ class FileChange:
         runs: bool = False,
         *,
         top: str | None = None,
+        mode: int | None = None,
     ) -> None:
         self.path = path
         self.before = before
         self.after = after
         self.runs = runs
         self.top = top
+        self.mode = mode
 
     @property
     def needed(self) -> bool:
@@ -82,36 +87,105 @@ def read(path: str, top: str | None = None) -> bytes | None:
         top: The work tree that the file must be in once links are resolved.
 
     Raises:
-        UsageError: `outside`, see `inside`.
+        UsageError: `outside`, see `resolve_inside`.
         StoreError: The file can't be read.
     """
     if top is not None:
         path = resolve_inside(path, top)
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_size <= SIZE_MAX:
+            with open(path, "rb") as file:
+                return file.read(SIZE_MAX)
+        reason, code = ("it is no file", "unreadable-file")
+        if stat.S_ISREG(found.st_mode):
+            reason, code = (f"it has {found.st_size} bytes; at most {SIZE_MAX} are read", "too-large")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise StoreError(
-            f"{path} can't be read ({error.strerror}); nothing was written.",
-            hint="Look at what is there, and at its permissions.",
-            code="unreadable-file",
-        ) from None
+        reason, code = (str(error.strerror), "unreadable-file")
+    raise StoreError(
+        f"{path} can't be read ({reason}); nothing was written.",
+        hint="Look at what is there, and at its permissions.",
+        code=code,
+        next=[command("ls", "-ld", os.path.dirname(path), path)],
+    )
 
 
-def apply(change: FileChange, made: list[str]) -> bool:
-    """Write a change, and return whether there was anything to do.
+class Written:
+    """Changes that are written together: an error within its `with` block undoes those before it.
+
+    Attributes:
+        files: The files that were changed, in order.
+        folders: The folders that were created for them, the outermost first.
+    """
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.folders: list[str] = []
+        self._undo: list[FileChange] = []
+
+    def apply(self, change: FileChange, *, note: bool = False) -> None:
+        """Write a change if it has any effect.
+
+        Args:
+            note: Whether the file is a note of ours: it is not reported, and an error with it is ignored.
+
+        Raises:
+            UsageError: `outside`, see `resolve_inside`; the file is unchanged.
+            StoreError: The file can't be written, or it was changed since it was read; it is unchanged.
+        """
+        if not change.needed:
+            return
+        try:
+            mode = _apply(change, self.folders)
+        except GitmemError:
+            if note:
+                return
+            raise
+        self._undo.append(FileChange(change.path, change.after, change.before, top=change.top, mode=mode))
+        if not note:
+            self.files.append(change.path)
+
+    def __enter__(self) -> Written:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        left = []
+        for change in reversed(self._undo):
+            try:
+                _apply(change, [])
+            except GitmemError:
+                left.append(change.path)
+        remove_folders(self.folders)
+        if left and isinstance(error, GitmemError):
+            error.message += f" What this run had written before could not be taken back: {', '.join(left)}."
+
+
+def write(changes: Sequence[FileChange]) -> list[str]:
+    """Write changes, all or none, and return the files that were changed.
+
+    Raises:
+        UsageError, StoreError: As in `Written.apply`; every file is unchanged.
+    """
+    with Written() as written:
+        for change in changes:
+            written.apply(change)
+    return written.files
+
+
+def _apply(change: FileChange, made: list[str]) -> int | None:
+    """Write a change; return the mode that the file had, or None if there was none.
 
     Args:
         made: Receives the folders that were created for it, the outermost first.
 
     Raises:
-        UsageError: `outside`, see `inside`; the file is unchanged.
+        UsageError: `outside`, see `resolve_inside`; the file is unchanged.
         StoreError: The file can't be written, or it was changed since it was read; it is unchanged.
     """
-    if not change.needed:
-        return False
     target = os.path.realpath(change.path) if change.top is None else resolve_inside(change.path, change.top)
     try:
         if read(target) != change.before:
@@ -120,11 +194,12 @@ def apply(change: FileChange, made: list[str]) -> bool:
                 hint="Run the command again.",
                 code="changed-meanwhile",
             )
+        mode = stat.S_IMODE(os.stat(target).st_mode) if change.before is not None else None
         if change.after is None:
             os.unlink(target)
         else:
-            make_folders(os.path.dirname(target), made)
-            _replace(target, change.after, change.runs)
+            _make_folders(os.path.dirname(target), made)
+            _replace(target, change.after, change.runs, mode if mode is not None else change.mode)
     except OSError as error:
         raise StoreError(
             f"{change.path} can't be written ({error.strerror}); it is as it was.",
@@ -132,10 +207,10 @@ def apply(change: FileChange, made: list[str]) -> bool:
             code="unwritable-file",
             next=[command("ls", "-ld", os.path.dirname(change.path), change.path)],
         ) from None
-    return True
+    return mode
 
 
-def _replace(target: str, content: bytes, runs: bool) -> None:
+def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -144,8 +219,8 @@ def _replace(target: str, content: bytes, runs: bool) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if os.path.exists(target):
-            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        if mode is not None:
+            os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         if os.path.lexists(temporary):
@@ -153,7 +228,7 @@ def _replace(target: str, content: bytes, runs: bool) -> None:
         raise
 
 
-def make_folders(folder: str, made: list[str]) -> None:
+def _make_folders(folder: str, made: list[str]) -> None:
     """Create a folder and its parents; append the new ones to `made`, the outermost first."""
     missing = []
     while not os.path.isdir(folder):

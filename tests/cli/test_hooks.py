@@ -251,7 +251,7 @@ def test_status_names_broken_settings(run: Run, home: Path, repo: Path) -> None:
 
     assert said.status == 1
     assert "Claude Code: broken · project scope" in said.out
-    assert f"{settings}, line 3, column 3: this is not valid JSON: ',' or '}}' is expected." in said.out
+    assert f"{settings}, line 3, column 3: this is not valid JSON: expecting ',' delimiter." in said.out
     assert "nothing was written" not in said.out
     assert "next: gitmem hooks install --client claude-code --scope project" in said.out
     assert run("hooks", "test").status == 2  # nothing of ours is there to be tried

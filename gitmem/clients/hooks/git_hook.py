@@ -8,8 +8,8 @@ from ...errors import UsageError
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from .. import user_files
-from ..user_files import FileChange
-from . import marked_files, script
+from ..managed_files import WORDS, OwnFile
+from . import script
 from .client_scope import ABSENT, INSTALLED, OUTDATED
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ KEPT = ".before-gitmem"
 FOREIGN = "foreign"
 CONFIG = r"^core\.hookspath$"
 TEXT = f"""#!/bin/sh
-# {marked_files.WORDS} --git pre-push
+# {WORDS} --git pre-push
 # A push waits while signals on its work unit are unread or unanswered. The hook that was here before runs after that.
 nl='
 '
@@ -54,16 +54,16 @@ class Hook:
     Attributes:
         folder: The folder where git reads hooks.
         path, kept: The hook, and the renamed one that existed before.
-        top: The work tree, if the folder is in it: links in it must not lead out of it.
+        file: The hook, as a file of ours.
     """
 
-    __slots__ = ("folder", "kept", "path", "top")
+    __slots__ = ("file", "folder", "kept", "path")
 
     def __init__(self, folder: str, top: str | None = None) -> None:
         self.folder = folder
-        self.top = top
         self.path = os.path.join(folder, PRE_PUSH)
         self.kept = self.path + KEPT
+        self.file = OwnFile(self.path, TEXT, top=top, runs=True)  # no link may lead out of the work tree
 
 
 class GitHookResult(Outcome):
@@ -132,9 +132,9 @@ def refuse_bare(place: Repo) -> None:
 
 def state(hook: Hook) -> str:
     """Return `installed`, `outdated`, `not installed` or `foreign`."""
-    content = user_files.read(hook.path, hook.top)
-    if marked_files.is_marked(content):
-        return INSTALLED if content == TEXT.encode() else OUTDATED
+    content = hook.file.read()
+    if content is not None and hook.file.has_ours(content):
+        return INSTALLED if hook.file.is_current(content) else OUTDATED
     return ABSENT if content is None and not os.path.lexists(hook.path) else FOREIGN
 
 
@@ -148,7 +148,6 @@ def install(hook: Hook) -> GitHookResult:
     said = GitHookResult(hook)
     if was == INSTALLED:
         return said
-    made: list[str] = []
     if was == FOREIGN:
         if os.path.lexists(hook.kept):
             raise UsageError(
@@ -160,9 +159,7 @@ def install(hook: Hook) -> GitHookResult:
         os.rename(hook.path, hook.kept)
         said.files.append(hook.kept)
     try:
-        user_files.apply(
-            FileChange(hook.path, user_files.read(hook.path), TEXT.encode(), True, top=hook.top), made
-        )
+        user_files.write([hook.file.install()])
     except BaseException:
         if was == FOREIGN:
             os.rename(hook.kept, hook.path)
@@ -187,7 +184,7 @@ def uninstall(hook: Hook) -> GitHookResult:
             os.replace(hook.kept, hook.path)
             said.kept = None
         else:
-            user_files.apply(FileChange(hook.path, user_files.read(hook.path), None, top=hook.top), [])
+            user_files.write([hook.file.remove()])
         said.files = [hook.path]
         said.state = "removed"
     elif said.kept is not None:

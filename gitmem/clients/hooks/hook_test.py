@@ -26,7 +26,6 @@ from .clients import FILES, PLUGIN, PROJECT, ClientFolders
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .client_scope import ClientScope
-    from .settings import Ours
 
 LIMIT_SECONDS = 30
 TRIES = 3  # on a busy machine a hook gives up in time, and shows the signal at the next tool call
@@ -112,10 +111,10 @@ def _lines(target: ClientScope) -> dict[str, str]:
     if target.client.form == FILES:
         return {os.path.basename(path): _quoted(path) for path in target.own_paths()}
     if target.client.form == PLUGIN:
-        path = _quoted(target.script())
+        path = _quoted(target.script().path)
         return {event: f"sh {path} {event}" for event, _ in target.client.events}
-    ours: list[Ours] = target.ours(target.text())
-    return {each.event: each.command for each in reversed(ours)}
+    assert target.settings is not None
+    return {each.event: each.command for each in reversed(target.settings.ours())}
 
 
 def _quoted(path: str) -> str:

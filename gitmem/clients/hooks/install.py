@@ -13,10 +13,9 @@ from ...errors import GitmemError, StoreError, UsageError
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from .. import hook_paths
-from . import apply, checked_scripts, client_notes, clients
-from .apply import Plan
+from . import checked_scripts, client_notes, clients
 from .client_result import ClientHooks
-from .client_scope import ClientScope, bare
+from .client_scope import ABSENT, ClientScope, bare
 from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, ClientFolders
 from .status import trust
 
@@ -24,7 +23,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..user_files import FileChange
     from .git_hook import GitHookResult
+
+
+class _Plan:
+    """The planned changes for one client.
+
+    Attributes:
+        said: The result to report.
+        target: The client in its scope; None if there is no file that we could write.
+        changes: The changes of files.
+        error: Why the plan failed, or None.
+    """
+
+    __slots__ = ("changes", "error", "said", "target")
+
+    def __init__(self, said: ClientHooks, target: ClientScope | None) -> None:
+        self.said = said
+        self.target = target
+        self.changes: list[FileChange] = []
+        self.error: GitmemError | None = None
 
 
 class _Ended(Outcome):
@@ -79,7 +98,7 @@ def install(
     for plan in plans:
         _try(plan, partial(_read, wake=wake), alone=alone or ALL_FOUND not in names)
     for plan in plans:
-        _try(plan, apply.write_install, alone=alone)
+        _try(plan, _write, alone=alone)
         _add_remarks(plan, places, wake=wake)
     found = InstallResult([plan.said for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
@@ -115,7 +134,7 @@ def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> Instal
         _try(plan, _read_installed, alone=ALL_FOUND not in names, kept=("outside",))
     for plan in plans:
         if plan.error is None:
-            apply.write_uninstall(plan)
+            _write_uninstall(plan)
     found = InstallResult(
         [plan.said for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
         places.noted_program(),
@@ -189,21 +208,40 @@ def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope 
     return None if nowhere else ClientScope(client, scope, places, base)
 
 
-def _plan(places: ClientFolders, client: Client, scope: str, why: str) -> Plan:
-    return Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
+def _plan(places: ClientFolders, client: Client, scope: str, why: str) -> _Plan:
+    return _Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
 
 
-def _read(plan: Plan, *, wake: bool) -> None:
+def _read(plan: _Plan, *, wake: bool) -> None:
     if plan.target is not None:
-        plan.changes, plan.kept = plan.target.put_in(wake=wake)
+        plan.changes = plan.target.install(wake=wake)
 
 
-def _read_installed(plan: Plan) -> None:
+def _read_installed(plan: _Plan) -> None:
     if plan.target is not None:
-        plan.changes = plan.target.take_out()
+        plan.changes = plan.target.uninstall()
 
 
-def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
+def _write(plan: _Plan) -> None:
+    if plan.target is None:
+        plan.said.state = "advised"
+        return
+    is_update = plan.target.state() != ABSENT
+    plan.said.files = plan.target.write_install(plan.changes)
+    if plan.said.files:
+        plan.said.state = "updated" if is_update else "installed"
+
+
+def _write_uninstall(plan: _Plan) -> None:
+    plan.said.state = "absent"
+    if plan.target is not None:
+        plan.said.files = plan.target.write_uninstall(plan.changes)
+        plan.said.state = "removed" if plan.said.files else "absent"
+
+
+def _try(
+    plan: _Plan, step: Callable[[_Plan], None], *, alone: bool, kept: Sequence[str] | None = None
+) -> None:
     """Take one step for one client.
 
     Args:
@@ -223,13 +261,13 @@ def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequenc
         plan.said.remarks = [error.hint] if error.hint else []
 
 
-def _next_after_failure(plan: Plan, scope: str) -> list[str]:
+def _next_after_failure(plan: _Plan, scope: str) -> list[str]:
     """Return the next commands after a failure: inspect the unwritable file, and install that client again."""
     again = command("gitmem", "hooks", "install", "--client", plan.said.client, "--scope", scope)
     return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
-def _add_remarks(plan: Plan, places: ClientFolders, *, wake: bool) -> None:
+def _add_remarks(plan: _Plan, places: ClientFolders, *, wake: bool) -> None:
     """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
     said, target = plan.said, plan.target
     if plan.error is None and said.state != "unchanged":

@@ -1,9 +1,10 @@
-"""The files that are entirely ours, beside the scripts. They contain our mark; a file without it is somebody else's."""
+"""The files that are entirely ours, beside the scripts."""
 
 from __future__ import annotations
 
 import os
 
+from ..managed_files import WORDS, OwnFile
 from . import script
 from .clients import FILES, PLUGIN, RULE
 
@@ -11,47 +12,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .clients import Client
 
-WORDS = "gitmem: written by gitmem hooks install"
 NAMES = ("signal-received.sh", "gitmem-signal-received.sh")  # the second if the first is somebody else's
-_MARK_WITHIN = 400  # bytes
 
 
-class OwnFile:
-    """A file of ours.
+def others(client: Client, base: str, top: str | None) -> list[OwnFile]:
+    """Return the files of a client beside its script.
 
-    Attributes:
-        path: Its path.
-        content: Its content.
-        runs: Whether it is executable.
+    Args:
+        base: The client's folder.
+        top: The work tree that the files must be in, or None.
     """
-
-    __slots__ = ("content", "path", "runs")
-
-    def __init__(self, path: str, content: str, runs: bool) -> None:
-        self.path = path
-        self.content = content.encode()
-        self.runs = runs
-
-
-def is_marked(content: bytes | None) -> bool:
-    """Return whether a file is one of ours."""
-    return content is not None and WORDS.encode() in content[:_MARK_WITHIN]
-
-
-def scripts(client: Client, base: str) -> list[str]:
-    """Return the possible paths of a client's script, the usual one first."""
-    return [os.path.join(base, "hooks", name) for name in NAMES]
-
-
-def others(client: Client, base: str) -> list[OwnFile]:
-    """Return the files of a client beside its script."""
     if client.form == FILES:
         text = script.text(client.name)
-        return [OwnFile(os.path.join(base, client.settings, event), text, True) for event, _ in client.events]
+        folder = os.path.join(base, client.settings)
+        return [OwnFile(os.path.join(folder, event), text, top=top, runs=True) for event, _ in client.events]
     path = os.path.join(base, *client.settings.split("/"))
     if client.form == PLUGIN:
-        return [OwnFile(path, _PLUGIN, False)]
-    return [OwnFile(path, _RULE_TEXT, False)] if client.form == RULE else []
+        return [OwnFile(path, _PLUGIN, top=top)]
+    return [OwnFile(path, _RULE_TEXT, top=top)] if client.form == RULE else []
 
 
 _RULE_TEXT = f"""---

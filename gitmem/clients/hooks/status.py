@@ -151,8 +151,8 @@ def _scope(places: ClientFolders, client: Client, scope: str) -> ScopeStatus | N
             return None
         found.files = target.own_paths()
         if target.settings is not None:
-            ours = target.ours(target.text())
-            found.files = [*found.files, *([target.settings] if ours else [])]
+            ours = target.settings.ours()
+            found.files += [target.settings.path] if ours else []
             if client.name == "codex" and ours:
                 found.trust = trust(places, target)
         return found
@@ -175,10 +175,10 @@ def trust(places: ClientFolders, target: ClientScope) -> str:
         if places.main is not None:
             target = ClientScope(target.client, PROJECT, places, os.path.join(main, target.client.base))
     assert target.settings is not None
-    ours = target.ours(target.text())
+    ours = target.settings.ours()
     if not ours:
         return codex_trust.ELSEWHERE
-    return codex_trust.trust_state(folder, target.settings, ours, target.wanted(wake=False))
+    return codex_trust.trust_state(folder, target.settings.path, ours, target.wanted(False))
 
 
 def _last_run(places: ClientFolders) -> str | None:

@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from gitmem.clients import hook_paths, user_files
-from gitmem.clients.hooks import events, install, marked_files, script
+from gitmem.clients.hooks import events, install, script
 from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
-from gitmem.clients.hooks.settings import is_ours
+from gitmem.clients.hooks.settings import Ours, is_ours
+from gitmem.clients.managed_files import OwnFile
 from gitmem.errors import GitmemError, StoreError, UsageError
 from tests.clients.hooks.places import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
 from tests.clients.hooks.test_settings import styles
@@ -38,6 +39,11 @@ def target(places: ClientFolders, client: Client, scope: str = PROJECT) -> Clien
     found = install.target_of(places, client, scope)
     assert found is not None
     return found
+
+
+def ours_in(found: ClientScope) -> list[Ours]:
+    assert found.settings is not None
+    return found.settings.ours()
 
 
 def foreign(client: Client) -> dict[str, object]:
@@ -235,7 +241,7 @@ def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tm
     content = json.dumps(foreign(client), indent=2).encode()
     path.write_bytes(content)
     put_in(places, client)
-    ours = target(places, client).script()
+    ours = target(places, client).script().path
     Path(ours).write_text(f"#!/bin/sh\n{script.MARK}\nexit 0\n")
     path.write_text(
         path.read_text().replace("sh -c 'd=$PWD", "sh -c 'e=$PWD").replace("SessionEnd gitmem", "Old gitmem")
@@ -486,8 +492,9 @@ def test_every_event_that_is_asked_for_is_one_that_the_runtime_knows(client: Cli
 )
 def test_the_scripts_carry_our_mark(client: Client) -> None:
     """It is how install and uninstall know them again."""
-    assert marked_files.is_marked(script.text(client.name).encode())
-    assert not marked_files.is_marked(b"#!/bin/sh\necho gitmem\n")
+    file = OwnFile("hook", script.text(client.name))
+    assert file.has_ours(file.content)
+    assert not file.has_ours(b"#!/bin/sh\necho gitmem\n")
 
 
 def test_a_missing_script_is_silent(repo: Path, tmp_path: Path) -> None:
@@ -495,8 +502,8 @@ def test_a_missing_script_is_silent(repo: Path, tmp_path: Path) -> None:
     places = at(repo, tmp_path / "home")
     for client in JSON_CLIENTS:
         put_in(places, client)
-        lines = [each.command for each in target(places, client).ours(target(places, client).text())]
-        Path(target(places, client).script()).unlink()
+        lines = [each.command for each in ours_in(target(places, client))]
+        Path(target(places, client).script().path).unlink()
         for line in lines:
             assert is_ours(line)
             done = subprocess.run(
@@ -520,7 +527,7 @@ def test_the_command_line_works_in_a_path_with_spaces(
     below = repo / "a b"
     below.mkdir(exist_ok=True)
 
-    for ours in each.ours(each.text()):
+    for ours in ours_in(each):
         done = subprocess.run(
             ["sh", "-c", ours.command], cwd=below, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             env={"PATH": os.environ["PATH"], "CLAUDE_PROJECT_DIR": str(repo)}, timeout=30,
@@ -536,7 +543,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_left(repo: Path, tmp_path: Pa
     path.write_text('{"theirs": 1}')
 
     with pytest.raises(StoreError) as caught:
-        user_files.apply(change, [])
+        user_files.write([change])
 
     assert caught.value.code == "changed-meanwhile"
     assert path.read_text() == '{"theirs": 1}'
@@ -553,7 +560,7 @@ def test_the_place_of_others_hooks_does_not_change(repo: Path, tmp_path: Path) -
 
     put_in(places, client)
 
-    assert {(each.event, each.group) for each in target(places, client).ours(path.read_text())} == {
+    assert {(each.event, each.group) for each in ours_in(target(places, client))} == {
         (event, 1 if event == "PostToolUse" else 0) for event, _ in client.events
     }
 
@@ -600,7 +607,7 @@ def test_a_failed_update_leaves_what_was_installed(
     places = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
     put_in(places, client)
-    script_path = Path(target(places, client).script())
+    script_path = Path(target(places, client).script().path)
     script_path.write_text(script_path.read_text() + "# old\n")
     note = Path(target(places, client).record_path).read_bytes()
     before = everything(repo)
@@ -656,4 +663,5 @@ def test_what_could_not_be_undone_is_said(
         with pytest.raises(StoreError) as caught:
             put_in(places, client)
 
-    assert f"could not be taken back: {target(places, client).script()}" in caught.value.message
+    _, said, left = caught.value.message.partition("could not be taken back: ")
+    assert said and target(places, client).script().path in left

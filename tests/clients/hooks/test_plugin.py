@@ -46,7 +46,7 @@ console.log(JSON.stringify({ said, content, env: shell.env }))
 def test_the_plugin_hands_over_what_the_script_says(tmp_path: Path) -> None:
     """Behind the user's words and a tool's result, never to a subagent, and never where it would be thrown away."""
     base = tmp_path / "my project" / ".opencode"
-    (plugin,) = marked_files.others(CLIENTS["opencode"], str(base))
+    (plugin,) = marked_files.others(CLIENTS["opencode"], str(base), None)
     Path(plugin.path).parent.mkdir(parents=True)
     Path(plugin.path).with_suffix(".mjs").write_bytes(plugin.content)
     (base / "hooks").mkdir()

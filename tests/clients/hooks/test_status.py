@@ -110,12 +110,12 @@ def review(places: ClientFolders, scope: str, *, trust: str | None = None) -> No
     assert base is not None and folder is not None
     target = ClientScope(client, scope, places, base)
     assert target.settings is not None
-    digests = {each.command: codex_trust.digest(each) for each in target.wanted(wake=False)}
+    digests = {each.command: codex_trust.digest(each) for each in target.wanted(False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
              "Stop": "stop", "SessionEnd": "session_end"}  # fmt: skip
     lines = [f'[projects."{places.worktree}"]\ntrust_level = "{trust}"\n'] if trust else []
-    for each in target.ours(target.text()):
-        key = f"{target.settings}:{names[each.event]}:{each.group}:{each.handler}"
+    for each in target.settings.ours():
+        key = f"{target.settings.path}:{names[each.event]}:{each.group}:{each.handler}"
         lines.append(f'[hooks.state."{key}"]\ntrusted_hash = "{digests[each.command]}"\n')
     Path(folder).mkdir(exist_ok=True)
     Path(folder, "config.toml").write_text("\n".join(lines))

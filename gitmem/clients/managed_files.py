@@ -1,0 +1,110 @@
+"""Files with something of ours in them: one interface for all kinds, and the kind of file that is entirely ours.
+
+A kind recognizes what is ours in a content, adds it and removes it. Reading, refusing and writing are the same for all.
+"""
+
+from __future__ import annotations
+
+from ..errors import StoreError, UsageError
+from ..text.shell_quote import command
+from . import user_files
+from .user_files import FileChange
+
+WORDS = "gitmem: written by gitmem hooks install"  # in each file that is entirely ours
+_WITHIN = 400  # bytes
+
+
+class ManagedFile:
+    """A file that has something of ours, or shall have it.
+
+    Attributes:
+        path: The file.
+        top: The work tree that it must be in once links are resolved; None for a file that may be anywhere.
+        runs: Whether a new file is executable.
+    """
+
+    def __init__(self, path: str, *, top: str | None = None, runs: bool = False) -> None:
+        self.path = path
+        self.top = top
+        self.runs = runs
+
+    def has_ours(self, content: bytes | None) -> bool:
+        """Return whether a content has anything of ours."""
+        raise NotImplementedError
+
+    def is_current(self, content: bytes) -> bool:
+        """Return whether a content, which has something of ours, is as install would write it."""
+        raise NotImplementedError
+
+    def with_ours(self, content: bytes | None) -> bytes:
+        """Return a content with what is ours added, or updated."""
+        raise NotImplementedError
+
+    def without_ours(self, content: bytes) -> bytes | None:
+        """Return a content, which has something of ours, as it was before; None for no file."""
+        raise NotImplementedError
+
+    def read(self) -> bytes | None:
+        """Return the content, or None if there is no file; see `user_files.read` for errors."""
+        return user_files.read(self.path, self.top)
+
+    def install(self) -> FileChange:
+        """Return the change that adds what is ours, or updates it.
+
+        Raises:
+            UsageError, StoreError: The file is somebody else's, broken or not readable.
+        """
+        before = self.read()
+        is_current = before is not None and self.has_ours(before) and self.is_current(before)
+        after = before if is_current else self.with_ours(before)
+        return FileChange(self.path, before, after, self.runs, top=self.top)
+
+    def remove(self) -> FileChange:
+        """Return the change that removes what is ours.
+
+        Raises:
+            UsageError, StoreError: The file is broken or not readable.
+        """
+        before = self.read()
+        after = self.without_ours(before) if before is not None and self.has_ours(before) else before
+        return FileChange(self.path, before, after, self.runs, top=self.top)
+
+
+class OwnFile(ManagedFile):
+    """A file that is entirely ours. It contains our mark; a file without it is somebody else's."""
+
+    def __init__(self, path: str, content: str, *, top: str | None = None, runs: bool = False) -> None:
+        super().__init__(path, top=top, runs=runs)
+        self.content = content.encode()
+
+    def has_ours(self, content: bytes | None) -> bool:
+        """Return whether a file has our mark."""
+        return content is not None and WORDS.encode() in content[:_WITHIN]
+
+    def is_current(self, content: bytes) -> bool:
+        """Return whether it is this version's file."""
+        return content == self.content
+
+    def with_ours(self, content: bytes | None) -> bytes:
+        """Return this version's file; see `ManagedFile.with_ours`."""
+        if content is not None and not self.has_ours(content):
+            raise UsageError(
+                f"{self.path} is somebody else's file; nothing was written.",
+                hint="gitmem needs that name: move the file, or leave this client out.",
+                code="foreign-file",
+                next=[command("gitmem", "hooks", "status")],
+            )
+        return self.content
+
+    def without_ours(self, content: bytes) -> None:
+        """Return None: nothing in the file is anybody else's."""
+        return
+
+    def read(self) -> bytes | None:
+        """Return the content; "" for a file that is too large to be ours."""
+        try:
+            return super().read()
+        except StoreError as error:
+            if error.code != "too-large":
+                raise
+            return b""
