@@ -16,13 +16,13 @@ from gitmem import commit_message, records
 from gitmem.agents import own_sessions, session_view
 from gitmem.digests import Mac
 from gitmem.git import remotes
-from gitmem.log import check_budget, lines, ref, tree_checks, wal_record
+from gitmem.log import check_budget, lines, ref, ref_checks, tree_checks, wal_record
 from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canon, union
 from gitmem.mailbox import broadcasts
 from gitmem.memory import bulk_values, decay, node_fold
-from gitmem.records import ids, models
+from gitmem.records import fast_validate, ids, models
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
 from gitmem.signals.causality import ThreadSignal
 from gitmem.sync import partial_reads
@@ -289,30 +289,32 @@ def test_the_name_of_a_remote_is_encoded_as_the_example() -> None:
 
 def test_the_limits_are_those_of_the_code() -> None:
     """A number that is changed in one place only would split clones."""
-    limits = dict(re.findall(r"^\| ([^|`]+?) \| (\d+(?: \w)?) \|$", FORMAT, re.MULTILINE))
+    limits = dict(re.findall(r"^\| ([^|]+?) \| (\d+(?: \w)?) \|$", FORMAT, re.MULTILINE))
 
     assert limits == {
-        "a line, without its LF": str(lines.LINE_MAX_BYTES),
-        "a message, in UTF-8": str(64 * 1024),
-        "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
-        "a segment that no append adds to": str(ref.SEGMENT_BYTES_MAX),
-        "a segment that a union makes": str(ref.UNION_BYTES_MAX),
-        "new files that a sync takes in": str(check_budget.FILES_MAX),
-        "new lines that a sync takes in": str(check_budget.LINES_MAX),
-        "bytes of new files that a sync takes in": str(check_budget.BYTES_MAX),
-        "bytes of new commits and folders that a sync takes in": str(check_budget.HISTORY_BYTES_MAX),
-        "bytes of commits and folders that a sync reads to find out": str(tree_checks.READ_BYTES_MAX),
-        "bytes of files that a sync reads to count lines": str(check_budget.COUNTED_BYTES_MAX),
-        "outboxes that a sync reads": str(partial_reads.OUTBOXES_MAX),
-        "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
-        "folders of a place, nested": str(tree_checks.DEPTH_MAX),
-        "entries of a place's tree": str(tree_checks.ROWS_MAX),
-        "a remembered time may be ahead of the clock by": "60 s",
-        "broadcasts before a reader's first line that are news": "24 h",
-        "broadcasts that a reader without a first line gets, however old": str(broadcasts.NEWEST),
-        "ids in the field seen; further ones are not read": str(broadcasts.SEEN_MAX),
-        "a name is held after a record": "48 h",
-        "content, tags, paths, metadata of a patch of several nodes, each, by the size of section 11": str(
+        "line, without LF": str(lines.LINE_MAX_BYTES),
+        "message, in UTF-8": str(64 * 1024),
+        "levels of lists and objects in a field": str(fast_validate.DEPTH),
+        "size at which a segment is closed": str(ref.SEGMENT_MAX_BYTES),
+        "size at which appends to a segment end": str(ref.SEGMENT_BYTES_MAX),
+        "segment made by a union": str(ref.UNION_BYTES_MAX),
+        "new files in one sync": str(check_budget.FILES_MAX),
+        "new lines in one sync": str(check_budget.LINES_MAX),
+        "bytes of new files in one sync": str(check_budget.BYTES_MAX),
+        "bytes of new commits and folders in one sync": str(check_budget.HISTORY_BYTES_MAX),
+        "bytes of commits and folders read to determine what is new": str(tree_checks.READ_BYTES_MAX),
+        "bytes of files read to count lines in one sync": str(check_budget.COUNTED_BYTES_MAX),
+        "commits listed to check sizes in one sync": str(ref_checks.LISTED_MAX),
+        "outboxes read by one sync": str(partial_reads.OUTBOXES_MAX),
+        "object in a log ref (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
+        "nested folders in a tree": str(tree_checks.DEPTH_MAX),
+        "entries of a tree": str(tree_checks.ROWS_MAX),
+        "stored last time ahead of the clock": "60 s",
+        "age of broadcasts that are unread for a new reader": "24 h",
+        "broadcasts unread for a reader without a first line, of any age": str(broadcasts.NEWEST),
+        "ids in `seen`; readers ignore further ones": str(broadcasts.SEEN_MAX),
+        "hold of a name after a record": "48 h",
+        "each of content, tags, paths, metadata in a patch of several nodes (size of section 11)": str(
             bulk_values.SIZE_MAX
         ),
     }

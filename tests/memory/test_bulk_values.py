@@ -50,7 +50,7 @@ def _size(value: object) -> int:
 def test_the_samples_are_at_the_limit_of_the_specification() -> None:
     specified = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
 
-    assert f"each, by the size of section 11 | {bulk_values.SIZE_MAX} |" in specified
+    assert f"patch of several nodes (size of section 11) | {bulk_values.SIZE_MAX} |" in specified
     assert {field: _size(value) for field, value in SMALL.items()} == dict.fromkeys(SMALL, 128)
     assert {field: _size(value) for field, value in LARGE.items()} == dict.fromkeys(LARGE, 129)
 
