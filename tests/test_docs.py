@@ -47,10 +47,14 @@ def example(name: str, page: str = FORMAT) -> str:
 
 
 def table(heading: str) -> dict[str, str]:
-    """First column → second column of the table below a heading."""
+    """Field → form in the table below a heading. In a row of several fields the last form applies to the rest."""
     section = FORMAT.partition(f"\n### {heading} ")[2].partition("\n##")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE)
-    return dict(rows)
+    found: dict[str, str] = {}
+    for first, second in re.findall(r"^\| (`.*?`) \| (.*?) \|$", section, re.MULTILINE):
+        names = re.findall(r"`(\w+)`", first)
+        forms = second.split("; ") if len(names) > 1 else [second]
+        found.update((name, forms[min(place, len(forms) - 1)]) for place, name in enumerate(names))
+    return found
 
 
 LINE = example("line").removesuffix("\n").encode()
