@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import typer
 
     from gitmem.clients.hooks.status import HookStatus
-    from gitmem.doctor.installed import DriverStatus
+    from gitmem.doctor.findings import DriverStatus
 
 
 class LocalInstallation:
@@ -59,9 +59,6 @@ def doctor(
     from gitmem.doctor import doctor as operation
 
     store, installed = at.store(), LocalInstallation(at)
-    if fix:
-        report = operation.fix(store, installed)
-    else:
-        report = operation.examine(store, installed.driver(), installed.hooks())
+    report = operation.fix(store, installed) if fix else operation.examine(store, installed)
     output.answer(at.json, report, upkeep.doctor)
     return report.status

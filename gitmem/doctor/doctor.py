@@ -2,37 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .. import records
-from ..errors import StoreError, UsageError
+from ..errors import GitmemError, StoreError
 from ..index import fill
 from ..log import ref
-from ..log.dropped_lines import LogReadResult
 from ..outcome import Outcome
-from ..sync import consent_messages, remote
-from ..text.shell_quote import command
+from ..store import Store
 from .checks import (
-    autosync_state,
     clone_files,
-    clone_key_file,
     index_content,
     installed_hooks,
     log_commits,
     log_lines,
     log_ref_files,
-    packs,
+    missing_lines,
     senders,
+    sync_state,
     wal_content,
 )
-from .findings import FIXED, LEFT, NEEDS_YOU, SYNC, Finding, Findings
+from .findings import FIXED, LEFT, NEEDS_YOU, Check, Examination, Finding, Installed, Where, problem
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from ..clients.hooks.status import HookStatus
-    from ..store import Store
-    from .fixes.fix_result import FixResult
-    from .installed import DriverStatus, Installed
+class LogContent(Check):
+    """The checks that read the log: each uses what those before it have read."""
+
+    OF_LINES: tuple[type[Check], ...] = (
+        log_lines.LogLines,
+        log_commits.LogHistory,
+        missing_lines.LostLines,
+        index_content.IndexContent,
+        index_content.Queues,
+    )
+
+    def check(self) -> Iterator[Finding]:
+        """Yield the findings, as far as the log can be read."""
+        try:
+            self.run.tip = self.store.git.tip(ref.LOG_REF)
+        except StoreError:  # reported by the check of the ref files
+            return
+        if self.run.tip is None:
+            yield from log_commits.NoLog(self.run).check()
+            yield from missing_lines.LostLines(self.run).check()
+            return
+        tip = log_commits.LogTip(self.run)
+        yield from tip.check()
+        if not tip.is_readable:
+            return
+        self.run.anew = fill.open_temporary(self.store.views, records.read_groups)
+        try:
+            for each in self.OF_LINES:
+                yield from each(self.run).check()
+        finally:
+            self.run.anew.close()
+
+
+# In this order; findings of one severity are listed in the order of their checks.
+CHECKS: tuple[type[Check], ...] = (
+    log_ref_files.RefFiles,
+    LogContent,
+    log_ref_files.OtherRefs,
+    log_ref_files.RemoteCopies,
+    sync_state.LeftOutboxes,
+    wal_content.ReadOnlyFolder,
+    wal_content.WaitingEntries,
+    wal_content.WalFiles,
+    log_ref_files.StaleLocks,
+    clone_files.Leftovers,
+    clone_files.NamePins,
+    clone_files.HiddenLog,
+    clone_files.Clock,
+    clone_files.Repository,
+    senders.CloneKey,
+    senders.ReplacedKey,
+    senders.ForgedLines,
+    senders.UnprovenSessions,
+    clone_files.Packs,
+    sync_state.Autosync,
+    installed_hooks.Hooks,
+    installed_hooks.MergeDriver,  # the last: only people who merge by hand need it
+)
+DAMAGED_OBJECT = "damaged-object"  # stands for any unreadable object, of the tip or older
+# In this order, with the codes that need a fix besides those that it repairs. Others read and move refs, so refs come
+# first; files are moved aside after the log has their lines.
+FIXES: dict[type[Check], tuple[str, ...]] = {
+    log_ref_files.StaleLocks: (),
+    log_ref_files.RefFiles: (),
+    wal_content.WaitingEntries: (),
+    log_commits.Objects: (DAMAGED_OBJECT, "not-a-log", "broken-history", "damaged-copy"),
+    log_commits.LogTip: ("damaged-ref",),
+    log_ref_files.RemoteCopies: (),
+    wal_content.WalFiles: ("wal-waits",),
+    clone_files.HiddenLog: (),
+    clone_files.Leftovers: (),
+    clone_files.Clock: (),
+    senders.CloneKey: (),
+    index_content.IndexContent: (),
+    index_content.Queues: (),
+    clone_files.Packs: (),
+    installed_hooks.MergeDriver: (),
+    installed_hooks.Hooks: (),
+}
+FIXED_CODES = frozenset(code for kind in FIXES for code in kind.fixes)
 
 
 class Report(Outcome):
@@ -47,11 +119,11 @@ class Report(Outcome):
 
     __slots__ = ("findings", "healthy", "checked", "mended", "next")
 
-    def __init__(self, findings: Findings, mended: list[Finding] | None = None) -> None:
-        found = findings.listed()
+    def __init__(self, run: Examination, mended: list[Finding] | None = None) -> None:
+        found = run.listed()
         self.findings: list[Finding] = [*found, *(mended or ())]
         self.healthy = not any(finding.severity == "problem" for finding in found)
-        self.checked = findings.checked
+        self.checked = run.checked
         self.mended = len(mended or ())
         commands = [finding.command for finding in found if finding.command]
         self.next = list(dict.fromkeys(commands))[:3] or ["gitmem log"]
@@ -62,14 +134,13 @@ class Report(Outcome):
         return 0 if self.healthy else 1
 
 
-def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus | None = None) -> Report:
+def examine(store: Store, installed: Installed | None = None) -> Report:
     """Check objects, lines, ids, history, write-ahead logs, locks, refs, config, index, clock, merge driver and hooks.
 
     Args:
-        driver: The status of the merge driver; None skips its check.
-        hooks: The status of the hooks of clients; None skips their check.
+        installed: The merge driver and the hooks; None skips them.
     """
-    return Report(_run_checks(store, driver, hooks))
+    return Report(_run_checks(store, installed))
 
 
 def fix(store: Store, installed: Installed | None = None) -> Report:
@@ -80,111 +151,70 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
     Args:
         installed: The merge driver and the hooks; None skips them.
     """
-    from .fixes import fix_order
-
-    def look() -> Findings:
-        if installed is None:
-            return _run_checks(store, None, None)
-        return _run_checks(store, installed.driver(), installed.hooks())
-
-    before = look()
-    if not before.damaged and not any(finding.mends for finding in before.listed()):
-        return Report(_set_states(before, None))
-    done = fix_order.fix(store, before, installed)
-    after = _set_states(look(), done)
+    before = _run_checks(store, installed)
+    codes = {finding.code for finding in before.listed() if finding.mends}
+    if before.damaged:
+        codes.add(DAMAGED_OBJECT)
+    done = _Fixes()
+    if codes:
+        store.log.committer = store.log.committer or store.committer()
+    for kind, others in FIXES.items():
+        if codes.intersection((*kind.fixes, *others)):
+            done.apply(kind(before))
+    after = _run_checks(store, installed) if codes else before
+    for finding in after.listed():
+        finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
+        if finding.mends:
+            finding.did = done.failed.get(finding.code, "")
+    if not codes:
+        return Report(after)
     still = {(finding.code, finding.where) for finding in after.listed()}
     mended = []
     for finding in before.listed():
         mends = finding.mends or finding.code == "missing-object"  # an older object may be in a pack as well
         if mends and (finding.code, finding.where) not in still:
             finding.state, finding.command = FIXED, ""
-            finding.did = done.about(finding.code, finding.where)
+            finding.did = done.about(finding)
             mended.append(finding)
     return Report(after, mended)
 
 
-def _set_states(found: Findings, done: FixResult | None) -> Findings:
-    """Set `state` and `did` of the remaining findings."""
-    for finding in found.listed():
-        finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
-        if finding.mends and done is not None:
-            finding.did = done.why_not(finding.code)
-    return found
+class _Fixes:
+    """What was fixed, by code and location of the finding, and the failures by code."""
 
+    def __init__(self) -> None:
+        self._did: dict[tuple[str, Where], str] = {}
+        self.failed: dict[str, str] = {}
 
-def _run_checks(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -> Findings:
-    found = Findings(*_network(store))
-
-    def check(look: Callable[[], None]) -> None:
-        """Run one check; report its failure as a finding."""
+    def apply(self, check: Check) -> None:
+        """Apply a fix; its failure does not stop the others."""
         try:
-            look()
+            for code, where, what in check.fix():
+                self._did[code, where] = what
+        except (GitmemError, OSError, KeyError) as error:
+            why = error.message if isinstance(error, GitmemError) else str(error)
+            self.failed.update(dict.fromkeys(check.fixes, why))
+
+    def about(self, finding: Finding) -> str:
+        """Return what was fixed for a finding, or ""."""
+        return self._did.get((finding.code, finding.where)) or self._did.get((finding.code, "")) or ""
+
+
+def _run_checks(store: Store, installed: Installed | None) -> Examination:
+    """Run each check; report its failure as a finding."""
+    run = Examination(store, installed, FIXED_CODES)
+    for kind in CHECKS:
+        try:
+            for finding in kind(run).check():
+                run.add(finding)
         except StoreError as error:
-            found.problem(
-                "not-checked", f"Not everything could be looked at: {error.message}", "", error.hint
+            run.add(
+                problem("not-checked", f"Not everything could be looked at: {error.message}", "", error.hint)
             )
         except (OSError, KeyError) as error:
             what = f"the object {error.args[0]} can't be read" if isinstance(error, KeyError) else str(error)
             hint = "Mend what else is said here first."
-            found.problem("not-checked", f"Not everything could be looked at: {what}.", "", hint)
-
-    survey = LogReadResult()
-    check(lambda: log_ref_files.check_names(store, found))
-    tip, readable = log_ref_files.tip_of(store)
-    if readable:
-        check(lambda: _check_log(store, tip, survey, found))
-    check(lambda: clone_files.check_refs(store, tip, found))
-    check(lambda: log_ref_files.check_copies(store, survey, found))
-    check(lambda: log_ref_files.check_outboxes(store, found))
-    check(lambda: wal_content.check_wals(store, found))
-    check(lambda: clone_files.check_files(store, found))
-    check(lambda: clone_files.check_config(store, found))
-    check(lambda: clone_key_file.check(store, found))
-    check(lambda: clone_key_file.check_sessions(store, found))
-    check(lambda: senders.check(store, found))
-    check(lambda: packs.check(store, found))
-    check(lambda: autosync_state.check(store, found))
-    if hooks is not None:
-        installed_hooks.check(hooks, found)
-    if driver is not None:  # the last: only people who merge by hand need it
-        clone_files.check_driver(driver, found, consent_messages.init_command(store))
+            run.add(problem("not-checked", f"Not everything could be looked at: {what}.", "", hint))
     if not clone_files.is_writable(store):
-        found.for_reading_only()
-    return found
-
-
-def _check_log(store: Store, tip: str | None, survey: LogReadResult, found: Findings) -> None:
-    if tip is None:
-        found.note(
-            "no-log",
-            "This clone has no log yet.",
-            ref.LOG_REF,
-            f"The first record starts it; `{consent_messages.init_command(store)}` brings the remote's.",
-            consent_messages.init_command(store),
-        )
-        log_ref_files.check_missing_lines(store, None, survey, found)
-    elif log_commits.check_tip(store, tip, found):
-        anew = fill.open_temporary(store.views, records.read_groups)
-        try:
-            failure = log_lines.check(store, tip, anew, survey, found)
-            store.git.close()  # a git process that has read every file holds 96 MB
-            log_commits.check_history(store, tip, survey, found)
-            log_ref_files.check_missing_lines(store, tip, survey, found)
-            index_content.check_index(store, found, anew, failure)
-        finally:
-            anew.close()
-        index_content.check_queue(store, found)
-
-
-def _network(store: Store) -> tuple[str, str]:
-    """Return the commands that sync this repository and that fetch its log's objects again; "" without a remote."""
-    known = remote.configured(store.place)
-    try:
-        usual = remote.default_remote(store.place)
-        sync = SYNC
-    except UsageError:
-        usual = known[0] if known else ""
-        sync = command("gitmem", "sync", usual) if usual else ""
-    if not usual:
-        return "", ""
-    return sync, command("git", "fetch", "--refetch", "--no-write-fetch-head", usual, ref.BRANCH)
+        run.for_reading_only()
+    return run

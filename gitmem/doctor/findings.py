@@ -1,15 +1,24 @@
-"""Collect the findings of doctor."""
+"""The findings of doctor, what the checks of one run share, and the interface of a check."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+from ..clients.hooks.status import HookStatus
+from ..errors import UsageError
+from ..index.engine import sqlite3
+from ..index.index_file import Index
+from ..log import ref
+from ..log.dropped_lines import LogReadResult
 from ..moved_back import FIX
 from ..outcome import Outcome
+from ..store import Store
+from ..sync import remote
+from ..text.shell_quote import command
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Where = str | Callable[[], str]
+Where = str | Callable[[], str]
+Fixed = tuple[str, str, str]  # code and location of the finding ("": every location), and what was done
 
 PER_CODE_MAX = 20
 SYNC = "gitmem sync"
@@ -32,10 +41,10 @@ class Finding(Outcome):
         code: Short machine name.
         severity: `problem` (something is lost, ambiguous or will fail) or `note` (for information).
         what: A sentence about the finding.
-        where: A file, a ref, or `<commit or ref>:<path>:<line number>`.
+        where: A file, a ref, or `<commit or ref>:<path>:<line number>`; a function until the finding is kept.
         fix: A sentence about the remedy.
         command: The command of the remedy, or "".
-        mends: Whether `--fix` repairs it.
+        mends: Whether `--fix` repairs it; None until the finding is kept: then, whether its code has a fix.
         state: `found`; after `--fix` `mended`, `left` (a note, nothing is wrong) or `needs-you`.
         did: What `--fix` did, or why it failed; "" if neither.
     """
@@ -43,7 +52,7 @@ class Finding(Outcome):
     __slots__ = ("code", "severity", "what", "where", "fix", "command", "mends", "state", "did")
 
     def __init__(
-        self, code: str, severity: str, what: str, where: str, fix: str, command: str, *, mends: bool
+        self, severity: str, code: str, what: str, where: Where, fix: str, command: str, mends: bool | None
     ) -> None:
         self.code = code
         self.severity = severity
@@ -56,49 +65,109 @@ class Finding(Outcome):
         self.did = ""
 
 
-class Findings:
-    """A collector of findings. It keeps the first findings of each code and counts the rest.
+class DriverStatus(Protocol):
+    """The status of the merge driver.
 
-    `where` may be a function, which is called only for findings that are kept.
-
-    Args:
-        sync: The command that syncs this repository, or "" without a remote.
-        refetch: The command that fetches all objects of the log again, or "".
+    Attributes:
+        driver: The command that git would run, from any config; None if there is none.
+        ours: Whether gitmem installed that command.
+        attributes: Whether git would use the driver for the log's files.
+        program: The program in gitmem's command; None if the command is not gitmem's.
+        runnable: Whether that program exists and is executable.
     """
 
-    def __init__(self, sync: str = SYNC, refetch: str = "") -> None:
-        self._sync = sync
-        self.refetch = refetch
+    driver: str | None
+    ours: bool
+    attributes: bool
+    program: str | None
+    runnable: bool
+
+
+class Installed(Protocol):
+    """The merge driver and the hooks, which only the command line can check and install."""
+
+    def driver(self) -> DriverStatus:
+        """Return the status of the merge driver."""
+        ...
+
+    def hooks(self) -> HookStatus:
+        """Return the status of the hooks of all clients."""
+        ...
+
+    def install_driver(self) -> list[str]:
+        """Install the merge driver, and return the changed files."""
+        ...
+
+    def install_hooks(self, client: str, scope: str) -> list[str]:
+        """Install the hooks of a client in a scope (`project`, `user`), and return the changed files."""
+        ...
+
+    def install_pre_push(self) -> None:
+        """Install git's pre-push hook."""
+        ...
+
+
+def problem(
+    code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool | None = None
+) -> Finding:
+    """Return the finding that something is lost, ambiguous, or will fail."""
+    return Finding("problem", code, what, where, fix, command, mends)
+
+
+def note(
+    code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool | None = None
+) -> Finding:
+    """Return a finding for information: nothing is lost and everything works."""
+    return Finding("note", code, what, where, fix, command, mends)
+
+
+class Examination:
+    """One run of all checks: what they share, and what they find.
+
+    It keeps the first findings of each code and counts the rest.
+
+    Attributes:
+        installed: The merge driver and the hooks of clients; None skips their checks.
+        fixes: The codes that have a fix. The command of such a finding is `doctor --fix`.
+        tip: The tip of the log; None without a log, and while its ref can't be read.
+        seen: The lines and commits of the log, for the checks after those that read them.
+        anew: An index that is filled from the lines of the log.
+        failure: Why `anew` could not be filled, or None.
+        damaged: The ids of unreadable objects.
+        refetch: The command that fetches all objects of the log again, or "" without a remote.
+        checked: The numbers of checked commits, files, lines and refs.
+    """
+
+    anew: Index
+
+    def __init__(self, store: Store, installed: Installed | None, fixes: Collection[str]) -> None:
+        self.store = store
+        self.fixes = fixes
+        self.installed = installed
+        self.tip: str | None = None
+        self.seen = LogReadResult()
+        self.failure: sqlite3.Error | None = None
         self.damaged: set[str] = set()
+        self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
+        self._sync, self.refetch = _network(store)
         self._found: dict[str, list[Finding]] = {}
         self._more: dict[str, int] = {}
-        self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
 
-    def problem(
-        self, code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool = False
-    ) -> None:
-        """Report that something is lost, ambiguous, or will fail. With `mends`, the command is `doctor --fix`."""
-        self._add(code, "problem", what, where, fix, command, mends)
-
-    def note(
-        self, code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool = False
-    ) -> None:
-        """Report information: nothing is lost and everything works."""
-        self._add(code, "note", what, where, fix, command, mends)
-
-    def _add(
-        self, code: str, severity: str, what: str, where: Where, fix: str, command: str, mends: bool
-    ) -> None:
-        found = self._found.setdefault(code, [])
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or count it."""
+        found = self._found.setdefault(finding.code, [])
         if len(found) >= PER_CODE_MAX:
-            self._more[code] = self._more.get(code, 0) + 1
+            self._more[finding.code] = self._more.get(finding.code, 0) + 1
             return
-        if mends:
-            command = FIX
-        elif command == SYNC:
-            command = self._sync
-        place = where if isinstance(where, str) else where()
-        found.append(Finding(code, severity, what, place, fix, command, mends=mends))
+        if finding.mends is None:
+            finding.mends = finding.code in self.fixes
+        if finding.mends:
+            finding.command = FIX
+        elif finding.command == SYNC:
+            finding.command = self._sync
+        if callable(finding.where):
+            finding.where = finding.where()
+        found.append(finding)
 
     def for_reading_only(self) -> None:
         """Move commands that write to the git folder, which would fail here, into the sentences of the findings."""
@@ -115,3 +184,41 @@ class Findings:
         self._more.clear()
         every = [finding for found in self._found.values() for finding in found]
         return sorted(every, key=lambda finding: finding.severity != "problem")
+
+
+class Check:
+    """A check for one kind of finding, or for the kinds that one pass finds, and the fix of these.
+
+    Attributes:
+        codes: The codes of its findings.
+        fixes: The codes of the findings that `fix` repairs.
+    """
+
+    codes: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+
+    def __init__(self, run: Examination) -> None:
+        self.run = run
+        self.store = run.store
+
+    def check(self) -> Iterable[Finding]:
+        """Yield the findings."""
+        return ()
+
+    def fix(self) -> Iterable[Fixed]:
+        """Repair without loss, and yield what was done."""
+        return ()
+
+
+def _network(store: Store) -> tuple[str, str]:
+    """Return the commands that sync this repository and that fetch its log's objects again; "" without a remote."""
+    known = remote.configured(store.place)
+    try:
+        usual = remote.default_remote(store.place)
+        sync = SYNC
+    except UsageError:
+        usual = known[0] if known else ""
+        sync = command("gitmem", "sync", usual) if usual else ""
+    if not usual:
+        return "", ""
+    return sync, command("git", "fetch", "--refetch", "--no-write-fetch-head", usual, ref.BRANCH)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import os
+import pkgutil
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -12,9 +16,12 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.agents.caller import Who
-from gitmem.doctor import doctor
-from gitmem.doctor.checks import log_lines
+from gitmem.clients.hooks.status import HookStatus
+from gitmem.doctor import checks, doctor
+from gitmem.doctor.checks import log_commits, log_lines, memory_nodes, record_ids
 from gitmem.doctor.doctor import Report
+from gitmem.doctor.findings import Check
+from gitmem.errors import StoreError
 from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.index.rows import LineRow
 from gitmem.log import ref
@@ -38,6 +45,43 @@ class Driver:
         self.program: str | None = "/bin/gitmem-merge"
         for name, value in values.items():
             setattr(self, name, value)
+
+
+class Installed:
+    """What is installed outside the log, and what was asked to be installed again."""
+
+    def __init__(
+        self, driver: Driver | None = None, hooks: HookStatus | None = None, *, works: bool = True
+    ) -> None:
+        self.found = driver or Driver()
+        self.status = hooks or HookStatus()
+        self.works = works
+        self.asked: list[str] = []
+
+    def driver(self) -> Driver:
+        return self.found
+
+    def hooks(self) -> HookStatus:
+        return self.status
+
+    def install_driver(self) -> list[str]:
+        self.asked.append("driver")
+        if not self.works:
+            raise StoreError("It is locked; nothing was changed.")
+        self.found = Driver()
+        return [".git/config"]
+
+    def install_hooks(self, client: str, scope: str) -> list[str]:
+        self.asked.append(f"{client} {scope}")
+        for each, found in self.status.installed:
+            if (each.client, found.scope) == (client, scope):
+                found.state = "installed"
+        self.status.program_works = True
+        return [f"{client}.json"]
+
+    def install_pre_push(self) -> None:
+        self.asked.append("pre-push")
+        self.status.pre_push = "installed"
 
 
 @pytest.fixture
@@ -82,7 +126,7 @@ def codes(found: Report) -> dict[str, str]:
 def test_a_sound_clone_has_no_findings(clone: Clone) -> None:
     """And doctor says what it has looked at."""
     before = clone.git.refs("refs/")
-    found = doctor.examine(clone.store, Driver())
+    found = doctor.examine(clone.store, Installed())
     assert not found.findings and found.healthy and found.status == 0
     assert found.checked["lines"] == 1 and found.checked["commits"] == 3
     assert list(found.as_json()) == ["findings", "healthy", "checked", "mended", "next"]
@@ -417,7 +461,7 @@ def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: py
 )
 def test_the_merge_driver_is_looked_at(clone: Clone, status: Driver, code: str, healthy: bool) -> None:
     """Not installed is a note; half installed, or without its program, is a problem."""
-    found = doctor.examine(clone.store, status)
+    found = doctor.examine(clone.store, Installed(status))
     assert list(codes(found)) == [code] and found.healthy is healthy
 
 
@@ -434,3 +478,46 @@ def test_a_log_of_another_format_is_reported(clone: Clone) -> None:
     assert clone.git.advance(ref.LOG_REF, clone.tip, draft, "test")
     found = doctor.examine(clone.store)
     assert codes(found)["newer-format"] == f"{ref.LOG_REF}:format" and found.status == 1
+
+
+def _classes() -> list[type[Check]]:
+    modules = [
+        importlib.import_module(each.name)
+        for each in pkgutil.iter_modules(checks.__path__, f"{checks.__name__}.")
+    ]
+    found = (each for module in modules for each in vars(module).values() if isinstance(each, type))
+    return list(dict.fromkeys(each for each in found if issubclass(each, Check) and each is not Check))
+
+
+def test_every_check_is_run_and_every_fix_has_its_place_in_the_order() -> None:
+    """A class that no table names would find or fix nothing."""
+    with_fix = [each for each in _classes() if "fix" in vars(each)]
+    assert with_fix and set(with_fix) == set(doctor.FIXES)
+    assert all(each.fixes for each in with_fix) and not any(
+        each.fixes for each in set(_classes()) - set(with_fix)
+    )
+    started = {*doctor.CHECKS, *doctor.LogContent.OF_LINES}
+    within = {
+        log_commits.NoLog,
+        log_commits.LogTip,
+        log_commits.Objects,
+        record_ids.RecordIds,
+        memory_nodes.MemoryNodes,
+    }
+    assert set(_classes()) == (started | within) - {doctor.LogContent}
+
+
+def test_every_check_declares_the_codes_of_its_findings() -> None:
+    """And none that it never reports; a fix is only for codes that some check reports."""
+    declared = {code for each in _classes() for code in each.codes}
+    reported = set()
+    for each in {inspect.getmodule(each) for each in _classes()}:
+        assert each is not None
+        for node in ast.walk(ast.parse(inspect.getsource(each))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("problem", "note", "finding"):
+                code = node.args[0]
+                reported.add(
+                    code.value if isinstance(code, ast.Constant) else getattr(each, ast.unparse(code))
+                )
+    assert reported - {"not-checked"} == declared
+    assert declared >= doctor.FIXED_CODES

@@ -11,16 +11,16 @@ import pytest
 
 from gitmem.agents.caller import Who
 from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
-from gitmem.doctor import doctor, missing_lines
+from gitmem.doctor import doctor
+from gitmem.doctor.checks import missing_lines
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Finding
-from gitmem.errors import StoreError
 from gitmem.index import index_file
 from gitmem.log.local_log import LocalLog
 from gitmem.mailbox import session_queue
 from gitmem.sessions import lifecycle
 from tests.clones import Clone, Hub, git
-from tests.doctor.test_doctor import Driver, signal
+from tests.doctor.test_doctor import Driver, Installed, signal
 
 
 @pytest.fixture
@@ -35,43 +35,6 @@ def clone(hub: Hub) -> Clone:
 def only(found: Report) -> Finding:
     (finding,) = found.findings
     return finding
-
-
-class Installed:
-    """What is installed outside the log, and what was asked to be installed again."""
-
-    def __init__(
-        self, driver: Driver | None = None, hooks: HookStatus | None = None, *, works: bool = True
-    ) -> None:
-        self.found = driver or Driver()
-        self.status = hooks or HookStatus()
-        self.works = works
-        self.asked: list[str] = []
-
-    def driver(self) -> Driver:
-        return self.found
-
-    def hooks(self) -> HookStatus:
-        return self.status
-
-    def install_driver(self) -> list[str]:
-        self.asked.append("driver")
-        if not self.works:
-            raise StoreError("It is locked; nothing was changed.")
-        self.found = Driver()
-        return [".git/config"]
-
-    def install_hooks(self, client: str, scope: str) -> list[str]:
-        self.asked.append(f"{client} {scope}")
-        for each, found in self.status.installed:
-            if (each.client, found.scope) == (client, scope):
-                found.state = "installed"
-        self.status.program_works = True
-        return [f"{client}.json"]
-
-    def install_pre_push(self) -> None:
-        self.asked.append("pre-push")
-        self.status.pre_push = "installed"
 
 
 def hooks(*scopes: tuple[str, str, str], works: bool = True) -> HookStatus:
@@ -268,7 +231,7 @@ def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pyte
     def missing(*_: object) -> None:
         raise KeyError("a" * 40)
 
-    monkeypatch.setattr(doctor.packs, "check", missing)
+    monkeypatch.setattr(doctor.clone_files.Packs, "check", missing)
     (said,) = [each.what for each in doctor.examine(clone.store).findings if each.code == "not-checked"]
     assert said == f"Not everything could be looked at: the object {'a' * 40} can't be read."
 

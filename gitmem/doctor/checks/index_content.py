@@ -1,91 +1,112 @@
-"""Check the index against one that is rebuilt from the log."""
+"""Check the index against one that is rebuilt from the log, and the queues that are derived from both."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from ...errors import StoreError
 from ...index import catch_up, compare, index_file
 from ...index.engine import sqlite3
+from ...index.index_file import Index
 from ...index.step_limit import StepLimit
 from ...mailbox import mailbox_view, session_queue
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...index.index_file import Index
-    from ...store import Store
-    from ..findings import Findings
+from ...store import Store
+from ..findings import Check, Finding, Fixed, problem
+from .clone_files import put_aside
 
 UNREAD_STEPS = 2_000_000  # SQLite steps for the unread signals in one of the two indexes
 ARRIVAL = ("cursor",)  # columns that depend on the order of arrival; results derived from them don't
 
 
-def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Error | None) -> None:
-    """Report differences between the index and a rebuilt one, and lines that neither could read in full.
+class IndexContent(Check):
+    """Differences between the index and a rebuilt one, and lines that neither could read in full."""
 
-    Args:
-        anew: The rebuilt index, as of the check of the lines.
-        failure: Why it could not be filled, or None.
-    """
-    where = index_file.path(store.place, store.machine)
-    lacks = has = 0
-    try:
-        if failure is not None:
-            raise failure
-        for _ in range(3):  # another process may write in between
-            index = store.caught_up()
-            catch_up.catch_up(anew, store.log)
-            differs = _differing(index, anew, store)
-            if not differs:
-                break
+    codes = ("index", "skipped-lines")
+    fixes = ("index",)
+
+    def check(self) -> Iterator[Finding]:
+        """Yield the findings, with the index that was filled from the lines."""
+        where, anew = index_file.path(self.store.place, self.store.machine), self.run.anew
+        lacks = has = 0
+        try:
+            if self.run.failure is not None:
+                raise self.run.failure
+            for _ in range(3):  # another process may write in between
+                index = self.store.caught_up()
+                catch_up.catch_up(anew, self.store.log)
+                differs = _differing(index, anew, self.store)
+                if not differs:
+                    break
+            if differs:
+                lacks, has = _lacking(index, anew), _lacking(anew, index)
+            skipped = anew.skipped()
+        except (sqlite3.Error, StoreError) as error:
+            yield problem(
+                "index",
+                f"The index can't be read or built: {error}.",
+                where,
+                "It is built again once what is said of objects is mended.",
+            )
+            return
         if differs:
-            lacks, has = _lacking(index, anew), _lacking(anew, index)
-        skipped = anew.skipped()
-    except (sqlite3.Error, StoreError) as error:
-        found.problem(
-            "index",
-            f"The index can't be read or built: {error}.",
-            where,
-            "It is built again once what is said of objects is mended.",
-            mends=True,
-        )
-        return
-    if differs:
-        what = f"The index lacks {lacks} lines of the log, and has {has} that it does not have."
-        if not lacks and not has:
-            what = f"The index has every line, and answers otherwise than one that is built anew: {', '.join(differs)}."
-        found.problem(
-            "index",
-            what,
-            where,
-            "It is derived from the log, and built again.",
-            mends=True,
-        )
-    if skipped:
-        found.problem(
-            "skipped-lines",
-            f"{skipped} line{'s' if skipped > 1 else ''} of the log can't be taken in whole: "
-            "they are kept, and some answers are without them.",
-            where,
-            "A newer gitmem may read them; report it with `gitmem doctor --json` where it does not.",
-            "pip install --upgrade gitmem-coord",
-        )
+            what = f"The index lacks {lacks} lines of the log, and has {has} that it does not have."
+            if not lacks and not has:
+                what = f"The index has every line, and answers otherwise than one that is built anew: {', '.join(differs)}."
+            yield problem("index", what, where, "It is derived from the log, and built again.")
+        if skipped:
+            yield problem(
+                "skipped-lines",
+                f"{skipped} line{'s' if skipped > 1 else ''} of the log can't be taken in whole: "
+                "they are kept, and some answers are without them.",
+                where,
+                "A newer gitmem may read them; report it with `gitmem doctor --json` where it does not.",
+                "pip install --upgrade gitmem-coord",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Rebuild the index from the log, in one transaction: other processes use the old index until then."""
+        where = index_file.path(self.store.place, self.store.machine)
+        if os.path.isdir(where):
+            yield "index", where, f"What stood there is {put_aside(self.store, where)} now."
+        try:
+            self.store.index.db.execute("PRAGMA user_version = 0")
+            self.store.caught_up()
+        except sqlite3.Error:
+            self.store.leave_index()
+            index_file.remove(where)
+            try:
+                self.store.caught_up()
+            except sqlite3.Error as error:
+                raise StoreError(f"The index can't be built: {error}.", code="index") from error
+        yield "index", where, "It was built anew."
 
 
-def check_queue(store: Store, found: Findings) -> None:
-    """Report sessions with unread signals that no flag announces to their hooks."""
-    try:
-        silent = session_queue.missing_flags(store)
-    except (sqlite3.Error, StoreError):  # reported by `check_index`
-        return
-    for session_id, count in silent.items():
-        found.problem(
-            "queue",
-            f"{count} signal{'s wait' if count > 1 else ' waits'} for a session, and no flag tells its hooks.",
-            os.path.join(store.place.state, session_queue.FLAGS, session_id),
-            "The queue is derived from the log, and filled again.",
-            mends=True,
-        )
+class Queues(Check):
+    """Sessions with unread signals that no flag announces to their hooks."""
+
+    codes = fixes = ("queue",)
+
+    def check(self) -> Iterator[Finding]:
+        try:
+            silent = session_queue.missing_flags(self.store)
+        except (sqlite3.Error, StoreError):  # reported by `IndexContent`
+            return
+        for session_id, count in silent.items():
+            yield problem(
+                "queue",
+                f"{count} signal{'s wait' if count > 1 else ' waits'} for a session, and no flag tells its hooks.",
+                os.path.join(self.store.place.state, session_queue.FLAGS, session_id),
+                "The queue is derived from the log, and filled again.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Write the missing event files and flags."""
+        self.store.caught_up()
+        for session_id in session_queue.missing_flags(self.store):
+            session_queue.queue_all(self.store, session_id)
+            flag = os.path.join(self.store.place.state, session_queue.FLAGS, session_id)
+            yield "queue", flag, "Its queue was filled again."
 
 
 def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:

@@ -1,13 +1,14 @@
-"""Check the installed hooks of clients: they must be complete, and find a gitmem to run."""
+"""Check the installed hooks of clients and the merge driver: they must be complete, and find a gitmem to run."""
 
 from __future__ import annotations
 
-from ...text.shell_quote import command
+import os
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...clients.hooks.status import HookStatus, ScopeStatus
-    from ..findings import Findings
+from ...clients.hooks.status import ScopeStatus
+from ...sync.consent_messages import init_command
+from ...text.shell_quote import command
+from ..findings import Check, Finding, Fixed, note, problem
 
 _UNREVIEWED = {
     "untrusted": "Codex skips the hooks without a word: nobody has reviewed them.",
@@ -16,41 +17,71 @@ _UNREVIEWED = {
 }
 
 
-def check(hooks: HookStatus, found: Findings) -> None:
-    """Report hooks that are broken, incomplete or outdated, and the last error of a hook."""
-    for client, scope in hooks.installed:
-        again = command("gitmem", "hooks", "install", "--client", client.client, "--scope", scope.scope)
-        _check_scope(client.title, scope, again, found)
-    if hooks.installed and not hooks.program_works:
-        found.problem(
-            "hooks-program",
-            "The hooks find no gitmem to run: signals reach no agent by themselves.",
-            hooks.program or "gitmem",
-            "They are installed again, from the gitmem that you use now.",
-            mends=True,
-        )
-    if hooks.pre_push == "outdated":
-        found.note(
-            "hooks-old",
-            "The hook in front of a push is that of another gitmem.",
-            "pre-push",
-            "It is installed again.",
-            mends=True,
-        )
-    if hooks.last_error is not None:
-        found.note(
-            "hooks-error",
-            f"A hook met trouble: {hooks.last_error}",
-            "hook-error",
-            "A hook says nothing to its agent, so it stands here. `gitmem hooks test` shows whether they work now.",
-            "gitmem hooks test",
-        )
+class Hooks(Check):
+    """Hooks that are broken, incomplete or outdated, and the last error of a hook."""
+
+    codes = (
+        "hooks-broken",
+        "hooks-incomplete",
+        "hooks-old",
+        "hooks-untrusted",
+        "hooks-program",
+        "hooks-error",
+    )
+    fixes = ("hooks-incomplete", "hooks-old", "hooks-program")
+
+    def check(self) -> Iterator[Finding]:
+        if self.run.installed is None:
+            return
+        hooks = self.run.installed.hooks()
+        for client, scope in hooks.installed:
+            again = command("gitmem", "hooks", "install", "--client", client.client, "--scope", scope.scope)
+            yield from _check_scope(client.title, scope, again)
+        if hooks.installed and not hooks.program_works:
+            yield problem(
+                "hooks-program",
+                "The hooks find no gitmem to run: signals reach no agent by themselves.",
+                hooks.program or "gitmem",
+                "They are installed again, from the gitmem that you use now.",
+            )
+        if hooks.pre_push == "outdated":
+            yield note(
+                "hooks-old",
+                "The hook in front of a push is that of another gitmem.",
+                "pre-push",
+                "It is installed again.",
+            )
+        if hooks.last_error is not None:
+            yield note(
+                "hooks-error",
+                f"A hook met trouble: {hooks.last_error}",
+                "hook-error",
+                "A hook says nothing to its agent, so it stands here. `gitmem hooks test` shows whether they work now.",
+                "gitmem hooks test",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Repair gitmem's entries in clients' settings; add none that the user has not installed."""
+        if self.run.installed is None:
+            return
+        status = self.run.installed.hooks()
+        every = not status.program_works
+        for client, scope in status.installed:
+            if every or scope.state in ("incomplete", "outdated"):
+                changed = self.run.installed.install_hooks(client.client, scope.scope)
+                where = scope.files[-1] if scope.files else client.title
+                for code in self.fixes:
+                    yield code, where, f"Installed again: {', '.join(changed)}."
+        yield "hooks-program", "", "The hooks were installed again, with the program that runs now."
+        if status.pre_push == "outdated":
+            self.run.installed.install_pre_push()
+            yield "hooks-old", "pre-push", "Installed again."
 
 
-def _check_scope(title: str, scope: ScopeStatus, again: str, found: Findings) -> None:
+def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding]:
     where = scope.files[-1] if scope.files else title
     if scope.state == "broken":
-        found.problem(
+        yield problem(
             "hooks-broken",
             f"The hooks of {title} can't be read. {scope.problem}",
             where,
@@ -58,25 +89,79 @@ def _check_scope(title: str, scope: ScopeStatus, again: str, found: Findings) ->
             again,
         )
     elif scope.state == "incomplete":
-        found.problem(
+        yield problem(
             "hooks-incomplete",
             f"The hooks of {title} are there in part only: its script or its settings lack something.",
             where,
             "They are installed again.",
-            mends=True,
         )
     elif scope.state == "outdated":
-        found.note(
+        yield note(
             "hooks-old",
             f"The hooks of {title} are those of another gitmem.",
             where,
             "They are installed again.",
-            mends=True,
         )
     if scope.trust in _UNREVIEWED:
-        found.note(
+        yield note(
             "hooks-untrusted",
             _UNREVIEWED[scope.trust],
             where,
             "Start codex there, type /hooks and review them.",
         )
+
+
+class MergeDriver(Check):
+    """Problems of the merge driver, which is only for merging by hand."""
+
+    codes = ("driver-missing", "driver-other", "driver-program", "driver-unused")
+    fixes = ("driver-missing", "driver-program", "driver-unused")
+
+    def check(self) -> Iterator[Finding]:
+        if self.run.installed is None:
+            return
+        driver, init = self.run.installed.driver(), init_command(self.store)
+        if driver.driver is None and driver.attributes:
+            yield problem(
+                "driver-missing",
+                "The attributes name the merge driver, but no config says what it is: a merge by hand leaves conflict markers.",
+                "merge.gitmem.driver",
+                "It is installed again.",
+            )
+        elif driver.driver is None:
+            yield note(
+                "driver-missing",
+                "The merge driver is not installed. Sync does not need it; a merge by hand may leave duplicates.",
+                "merge.gitmem.driver",
+                f"`{init}` installs it.",
+                init,
+                mends=False,
+            )
+        elif not driver.ours:
+            yield note(
+                "driver-other",
+                f"The merge driver is not the one that gitmem installs: {driver.driver}",
+                "merge.gitmem.driver",
+                "Leave it if it is yours; else remove it with `git config --unset`, then run `gitmem init`.",
+            )
+        elif not driver.runnable:
+            yield problem(
+                "driver-program",
+                f"The merge driver's program {driver.program} is missing or can't be run: git's own union is used.",
+                "merge.gitmem.driver",
+                "It is installed again, from the gitmem that you use now.",
+            )
+        elif not driver.attributes:
+            yield note(
+                "driver-unused",
+                "The merge driver is installed, but the attributes do not use it for the log's files.",
+                os.path.join("info", "attributes"),
+                "The attribute is put back.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Install it again."""
+        if self.run.installed is not None:
+            changed = self.run.installed.install_driver()
+            for code in self.fixes:
+                yield code, "", f"Installed again; changed {' and '.join(changed) or 'nothing'}."

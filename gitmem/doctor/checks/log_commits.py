@@ -1,21 +1,22 @@
-"""Check the log's commits: format, objects, and lines that a later commit dropped."""
+"""Check the log's commits: format, objects, and lines that a later commit dropped. Repair the log."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 from ...errors import StoreError
-from ...log import log_refs, ref, tree_union
+from ...git.port import TreeEntry
+from ...log import damaged_objects, ledger, log_refs, ref, tree_union
 from ...log.dropped_lines import History, walk
+from ...store import Store
+from ...sync import consent_messages, repair_log
 from ...text.shell_quote import command
+from ..findings import Check, Examination, Finding, Fixed, note, problem
+from . import missing_lines
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ...git.open_git import TreeEntry
-    from ...log.dropped_lines import LogReadResult
-    from ...store import Store
-    from ..findings import Findings
-
+ROUNDS_MAX = 20
+GOES_ON = ("not-a-log", "bad-epoch", "broken-history", "missing-object")
 GO_BACK = "The log goes on from the last commit that is whole, with every line that the index and others still know."
 BRING_BACK = (
     "No line is lost by it. A fetch of everything brings it back from a remote that has it; else copy .git/objects "
@@ -23,50 +24,208 @@ BRING_BACK = (
 )
 
 
-def check_tip(store: Store, tip: str, found: Findings) -> bool:
-    """Report problems of the log's tip; return whether it can be read at all."""
-    try:
-        own = log_refs.read(store.log, ref.LOG_REF, tip)
-    except log_refs.NotALog as why:
-        found.problem(
-            "not-a-log",
-            f"{ref.LOG_REF} is at {tip[:12]}, which is no gitmem log: {why}.",
+class NoLog(Check):
+    """A clone without a log."""
+
+    codes = ("no-log",)
+
+    def check(self) -> Iterator[Finding]:
+        init = consent_messages.init_command(self.store)
+        yield note(
+            "no-log",
+            "This clone has no log yet.",
             ref.LOG_REF,
-            "It goes back to the last commit that is whole, with every line that is known. Its reflog shows where it was.",
-            mends=True,
+            f"The first record starts it; `{init}` brings the remote's.",
+            init,
         )
-        return store.git.has(tip) and _has_tree(store, tip)
-    try:
-        own.format.refuse_newer()
-    except StoreError as error:
-        found.problem("newer-format", error.message, f"{ref.LOG_REF}:format", error.hint, error.next[0])
-    if own.format.epoch != 0:
-        found.problem(
-            "bad-epoch",
-            f"The log's epoch is {own.format.epoch}; only 0 is valid. A peer replaced the log with it.",
-            f"{ref.LOG_REF}:format",
-            "The log goes back to what it was, with every line that the reflog, the index and the ledger know.",
-            mends=True,
-        )
-    for name in tree_union.FIXED[1:]:
-        if name not in store.git.tree(own.tree):
-            found.note(
-                "fixed-file",
-                f"The log's tree has no {name}.",
-                f"{ref.LOG_REF}:{name}",
-                "The log works without it; `gitmem doctor --fix` or another clone's sync brings it back.",
-                mends=True,
+
+
+class LogTip(Check):
+    """Problems of the log's tip.
+
+    Attributes:
+        is_readable: Whether the tip can be read at all; set by `check`.
+    """
+
+    codes = ("not-a-log", "newer-format", "bad-epoch", "fixed-file", "no-project")
+    fixes = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
+    is_readable = False
+
+    def check(self) -> Iterator[Finding]:
+        tip = str(self.run.tip)
+        try:
+            own = log_refs.read(self.store.log, ref.LOG_REF, tip)
+        except log_refs.NotALog as why:
+            yield problem(
+                "not-a-log",
+                f"{ref.LOG_REF} is at {tip[:12]}, which is no gitmem log: {why}.",
+                ref.LOG_REF,
+                "It goes back to the last commit that is whole, with every line that is known. Its reflog shows where it was.",
             )
-    if not own.projects:
-        found.note(
-            "no-project",
-            "The log does not say which project it belongs to, so it can't be told from another's.",
-            f"{ref.LOG_REF}:projects",
-            "`gitmem doctor --fix`, or the next sync, of a clone that has commits adds it.",
-            "gitmem sync",
-            mends=bool(log_refs.own_projects(store.log)),
+            self.is_readable = self.store.git.has(tip) and _has_tree(self.store, tip)
+            return
+        try:
+            own.format.refuse_newer()
+        except StoreError as error:
+            yield problem("newer-format", error.message, f"{ref.LOG_REF}:format", error.hint, error.next[0])
+        if own.format.epoch != 0:
+            yield problem(
+                "bad-epoch",
+                f"The log's epoch is {own.format.epoch}; only 0 is valid. A peer replaced the log with it.",
+                f"{ref.LOG_REF}:format",
+                "The log goes back to what it was, with every line that the reflog, the index and the ledger know.",
+            )
+        for name in tree_union.FIXED[1:]:
+            if name not in self.store.git.tree(own.tree):
+                yield note(
+                    "fixed-file",
+                    f"The log's tree has no {name}.",
+                    f"{ref.LOG_REF}:{name}",
+                    "The log works without it; `gitmem doctor --fix` or another clone's sync brings it back.",
+                )
+        if not own.projects:
+            yield note(
+                "no-project",
+                "The log does not say which project it belongs to, so it can't be told from another's.",
+                f"{ref.LOG_REF}:projects",
+                "`gitmem doctor --fix`, or the next sync, of a clone that has commits adds it.",
+                "gitmem sync",
+                mends=bool(log_refs.own_projects(self.store.log)),
+            )
+        self.is_readable = True
+
+    def fix(self) -> Iterator[Fixed]:
+        """Repair the log in one compare-and-swap of its ref, to a commit on a whole base with all known lines.
+
+        The steps, numbered as in the code:
+
+        1. If the ref points to a readable log, that is the base of the new tip.
+        2. Else the base is the newest whole commit among its ancestors and earlier tips. Without one, a new log begins.
+        3. Earlier tips that were removed from the ref are applied again, one by one.
+        4. One more commit adds the lines that are still missing, and makes the files canonical.
+
+        Raises:
+            StoreError: The ref can't be moved; nothing was changed.
+        """
+        log = self.store.log
+        for attempt in range(ROUNDS_MAX):
+            tip = self.store.git.tip(ref.LOG_REF)
+            if tip is None and not missing_lines.find(self.store, None).found:
+                return
+            base = repair_log.repair_base(log, tip)  # 1, 2
+            new = self._assembled(base, tip)
+            if new == tip:
+                return
+            if repair_log.swap_log_ref(log, tip, new):
+                break
+            time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
+        else:
+            raise StoreError(
+                f"{ref.LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; nothing was changed.",
+                hint="Run the command again.",
+                code="locked",
+                next=["gitmem doctor --fix"],
+            )
+        for code in self.fixes:
+            yield code, "", f"The log is at {new[:12]} now."
+        if base != tip:
+            for code in GOES_ON:
+                yield code, "", f"The log goes on from {base[:12]}, with all lines that are known."
+            repair_log.forget_damaged(log, tip)
+        self.store.refresh()
+
+    def _assembled(self, base: str, tip: str | None) -> str:
+        """Return the new tip: `base` itself if it is complete."""
+        log = self.store.log
+        found = missing_lines.find(self.store, base, damaged=tip if tip != base else None)
+        top = base
+        for oid in reversed(found.heads):
+            top = repair_log.reapply(log, oid, top)  # 3
+        present = {
+            ledger.key(line)
+            for _, content in repair_log.segments(log, top)
+            for line in tree_union.lines_of(content)
+        }
+        missing = [*found.found.values(), *missing_lines.dropped(self.store, top, set(present))]
+        lines: dict[str, list[bytes]] = {}
+        for path, line in missing:
+            key = ledger.key(line)
+            where = missing_lines.path_of(self.store, path, line) if key not in present else None
+            if where is not None:
+                lines.setdefault(where, []).append(line)
+                present.add(key)
+        return repair_log.repair(log, top, lines)  # 4
+
+
+class LogHistory(Check):
+    """Unreadable objects of the log's history, and lines that it dropped."""
+
+    codes = ("broken-history", "partial-clone", "dropped-lines")
+
+    def check(self) -> Iterator[Finding]:
+        """Yield the findings, and add the keys of dropped lines to those of the present lines."""
+        tip = str(self.run.tip)
+        try:
+            commits = self.store.git.history(tip)
+        except (KeyError, StoreError) as error:
+            yield problem(
+                "broken-history",
+                f"The history of the log can't be followed to its start ({error}).",
+                ref.LOG_REF,
+                GO_BACK,
+            )
+            return
+        self.run.checked["commits"] = len(commits)
+        left = log_refs.promised_objects(self.store.log, tip)
+        if left:
+            yield note(
+                "partial-clone",
+                f"{len(left)} older objects of the log are with the remote that this clone left them with.",
+                ref.LOG_REF,
+                "Nothing is wrong: what the log has now is all here, and older files are not looked at.",
+            )
+        history = History(self.store.log, commits, left)
+        for each in history.dropped(self.run.seen.keys, Objects(self.run).report):
+            many = len(each.lines) > 1
+            show = (
+                command("git", "show", f"{each.commit[:12]}:{each.path}") + " | cat -v"
+            )  # the bytes are peers'
+            yield problem(
+                "dropped-lines",
+                f"{len(each.lines)} line{'s' if many else ''} that this commit had {'are' if many else 'is'} in the log no more.",
+                f"{each.commit[:12]}:{each.path}:{each.number}",
+                f"They come back by --fix, or by a sync with a clone that has them; {show} shows them.",
+            )
+        if history.is_whole and not self.run.damaged:
+            self.run.seen.commits = frozenset(commits)
+
+
+class Objects(Check):
+    """Unreadable objects, which the checks of lines and history come upon."""
+
+    codes = fixes = ("missing-object",)
+
+    def report(self, oid: str, where: str, what: str, *, now: bool = False) -> None:
+        """Report one. `--fix` restores the lines of present files; older objects affect history alone."""
+        self.run.damaged.add(oid)
+        self.run.add(
+            problem(
+                "missing-object",
+                f"The object {oid[:12]} of {what} is missing or damaged.",
+                where,
+                GO_BACK if now else BRING_BACK,
+                self.run.refetch or "git fsck",
+                mends=now,
+            )
         )
-    return True
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move damaged object files aside, before repairs: a pack may have them whole, and a fetch can restore them."""
+        for oid in damaged_objects.damaged_objects(self.store.log):
+            where = damaged_objects.move_damaged_object(self.store.log, oid)
+            if where is not None:
+                yield "missing-object", oid, f"Its damaged file is {where} now."
+        self.store.git.close()  # an open git process has read the old objects
 
 
 def _has_tree(store: Store, tip: str) -> bool:
@@ -77,78 +236,27 @@ def _has_tree(store: Store, tip: str) -> bool:
     return True
 
 
-def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, TreeEntry, bytes]]:
-    """Yield all folders and segments of the current tree, in the form of `dropped_lines.walk`.
+def read(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
+    """Yield all folders and segments of the tip's tree, in the form of `dropped_lines.walk`.
 
     Signals come first, because other lines name them. Objects that can't be read are reported.
     """
 
     def missing(oid: str, path: str, is_folder: bool) -> None:
-        found.checked["files"] += not is_folder
-        _missing(found, oid, f"{ref.LOG_REF}:{path}", "the folder" if is_folder else "the file", now=True)
+        run.checked["files"] += not is_folder
+        what = "the folder" if is_folder else "the file"
+        Objects(run).report(oid, f"{ref.LOG_REF}:{path}", what, now=True)
 
-    for path, entry, content in walk(store.git, tip, missing, first="signals"):
-        found.checked["files"] += not entry.is_tree
+    for path, entry, content in walk(run.store.git, str(run.tip), missing, first="signals"):
+        run.checked["files"] += not entry.is_tree
         if entry.is_tree or tree_union.is_plain_segment(path, entry):
             yield path, entry, content
         elif tree_union.is_segment(path):
-            found.note(
-                "odd-file",
-                f"It is no plain file (mode {entry.mode}), so no lines are read from it.",
-                f"{ref.LOG_REF}:{path}",
-                "gitmem never writes such a file; ask whoever did.",
+            run.add(
+                note(
+                    "odd-file",
+                    f"It is no plain file (mode {entry.mode}), so no lines are read from it.",
+                    f"{ref.LOG_REF}:{path}",
+                    "gitmem never writes such a file; ask whoever did.",
+                )
             )
-
-
-def _missing(found: Findings, oid: str, where: str, what: str, *, now: bool = False) -> None:
-    """Report an unreadable object. `--fix` restores the lines of present files; older objects affect history alone."""
-    found.damaged.add(oid)
-    found.problem(
-        "missing-object",
-        f"The object {oid[:12]} of {what} is missing or damaged.",
-        where,
-        GO_BACK if now else BRING_BACK,
-        found.refetch or "git fsck",
-        mends=now,
-    )
-
-
-def check_history(store: Store, tip: str, survey: LogReadResult, found: Findings) -> None:
-    """Read every object of the log's history, and report lines that were dropped.
-
-    Args:
-        survey: Has the keys of the present lines, and receives those of the dropped lines.
-    """
-    try:
-        commits = store.git.history(tip)
-    except (KeyError, StoreError) as error:
-        found.problem(
-            "broken-history",
-            f"The history of the log can't be followed to its start ({error}).",
-            ref.LOG_REF,
-            GO_BACK,
-            mends=True,
-        )
-        return
-    found.checked["commits"] = len(commits)
-    left = log_refs.promised_objects(store.log, tip)
-    if left:
-        found.note(
-            "partial-clone",
-            f"{len(left)} older objects of the log are with the remote that this clone left them with.",
-            ref.LOG_REF,
-            "Nothing is wrong: what the log has now is all here, and older files are not looked at.",
-        )
-    history = History(store.log, commits, left)
-    for each in history.dropped(survey.keys, lambda *what: _missing(found, *what)):
-        many = len(each.lines) > 1
-        show = command("git", "show", f"{each.commit[:12]}:{each.path}") + " | cat -v"  # the bytes are peers'
-        found.problem(
-            "dropped-lines",
-            f"{len(each.lines)} line{'s' if many else ''} that this commit had {'are' if many else 'is'} in the log no more.",
-            f"{each.commit[:12]}:{each.path}:{each.number}",
-            f"They come back by --fix, or by a sync with a clone that has them; {show} shows them.",
-            mends=True,
-        )
-    if history.is_whole and not found.damaged:
-        survey.commits = frozenset(commits)

@@ -6,7 +6,10 @@ summary of each signal.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any, TypeVar
 
 from ...digests import hash_function_for
 from ...index.engine import sqlite3
@@ -16,21 +19,12 @@ from ...log import lines as form
 from ...log.union import canon
 from ...records.codec import explain_unreadable as record_problem
 from ...records.groups import read_groups, read_or_none
-from ..torn_lines import torn
+from ..findings import Check, Examination, Finding, note, problem
 from . import log_commits, memory_nodes, record_ids
-from .checked_line import LogLine
+from .record_ids import LogLine
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
+T = TypeVar("T")
 
-    from ...index.index_file import Index
-    from ...log.dropped_lines import LogReadResult
-    from ...store import Store
-    from ..findings import Findings
-
-    T = TypeVar("T")
 
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 AHEAD_MICROS = 60_000_000
@@ -39,37 +33,42 @@ BYTES_AT_ONCE = 1024 * 1024
 KEPT = "Nothing is lost by it: readers take the records and leave the rest."
 
 
-class LineChecks:
-    """One pass over the lines of a tip, for all checks and to fill an index.
+class LogLines(Check):
+    """One pass over the lines of the tip, for all checks and to fill an index."""
 
-    Attributes:
-        failure: Why the index could not be filled, or None.
-    """
+    codes = (
+        *("crlf", "not-canonical", "odd-file", "conflict-marker", "torn-line", "unreadable-line"),
+        *("unknown-kind", "invalid-record", "future-line"),
+    )
 
-    def __init__(self, store: Store, found: Findings, anew: Index, seen: LogReadResult) -> None:
-        self.failure: sqlite3.Error | None = None
-        self._answers = record_ids.References()
-        self._store = store
-        self._found = found
-        self._fill = Fill(anew)
-        self._keys = seen.keys
+    def __init__(self, run: Examination) -> None:
+        super().__init__(run)
+        self._ids = record_ids.RecordIds(run, self._where)
+        self._nodes = memory_nodes.MemoryNodes(run, self._where)
+        self._fill = Fill(run.anew)
         self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
         self._waiting: list[LogLine] = []
         self._size = 0
         self._torn: list[LogLine] = []  # invalid lines that may be the beginning of a line
-        self._limit = form.format_at(store.now() + AHEAD_MICROS)
+        self._limit = form.format_at(self.store.now() + AHEAD_MICROS)
         self._ahead = 0
         self._last_ahead: LogLine | None = None
 
-    def folder(self, path: str, oid: str) -> None:
-        """Add a folder to the index."""
-        self._filling(lambda: self._fill.folder(path, oid))
+    def check(self) -> Iterator[Finding]:
+        """Yield the findings of every line, and of the references between lines."""
+        for path, entry, content in log_commits.read(self.run):
+            if entry.is_tree:
+                self._filling(partial(self._fill.folder, path, entry.oid))
+            else:
+                yield from self._check_segment(path, entry.oid, content)
+        yield from self._check_all(str(self.run.tip))
+        self.store.git.close()  # a git process that has read every file holds 96 MB
 
-    def segment(self, path: str, oid: str, content: bytes) -> None:
+    def _check_segment(self, path: str, oid: str, content: bytes) -> Iterator[Finding]:
         """Check a segment and add its lines to the index."""
-        _check_form(content, f"{ref.LOG_REF}:{path}", self._found)
+        yield from _check_form(content, f"{ref.LOG_REF}:{path}")
         file = self._filling(lambda: self._fill.segment(path, oid))
-        keys, waiting, hashed = self._keys, self._waiting, hash_function_for(LINES_AT_ONCE)
+        keys, waiting, hashed = self.run.seen.keys, self._waiting, hash_function_for(LINES_AT_ONCE)
         for number, raw in enumerate(content.split(b"\n"), 1):
             line = raw.rstrip(b"\r")
             if not line:
@@ -85,32 +84,31 @@ class LineChecks:
                 self._filling(partial(self._fill.add, [(file, line)]))
         self._size += len(content)
         if len(waiting) >= LINES_AT_ONCE or self._size >= BYTES_AT_ONCE:
-            self._check_waiting()
+            yield from self._check_waiting()
 
-    def end(self, tip: str) -> None:
-        """Run the checks that need all lines of the commit, and report their findings."""
-        self._check_waiting()
-        self._found.checked["lines"] = len(self._keys)
+    def _check_all(self, tip: str) -> Iterator[Finding]:
+        """Run the checks that need all lines of the commit."""
+        yield from self._check_waiting()
+        self.run.checked["lines"] = len(self.run.seen.keys)
         # Without a tip, the next catch-up reads again what could not be read.
-        self._filling(lambda: self._fill.end(None if self._found.damaged else tip))
+        self._filling(lambda: self._fill.end(None if self.run.damaged else tip))
         if self._torn:
-            self._check_torn(tip)
+            yield from self._check_torn(tip)
         if self._last_ahead is not None:
-            self._found.note(
+            yield note(
                 "future-line",
                 f"{self._ahead} line{'s are' if self._ahead > 1 else ' is'} from the future, the last from "
                 f"{self._last_ahead.line[7:34].decode()}: a clock is or was wrong.",
                 self._last_ahead.where,
                 "Set the clocks of all machines. Times order and display; they decide nothing.",
             )
-        if self.failure is None:
-            db = self._fill.index.db
-            self._answers.check(db, self._where, self._found)
-            memory_nodes.check(db, self._where, self._found)
+        if self.run.failure is None:
+            yield from self._ids.check()
+            yield from self._nodes.check()
         else:
-            self._found.problem(
+            yield problem(
                 "not-checked",
-                f"What lines say of each other could not be looked at: {self.failure}.",
+                f"What lines say of each other could not be looked at: {self.run.failure}.",
                 "",
                 "Make room where temporary files go ($TMPDIR, /var/tmp), then look again.",
             )
@@ -121,18 +119,18 @@ class LineChecks:
         if found is None:
             return ref.LOG_REF
         path, oid = found
-        every = [raw.rstrip(b"\r") for raw in self._store.git.blob(oid).split(b"\n")]
+        every = [raw.rstrip(b"\r") for raw in self.store.git.blob(oid).split(b"\n")]
         return f"{ref.LOG_REF}:{path}:{every.index(line) + 1}"
 
     def _filling(self, step: Callable[[], T]) -> T | None:
         """Run a step that fills the index; skip it after a failure."""
         try:
-            return step() if self.failure is None else None
+            return step() if self.run.failure is None else None
         except sqlite3.Error as error:
-            self.failure = error
+            self.run.failure = error
             return None
 
-    def _check_waiting(self) -> None:
+    def _check_waiting(self) -> Iterator[Finding]:
         waiting, self._waiting, self._size = self._waiting, [], 0
         groups = read_groups([each.line for each in waiting])
         records: list[Mapping[str, Any] | None] = [None] * len(waiting)
@@ -142,7 +140,7 @@ class LineChecks:
         for each, record in zip(waiting, records, strict=True):
             line = each.line
             if record is None or not _has_head(line):
-                self._check_unread(each)
+                yield from self._check_unread(each)
                 continue
             if record["at"] > self._limit:
                 self._ahead += 1
@@ -150,18 +148,18 @@ class LineChecks:
                     self._last_ahead = each
             kind = record["kind"]
             if kind in record_ids.KINDS and each.file is not None:
-                self._answers.add(each, record)
+                self._ids.add(each, record)
             elif kind == "patch":
-                memory_nodes.check_patch(each, record, self._found)
+                yield from self._nodes.check_patch(each, record)
         read = [(each.file, each.line) for each in waiting if each.file is not None]
         known = groups if len(read) == len(waiting) else None
         self._filling(lambda: self._fill.add(read, known))
 
-    def _check_unread(self, each: LogLine) -> None:
+    def _check_unread(self, each: LogLine) -> Iterator[Finding]:
         """Report why a line is not a record of this version."""
         line = each.line
         if line.startswith(MARKERS):
-            self._found.note(
+            yield note(
                 "conflict-marker",
                 "A conflict marker, left by a merge without the merge driver.",
                 each.where,
@@ -170,39 +168,30 @@ class LineChecks:
             return
         if form.validation_error(line) is not None:
             if len(line) > form.LINE_MAX_BYTES:
-                self._unreadable(each)
+                yield _unreadable(each)
             else:
                 self._torn.append(each)
             return
-        problem = record_problem(line) or "it can't be read"
-        if "unknown" in problem or "schema_version" in problem:
-            self._found.note(
+        reason = record_problem(line) or "it can't be read"
+        if "unknown" in reason or "schema_version" in reason:
+            yield note(
                 "unknown-kind",
-                f"{problem}.",
+                f"{reason}.",
                 each.where,
                 "A newer gitmem wrote it: install that to read it. It is kept.",
                 "pip install --upgrade gitmem-coord",
             )
         else:
-            self._found.problem(
+            yield problem(
                 "invalid-record",
-                f"{problem}.",
+                f"{reason}.",
                 each.where,
                 "Whoever wrote it should write it again, as a new record. It stays and is not read.",
             )
 
-    def _unreadable(self, each: LogLine) -> None:
-        self._found.problem(
-            "unreadable-line",
-            f"It is no line of the log: it {form.validation_error(each.line)}.",
-            each.where,
-            "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
-            "gitmem sync",
-        )
-
-    def _check_torn(self, tip: str) -> None:
+    def _check_torn(self, tip: str) -> Iterator[Finding]:
         """Report invalid lines: as torn if the log has the whole line, else as unreadable."""
-        files = dropped_lines.walk(self._store.git, tip, lambda *_: None)
+        files = dropped_lines.walk(self.store.git, tip, lambda *_: None)
         lines = (
             raw.rstrip(b"\r")
             for path, entry, content in files
@@ -213,29 +202,46 @@ class LineChecks:
         for each in self._torn:
             if each.line in found:
                 what = "The beginning of a line whose whole is there, too."
-                self._found.note("torn-line", what, each.where, KEPT)
+                yield note("torn-line", what, each.where, KEPT)
             else:
-                self._unreadable(each)
+                yield _unreadable(each)
 
 
-def check(store: Store, tip: str, anew: Index, seen: LogReadResult, found: Findings) -> sqlite3.Error | None:
-    """Check every line of the current tree, and the references between lines.
+def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[bytes], bool]) -> set[bytes]:
+    """Return the suspects that are the beginning of a whole line.
+
+    If such a line exists, the first whole line that sorts after the suspect is one. So only the first of the lines
+    between two suspects is kept.
 
     Args:
-        anew: An empty index, to be filled with the lines.
-        seen: Receives the keys of the lines.
-
-    Returns:
-        Why the index could not be filled, or None.
+        suspects: Lines that are not whole.
+        lines: All lines, in any order.
+        is_whole: Returns whether a line is whole; called for few lines.
     """
-    reading = LineChecks(store, found, anew, seen)
-    for path, entry, content in log_commits.read(store, tip, found):
-        if entry.is_tree:
-            reading.folder(path, entry.oid)
-        else:
-            reading.segment(path, entry.oid, content)
-    reading.end(tip)
-    return reading.failure
+    every = sorted(suspects)
+    first: dict[int, bytes] = {}  # n: the first whole line between the suspects n and n + 1
+    for line in lines:
+        at = bisect_left(every, line)
+        known = first.get(at)
+        if at and (known is None or line < known) and is_whole(line):
+            first[at] = line
+    found: set[bytes] = set()
+    following: bytes | None = None
+    for number in range(len(every), 0, -1):
+        following = first.get(number, following)
+        if following is not None and following.startswith(every[number - 1]):
+            found.add(every[number - 1])
+    return found
+
+
+def _unreadable(each: LogLine) -> Finding:
+    return problem(
+        "unreadable-line",
+        f"It is no line of the log: it {form.validation_error(each.line)}.",
+        each.where,
+        "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
+        "gitmem sync",
+    )
 
 
 def _is_record(line: bytes) -> bool:
@@ -247,21 +253,19 @@ def _has_head(line: bytes) -> bool:
     return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
 
 
-def _check_form(content: bytes, where: str, found: Findings) -> None:
+def _check_form(content: bytes, where: str) -> Iterator[Finding]:
     """Report a segment that is not canonical; it is read nevertheless."""
     if b"\r" in content:
-        found.note(
+        yield note(
             "crlf",
             "The file has CRs: an editor or a work tree changed its line ends.",
             where,
             f"{KEPT} The next union of this file takes them out.",
-            mends=True,
         )
     elif content != canon(content):
-        found.note(
+        yield note(
             "not-canonical",
             "The file's lines are not sorted, each once, with a newline after every one.",
             where,
             f"{KEPT} The next union of this file puts it right.",
-            mends=True,
         )

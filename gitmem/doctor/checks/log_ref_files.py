@@ -1,107 +1,188 @@
-"""Check gitmem's refs as files, local copies of remote refs, outboxes, and lines missing from the log."""
+"""Check gitmem's refs: their files and locks, copies of remote refs, and refs that are not logs of this project."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ...errors import StoreError
-from ...log import damaged_objects, log_refs, ref, tree_union
-from .. import missing_lines
+from ...log import damaged_objects, log_refs, ref
+from ...log.ref import STALE_LOCK_SECONDS
+from ...log.replaced_project_ids import LOST_PROJECTS, ProjectIds
+from ...store import Store
+from ...sync import rebase, remote, repair_log
+from ...text.shell_quote import command
+from ..findings import Check, Finding, Fixed, note, problem
+from .clone_files import modified, put_aside
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...log.dropped_lines import LogReadResult
-    from ...store import Store
-    from ..findings import Findings
-
-
-def check_names(store: Store, found: Findings) -> None:
-    """Report gitmem's refs with damaged files, and refs whose names conflict with gitmem's."""
-    for name in damaged_objects.damaged_refs(store.log):
-        found.problem(
-            "damaged-ref",
-            f"The file of {name} is damaged, perhaps by a power loss.",
-            name,
-            "Its file is moved aside. The log goes on from where its reflog says that it was; other refs of gitmem's "
-            "are made anew by the next sync.",
-            mends=True,
-        )
-    for name, oid in damaged_objects.blocking_refs(store.log).items():
-        found.problem(
-            "ref-in-the-way",
-            f"{name} and a ref of gitmem's can't both be: one is a folder for the other.",
-            name,
-            f"It (at {oid[:12]}) gets a name below {damaged_objects.ASIDE} instead."
-            if oid
-            else "The empty folder is removed.",
-            mends=True,
-        )
+OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
 
 
-def tip_of(store: Store) -> tuple[str | None, bool]:
-    """Return the tip of the log, and whether its ref could be read."""
-    try:
-        return store.git.tip(ref.LOG_REF), True
-    except StoreError:
-        return None, False
+class RefFiles(Check):
+    """Gitmem's refs with damaged files, and refs whose names conflict with gitmem's."""
+
+    codes = fixes = ("damaged-ref", "ref-in-the-way")
+
+    def check(self) -> Iterator[Finding]:
+        for name in damaged_objects.damaged_refs(self.store.log):
+            yield problem(
+                "damaged-ref",
+                f"The file of {name} is damaged, perhaps by a power loss.",
+                name,
+                "Its file is moved aside. The log goes on from where its reflog says that it was; other refs of gitmem's "
+                "are made anew by the next sync.",
+            )
+        for name, oid in damaged_objects.blocking_refs(self.store.log).items():
+            yield problem(
+                "ref-in-the-way",
+                f"{name} and a ref of gitmem's can't both be: one is a folder for the other.",
+                name,
+                f"It (at {oid[:12]}) gets a name below {damaged_objects.ASIDE} instead."
+                if oid
+                else "The empty folder is removed.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move damaged files aside, and rename refs that conflict with gitmem's."""
+        with _no_other_writer(self.store):
+            for name in damaged_objects.damaged_refs(self.store.log):
+                path = os.path.join(self.store.place.common, *name.split("/"))
+                yield "damaged-ref", name, f"Its file is {put_aside(self.store, path)} now."
+            for name, oid in damaged_objects.blocking_refs(self.store.log).items():
+                to = damaged_objects.rename_blocking_ref(self.store.log, name, oid)
+                if to is not None:
+                    done = f"It is {to} now." if to else "It was empty, and was removed."
+                    yield "ref-in-the-way", name, done
 
 
-def check_copies(store: Store, survey: LogReadResult, found: Findings) -> None:
-    """Report unreadable local copies of remote refs: a sync would build on them."""
-    for name in damaged_objects.damaged_copies(store.log, survey.commits):
-        found.problem(
-            "damaged-copy",
-            f"Objects of {name} are missing or damaged.",
-            name,
-            "It is forgotten, and the next sync brings it anew.",
-            mends=True,
-        )
+class StaleLocks(Check):
+    """Old git locks that seem to have no holder."""
+
+    codes = fixes = ("stale-lock",)
+
+    def check(self) -> Iterator[Finding]:
+        now = time.time()
+        for path, ours in self._locks():
+            yield problem(
+                "stale-lock",
+                f"This lock of git's is {now - modified(path, now):.0f} seconds old: whoever made it was killed, or hangs.",
+                path,
+                "It is removed, as the next write does with the one of the log's own ref."
+                if ours
+                else "Where no git runs here, remove the file.",
+                command("rm", path),
+                mends=ours,
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Remove the locks on gitmem's refs."""
+        with _no_other_writer(self.store):
+            for path, ours in self._locks():
+                # Check again: a lock that was recreated since belongs to a live process.
+                if ours and time.time() - os.stat(path).st_mtime > STALE_LOCK_SECONDS:
+                    os.unlink(path)
+                    yield "stale-lock", path, "It was removed."
+
+    def _locks(self) -> list[tuple[str, bool]]:
+        """Return the locks, and whether `fix` removes them: those on gitmem's refs."""
+        common, now = self.store.place.common, time.time()
+        found = [
+            (os.path.join(common, name + ".lock"), False) for name in ("packed-refs", "config", "shallow")
+        ]
+        found.append((os.path.join(common, "reftable", "tables.list.lock"), True))
+        for folder, _, names in os.walk(os.path.join(common, "refs", "gitmem")):
+            found += [(os.path.join(folder, name), True) for name in names if name.endswith(".lock")]
+        return [(path, ours) for path, ours in found if now - modified(path, now) > STALE_LOCK_SECONDS]
 
 
-def check_outboxes(store: Store, found: Findings) -> None:
-    """Report outboxes of the last sync without lines that the shared log lacks."""
-    git = store.git
-    shared = git.tip(ref.PUBLISHED_REF)
-    if shared is None:
-        return
-    left = []
-    for name, oid in git.refs(ref.REMOTES_PREFIX).items():
-        try:
-            if not log_refs.is_outbox(name) or not name.endswith(oid):
-                continue
-            if not tree_union.new_lines(git, git.commit(oid).tree, [git.commit(shared).tree]):
-                left.append(name)
-        except KeyError:
-            continue  # reported by `check_copies`
-    if left:
-        one = len(left) == 1
-        found.note(
-            "outbox-left",
-            f"{len(left)} outbox{'' if one else 'es'} of a remote {'holds' if one else 'hold'} nothing that the log lacks.",
-            left[0],
-            "The next sync deletes what is still there.",
-            "gitmem sync",
-        )
+@contextmanager
+def _no_other_writer(store: Store) -> Iterator[None]:
+    with rebase.take_lock(store.log) as lock:
+        if not lock.is_held:
+            raise StoreError("Another process writes all the time; run it again.")
+        yield
 
 
-def check_missing_lines(store: Store, tip: str | None, survey: LogReadResult, found: Findings) -> None:
-    """Report acknowledged lines, and lines of earlier tips, that are missing from the log and not yet reported."""
-    lost = missing_lines.find(store, tip, survey=survey)
-    if lost.found:
-        one = len(lost.found) == 1
-        found.problem(
-            "lost-lines",
-            f"{len(lost.found)} line{'' if one else 's'} that the log had {'is' if one else 'are'} in it no more, as if "
-            f"its ref had been moved back. {'It is' if one else 'They are'} still in {' and in '.join(lost.sources)}.",
-            ref.LOG_REF,
-            f"{'It is' if one else 'They are'} put back, byte for byte.",
-            mends=True,
-        )
-    if lost.gone:
-        one = len(lost.gone) == 1
-        found.problem(
-            "gone-lines",
-            f"{len(lost.gone)} line{'' if one else 's'} that this clone has acknowledged {'is' if one else 'are'} nowhere "
-            f"in it any more; the first by its SHA-256 is {min(lost.gone).hex()}….",
-            ref.LOG_REF,
-            "A sync brings back what was sent before. Else look for a copy of the .git folder.",
-            "gitmem sync",
-        )
+class RemoteCopies(Check):
+    """Unreadable local copies of remote refs: a sync would build on them."""
+
+    codes = fixes = ("damaged-copy",)
+
+    def check(self) -> Iterator[Finding]:
+        for name in damaged_objects.damaged_copies(self.store.log, self.run.seen.commits):
+            yield problem(
+                "damaged-copy",
+                f"Objects of {name} are missing or damaged.",
+                name,
+                "It is forgotten, and the next sync brings it anew.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Delete them, after the log is whole: they would only obstruct a sync."""
+        for name in repair_log.forget_damaged(self.store.log, None):
+            yield "damaged-copy", name, "It was forgotten; a sync brings it anew."
+
+
+class OtherRefs(Check):
+    """Refs with a log's name that are not logs of this project, and refs that are not needed."""
+
+    codes = ("not-a-log", "foreign-log", "newer-format", "local-branch", "leftover-ref")
+
+    def check(self) -> Iterator[Finding]:
+        log, git, ids = self.store.log, self.store.git, ProjectIds(self.store.log)
+        known, every = log_refs.known(log), git.refs("refs/gitmem/")
+        self.run.checked["refs"] = len(every) + len([name for name in known if name not in every])
+        tips, others = log_refs.logs(log, known, remote.known_tips(log))
+        others |= {each.name: LOST_PROJECTS for each in tips if ids.are_lost(each, None)}
+        for name, why in others.items():
+            yield note(
+                "not-a-log",
+                f"{name} has a log's name and is none: {why}.",
+                name,
+                "Sync leaves it out. Where a remote's log is at it, `gitmem sync` names the repair; else rename it there.",
+                mends=False,
+            )
+        ours = remote.projects(log) if self.run.tip is not None and not others.get(ref.LOG_REF) else set()
+        for each in (one for one in tips if one.name not in others):
+            if not remote.is_related(log, ours, each):
+                yield note(
+                    "foreign-log",
+                    f"{each.name} is the log of another project.",
+                    each.name,
+                    "Sync leaves it alone; `gitmem sync --allow-foreign` would unite them for good.",
+                )
+            elif each.format.format > ref.FORMAT:
+                yield note(
+                    "newer-format",
+                    f"{each.name} has format {each.format.format}, which this gitmem does not write.",
+                    each.name,
+                    "Install the gitmem that the others use.",
+                    "pip install --upgrade gitmem-coord",
+                )
+        branch = git.tip(ref.BRANCH)
+        if branch is not None and not is_hub(self.store):
+            yield note(
+                "local-branch",
+                "Somebody made a local branch gitmem. Sync reads it and never moves it, and it grows old.",
+                ref.BRANCH,
+                f"{ref.LOG_REF} is the log. After a sync has taken in what the branch has, delete it: git branch -D gitmem",
+                "gitmem sync",
+            )
+        for name, oid in every.items():
+            if name not in OURS and not name.startswith((ref.REMOTES_PREFIX, "refs/gitmem/outbox/")):
+                yield note(
+                    "leftover-ref",
+                    f"{name} is none of gitmem's refs, or was left by a command that was killed.",
+                    name,
+                    "Delete it, if it is not yours.",
+                    command("git", "update-ref", "-d", name, oid),
+                )
+
+
+def is_hub(store: Store) -> bool:
+    """Return whether clones sync with this repository, and it with none: then the branch `gitmem` is the log."""
+    if store.place.worktree is not None:
+        return not remote.configured(store.place)
+    return True

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from ... import records
+from ...log import ref
 from ...mailbox.content import content_of, digest_bytes, is_imported
 from ...signals import graph
 from ...text.shell_quote import command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Mapping
-
-    from ..findings import Findings
-    from .checked_line import LogLine
+from ..findings import Check, Examination, Finding, note, problem
 
 KINDS = ("signal", "receipt")
 ASKED = ("kind", "signal_id", "reply_to", "after", "answers_digest", "origin")
@@ -23,10 +18,35 @@ LATER = "It may come with the next sync; until then it is no edge and decides no
 _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
 
 
-class References:
-    """The signals of a log: a digest of each, and the ids that each names."""
+class LogLine:
+    """The first occurrence of a line in the log: its file, and its number in the file, counted from 1."""
 
-    def __init__(self) -> None:
+    __slots__ = ("file", "line", "number", "path")
+
+    def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
+        self.line = line
+        self.path = path
+        self.number = number
+        self.file = file  # the file's number in the index, if the index reads it
+
+    def where(self) -> str:
+        """Return its location in the form of findings."""
+        return f"{ref.LOG_REF}:{self.path}:{self.number}"
+
+
+class RecordIds(Check):
+    """Faults of ids, by a digest of each signal of a log, and the ids that each names.
+
+    Args:
+        where: Returns the location of a line.
+    """
+
+    codes = ("two-contents", "unknown-id", "swapped-content", "no-digest", "cycle")
+
+    def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
+        super().__init__(run)
+        self._db = run.anew.db
+        self._where = where
         self._digests: dict[str, bytes | set[bytes]] = {}
         self._named: dict[str, tuple[str, ...]] = {}
         self._waiting: list[tuple[LogLine, dict[str, object]]] = []  # records that name lines not added yet
@@ -56,34 +76,27 @@ class References:
         if named:
             self._named[id] = named
 
-    def check(self, db: sqlite3.Connection, where: Callable[[bytes], str], found: Findings) -> None:
-        """Report ids with several contents, answers to missing content, unknown ids, and cycles.
-
-        Args:
-            db: An index with all these lines.
-            where: Returns the location of a line.
-        """
+    def check(self) -> Iterator[Finding]:
+        """Yield ids with several contents, answers to missing content, unknown ids, and cycles."""
         for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
-            self._check_contents(db, id, where, found)
+            yield from self._check_contents(id)
         for each, record in self._waiting:
             fault = self._fault(record)
             if fault is not None:
-                _tell(each, record, fault, found)
+                yield from _tell(each, record, fault)
         edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
         for id in sorted({id for knot in graph.cyclic_components(edges) for id in knot}):
-            found.note(
+            yield note(
                 "cycle",
                 f"By what {id} names as seen before, it comes before itself.",
-                partial(_where, db, id, where),
+                partial(self._where_id, id),
                 "These names are no edges and decide nothing. gitmem does not write such a thing; ask who did.",
                 command("gitmem", "thread", id),
             )
 
-    def _check_contents(
-        self, db: sqlite3.Connection, id: str, where: Callable[[bytes], str], found: Findings
-    ) -> None:
+    def _check_contents(self, id: str) -> Iterator[Finding]:
         """Report an id with several contents; keep the names of its effective line."""
-        lines = _lines(db, id)
+        lines = self._lines(id)
         read: list[Mapping[str, object]] = [records.read_kind("signal", line) or {} for line in lines]
         self._named.pop(id, None)
         if read and (named := _named(read[0])):
@@ -92,11 +105,11 @@ class References:
         if len(contents) > 1:
             senders = sorted({str(record.get("sender_identity")) for record in read})
             more = f" and {len(senders) - 3} more" if senders[3:] else ""
-            found.problem(
+            yield problem(
                 "two-contents",
                 f"The id {id} has {len(contents)} different contents, by {', '.join(senders[:3])}{more}: "
                 "its thread is ambiguous.",
-                partial(where, lines[0]),
+                partial(self._where, lines[0]),
                 "Ask its sender what was meant and answer a new signal; neither content is agreed to.",
                 command("gitmem", "thread", id),
             )
@@ -117,6 +130,13 @@ class References:
         )
         return fault if fault.missing or fault.is_other or fault.lacks_digest else None
 
+    def _lines(self, id: str) -> list[bytes]:
+        """Return the lines of a signal, the effective one first."""
+        return sorted(str(body).encode() for (body,) in self._db.execute(_LINES, (id,)))
+
+    def _where_id(self, id: str) -> str:
+        return self._where(self._lines(id)[0])
+
 
 class _Fault:
     """Faults of a record: missing ids, an answer to other content, or an answer without a digest."""
@@ -136,20 +156,11 @@ def _named(record: Mapping[str, object]) -> tuple[str, ...]:
     return (*names, *((str(answered),) if answered else ()))
 
 
-def _lines(db: sqlite3.Connection, id: str) -> list[bytes]:
-    """Return the lines of a signal, the effective one first."""
-    return sorted(str(body).encode() for (body,) in db.execute(_LINES, (id,)))
-
-
-def _where(db: sqlite3.Connection, id: str, where: Callable[[bytes], str]) -> str:
-    return where(_lines(db, id)[0])
-
-
-def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault, found: Findings) -> None:
+def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault) -> Iterator[Finding]:
     kind = record["kind"]
     answered = record.get("reply_to") if kind == "signal" else record.get("signal_id")
     if fault.missing:
-        found.note(
+        yield note(
             "unknown-id",
             f"This {kind} names {', '.join(fault.missing[:3])}, which this log does not have.",
             each.where,
@@ -157,7 +168,7 @@ def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault, found: Fin
             "gitmem sync",
         )
     if fault.is_other:
-        found.problem(
+        yield problem(
             "swapped-content",
             f"This {kind} answers {answered} with another content than any that this log has of it.",
             each.where,
@@ -165,7 +176,7 @@ def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault, found: Fin
             "gitmem sync",
         )
     if fault.lacks_digest:
-        found.note(
+        yield note(
             "no-digest",
             f"This signal answers {answered} and does not say which line of it.",
             each.where,

@@ -4,92 +4,115 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 
+from ... import commit_process
 from ...log import wal_files, wal_owner
+from ...log.wal import WriteAheadLog
+from ...log.wal_files import WalFile
+from ...store import Store
 from ...text.shell_quote import command
-from .clone_files import is_writable
+from ..findings import Check, Finding, Fixed, note, problem
+from .clone_files import is_writable, put_aside
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...log.wal import WriteAheadLog
-    from ...log.wal_files import WalFile
-    from ...store import Store
-    from ..findings import Findings
-
+COMMIT_SECONDS = 5.0
 WAITS_SECONDS = 60.0
+YOUNG_SECONDS = 600
 
 
-def check_wals(store: Store, found: Findings) -> None:
-    """Report entries that wait for a commit too long, and files that this clone can't commit."""
-    stuck = not is_writable(store)
-    if stuck:
-        found.note(
-            "read-only",
-            "The git folder can't be written from here: what is recorded waits outside of it, and nothing can be repaired.",
-            store.place.common,
-            "Nothing is lost; the next command that may write there commits it. Else let this process write the folder.",
-            command("ls", "-ld", store.place.common, store.place.state),
-        )
-    for wal in store.log.wals:
-        if not os.path.isdir(wal.folder):
-            continue
-        if wal.check_owner and os.listdir(wal.folder) and not wal.is_ours():
-            found.problem(
-                "foreign-wal",
-                "The folder belongs to somebody else, or others may write to it: nothing is read from it.",
-                wal.folder,
-                "Look at what is there, then remove the folder.",
-            )
-        elif wal.is_strange():
-            _strange(wal, found)
-        else:
-            _files(store, wal, found, stuck)
-    _check_orphaned(store, found)
+class ReadOnlyFolder(Check):
+    """A git folder that can't be written."""
 
+    codes = ("read-only",)
 
-def _files(store: Store, wal: WriteAheadLog, found: Findings, stuck: bool) -> None:
-    for name in wal_files.other_formats(wal.folder):
-        found.problem(
-            "wal-newer",
-            f"A newer gitmem recorded it; this one reads {wal_files.WAL} only, and writes nothing until it is committed.",
-            os.path.join(wal.folder, name),
-            "Upgrade gitmem, or run `gitmem log` with the newer one.",
-        )
-    for name in unreadable(wal):
-        found.problem(
-            "wal-file",
-            "The file is damaged or none of a write-ahead log: it can't be committed as it is.",
-            os.path.join(wal.folder, name),
-            "It is moved aside, and whole lines in it that were acknowledged go into the log.",
-            mends=True,
-        )
-    for file in wal.files():
-        count = 0 if file.is_deferred or not file.size else _entries(wal, file)
-        age = time.time() - wal_files.modified_at(file)
-        if count and (stuck or age > WAITS_SECONDS):
-            found.note(
-                "wal-waits",
-                f"{count} recorded {'entries wait' if count > 1 else 'entry waits'} for a commit since {age:.0f} seconds{_why(store)}.",
-                file.path,
-                "Nothing is lost; the next command that may write to the git folder, and finds this one, commits it.",
-                mends=not stuck,
+    def check(self) -> Iterator[Finding]:
+        place = self.store.place
+        if not is_writable(self.store):
+            yield note(
+                "read-only",
+                "The git folder can't be written from here: what is recorded waits outside of it, and nothing can be repaired.",
+                place.common,
+                "Nothing is lost; the next command that may write there commits it. Else let this process write the folder.",
+                command("ls", "-ld", place.common, place.state),
             )
 
 
-def _why(store: Store) -> str:
-    """Return the last failure of the committer in parentheses, or ""."""
-    from ...commit_process import last_failure
+class WaitingEntries(Check):
+    """Entries that wait for a commit too long."""
 
-    reason = last_failure(store.place)
-    return f" ({reason})" if reason else ""
+    codes = fixes = ("wal-waits",)
+
+    def check(self) -> Iterator[Finding]:
+        stuck = not is_writable(self.store)
+        for wal in self.store.log.wals:
+            if not os.path.isdir(wal.folder) or is_foreign(wal) or wal.is_strange():
+                continue
+            for file in wal.files():
+                count = 0 if file.is_deferred or not file.size else _entries(wal, file)
+                age = time.time() - wal_files.modified_at(file)
+                if count and (stuck or age > WAITS_SECONDS):
+                    reason = commit_process.last_failure(self.store.place)
+                    why = f" ({reason})" if reason else ""
+                    yield note(
+                        "wal-waits",
+                        f"{count} recorded {'entries wait' if count > 1 else 'entry waits'} for a commit since {age:.0f} seconds{why}.",
+                        file.path,
+                        "Nothing is lost; the next command that may write to the git folder, and finds this one, commits it.",
+                        mends=not stuck,
+                    )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Commit them."""
+        waiting = [file.path for file in self.store.log.waiting()]
+        if waiting and commit_process.commit_waiting(self.store, COMMIT_SECONDS) is not None:
+            for path in waiting:
+                yield "wal-waits", path, "It was committed."
 
 
-def _entries(wal: WriteAheadLog, file: WalFile) -> int:
-    try:
-        tail = wal.read(file)
-    except (OSError, ValueError):
-        return 0
-    return len(tail.entries) if tail else 0
+class WalFiles(Check):
+    """Files that this clone can't commit, and folders of others."""
+
+    codes = ("foreign-wal", "wal-of-another-repository", "wal-newer", "wal-file", "wal-left")
+    fixes = ("wal-file",)
+
+    def check(self) -> Iterator[Finding]:
+        for wal in self.store.log.wals:
+            if not os.path.isdir(wal.folder):
+                continue
+            if os.listdir(wal.folder) and is_foreign(wal):
+                yield problem(
+                    "foreign-wal",
+                    "The folder belongs to somebody else, or others may write to it: nothing is read from it.",
+                    wal.folder,
+                    "Look at what is there, then remove the folder.",
+                )
+            elif wal.is_strange():
+                whose = wal_owner.path_in(wal.folder) or "nothing says which"
+                yield problem(
+                    "wal-of-another-repository",
+                    f"Recorded lines wait here that are of another repository ({whose}); none of them is committed here.",
+                    wal.folder,
+                    "Move the folder to where it can't be found by this path, or delete it if nobody needs what is in it.",
+                    command("ls", "-l", wal.folder),
+                )
+            else:
+                yield from _check_files(wal)
+        yield from _check_orphaned(self.store)
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move unreadable files aside, after the log has their lines."""
+        for wal in self.store.log.wals:
+            for name in () if is_foreign(wal) else unreadable(wal):
+                path = os.path.join(wal.folder, name)
+                if os.path.lexists(path):
+                    # Aside on the same file system, as files are moved and not copied.
+                    near = None if os.path.dirname(wal.folder) == self.store.place.state else wal.folder
+                    yield "wal-file", path, f"It is {put_aside(self.store, path, folder=near)} now."
+
+
+def is_foreign(wal: WriteAheadLog) -> bool:
+    """Return whether this is another user's folder."""
+    return bool(wal.check_owner and not wal.is_ours())
 
 
 def unreadable(wal: WriteAheadLog) -> list[str]:
@@ -105,31 +128,25 @@ def unreadable(wal: WriteAheadLog) -> list[str]:
     return sorted(set(names))
 
 
-def _is_young(folder: str, name: str) -> bool:
-    """Return whether this may be a temporary file that another process is about to rename."""
-    try:
-        return (
-            name.startswith(("tmp-", ".tmp-"))
-            and time.time() - os.lstat(os.path.join(folder, name)).st_mtime < 600
+def _check_files(wal: WriteAheadLog) -> Iterator[Finding]:
+    for name in wal_files.other_formats(wal.folder):
+        yield problem(
+            "wal-newer",
+            f"A newer gitmem recorded it; this one reads {wal_files.WAL} only, and writes nothing until it is committed.",
+            os.path.join(wal.folder, name),
+            "Upgrade gitmem, or run `gitmem log` with the newer one.",
         )
-    except OSError:
-        return True
+    for name in unreadable(wal):
+        yield problem(
+            "wal-file",
+            "The file is damaged or none of a write-ahead log: it can't be committed as it is.",
+            os.path.join(wal.folder, name),
+            "It is moved aside, and whole lines in it that were acknowledged go into the log.",
+        )
 
 
-def _strange(wal: WriteAheadLog, found: Findings) -> None:
-    """Report entries of another repository in the folder for the path of this repository."""
-    whose = wal_owner.path_in(wal.folder) or "nothing says which"
-    found.problem(
-        "wal-of-another-repository",
-        f"Recorded lines wait here that are of another repository ({whose}); none of them is committed here.",
-        wal.folder,
-        "Move the folder to where it can't be found by this path, or delete it if nobody needs what is in it.",
-        command("ls", "-l", wal.folder),
-    )
-
-
-def _check_orphaned(store: Store, found: Findings) -> None:
-    """Report entries in this user's folders for repositories that are no longer at their paths."""
+def _check_orphaned(store: Store) -> Iterator[Finding]:
+    """Check for entries in this user's folders for repositories that are no longer at their paths."""
     known = {os.path.realpath(wal.folder) for wal in store.log.wals}
     for parent in store.log.wal_parents:
         try:
@@ -144,9 +161,26 @@ def _check_orphaned(store: Store, found: Findings) -> None:
             known.add(real)
             path = wal_owner.path_in(folder)
             if path and not os.path.isdir(path):
-                found.note(
+                yield note(
                     "wal-left",
                     f"Recorded lines wait for a repository that is no longer at {path}.",
                     folder,
                     "Put that repository back where it was and run gitmem there, or delete the folder.",
                 )
+
+
+def _entries(wal: WriteAheadLog, file: WalFile) -> int:
+    try:
+        tail = wal.read(file)
+    except (OSError, ValueError):
+        return 0
+    return len(tail.entries) if tail else 0
+
+
+def _is_young(folder: str, name: str) -> bool:
+    """Return whether this may be a temporary file that another process is about to rename."""
+    try:
+        modified = os.lstat(os.path.join(folder, name)).st_mtime
+    except OSError:
+        return True
+    return name.startswith(("tmp-", ".tmp-")) and time.time() - modified < YOUNG_SECONDS

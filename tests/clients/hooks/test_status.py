@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,6 @@ from gitmem.clients.hooks import codex_trust, hook_errors, install, status
 from gitmem.clients.hooks.client_scope import ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, ClientFolders
 from gitmem.doctor.checks import installed_hooks
-from gitmem.doctor.findings import Findings
 from tests.clients.hooks.places import at
 
 
@@ -31,9 +31,9 @@ def states(places: ClientFolders) -> dict[str, str]:
 
 def codes(places: ClientFolders) -> set[str]:
     """What doctor finds."""
-    found = Findings()
-    installed_hooks.check(status.read_status(places, None), found)
-    return {f"{each.severity} {each.code}" for each in found.listed()}
+    installed = SimpleNamespace(hooks=lambda: status.read_status(places, None))
+    check = installed_hooks.Hooks(SimpleNamespace(store=None, installed=installed))  # type: ignore[arg-type]
+    return {f"{each.severity} {each.code}" for each in check.check()}
 
 
 def test_what_is_whole_is_said_to_be(places: ClientFolders) -> None:

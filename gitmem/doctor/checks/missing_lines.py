@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
-from .. import records
-from ..errors import StoreError
-from ..index import lost_lines
-from ..log import committer, ledger, log_refs, recovery, ref, tree_union
-from ..log import lines as form
-from ..log.dropped_lines import History, LogReadResult
-from .checks import wal_content
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ..store import Store
+from ... import records
+from ...errors import StoreError
+from ...index import lost_lines
+from ...log import committer, ledger, log_refs, recovery, ref, tree_union
+from ...log import lines as form
+from ...log.dropped_lines import History, LogReadResult
+from ...store import Store
+from ..findings import Check, Finding, problem
+from . import wal_content
 
 STREAM = "restored"  # for lines without a known path
 
@@ -47,6 +44,35 @@ class MissingLines:
         """Add a line of this clone that is missing from the log, and count it for its source."""
         self.found[key] = (path, line)
         self.sources[source] = self.sources.get(source, 0) + 1
+
+
+class LostLines(Check):
+    """Acknowledged lines, and lines of earlier tips, that are missing from the log and not yet reported."""
+
+    codes = ("lost-lines", "gone-lines")
+
+    def check(self) -> Iterator[Finding]:
+        """Yield a finding for those that are still in this clone, and one for the others."""
+        lost = find(self.store, self.run.tip, survey=self.run.seen)
+        if lost.found:
+            one = len(lost.found) == 1
+            yield problem(
+                "lost-lines",
+                f"{len(lost.found)} line{'' if one else 's'} that the log had {'is' if one else 'are'} in it no more, as if "
+                f"its ref had been moved back. {'It is' if one else 'They are'} still in {' and in '.join(lost.sources)}.",
+                ref.LOG_REF,
+                f"{'It is' if one else 'They are'} put back, byte for byte.",
+            )
+        if lost.gone:
+            one = len(lost.gone) == 1
+            yield problem(
+                "gone-lines",
+                f"{len(lost.gone)} line{'' if one else 's'} that this clone has acknowledged {'is' if one else 'are'} nowhere "
+                f"in it any more; the first by its SHA-256 is {min(lost.gone).hex()}….",
+                ref.LOG_REF,
+                "A sync brings back what was sent before. Else look for a copy of the .git folder.",
+                "gitmem sync",
+            )
 
 
 def find(  # noqa: C901  (one source of lines after the other)
@@ -116,7 +142,7 @@ def _waiting(store: Store) -> Iterator[bytes]:
 def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
     """Yield the whole lines in damaged files of write-ahead logs; an incomplete record does not count."""
     for wal in store.log.wals:
-        for name in wal_content.unreadable(wal) if not wal.check_owner or wal.is_ours() else ():
+        for name in () if wal_content.is_foreign(wal) else wal_content.unreadable(wal):
             for row in _raw(wal.folder, name).replace(b"\0", b"\n").split(b"\n"):
                 line = row.partition(b"\t")[2]
                 if form.validation_error(line) is None:

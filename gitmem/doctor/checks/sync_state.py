@@ -1,0 +1,84 @@
+"""Check automatic sync: its setting, the result of the last sync, and outboxes that it has left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...log import log_refs, ref, tree_union
+from ...sync import autosync, consent_messages
+from ..findings import SYNC, Check, Finding, note, problem
+
+OFF = (autosync.OFF, "false", "no", "0", "")
+MAY_PASS = ("offline", "rejected", "timeout", "empty")
+
+
+class Autosync(Check):
+    """An invalid setting, one that can't publish, and the failure of the last sync."""
+
+    codes = ("autosync-setting", "autosync-only-fetches", "sync-failed")
+
+    def check(self) -> Iterator[Finding]:
+        text = autosync.configured_interval(self.store.place)
+        if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
+            yield note(
+                "autosync-setting",
+                f"{autosync.KEY} is {text!r}, which is no interval: gitmem does not sync by itself.",
+                autosync.KEY,
+                "Set it anew.",
+                "gitmem init --autosync 30s",
+            )
+        remark = consent_messages.consent_remark(self.store)
+        if remark is not None:
+            yield note(
+                "autosync-only-fetches",
+                remark,
+                autosync.KEY,
+                "An agent asks its user whether others may read this log there. It never agrees for its user.",
+            )
+        trouble = autosync.last_failure(self.store.place)
+        if trouble is None:
+            return
+        finding = note if trouble.code in MAY_PASS else problem
+        is_on = autosync.interval(self.store.place) is not None
+        again = " It is tried again by itself, after some minutes at most." if is_on else ""
+        yield finding(
+            "sync-failed",
+            f"{trouble.what}, at {trouble.at}: {trouble.message}",
+            "",
+            f"What was recorded here stays recorded. This is told until a sync is good.{again}",
+            SYNC,
+        )
+
+
+class LeftOutboxes(Check):
+    """Outboxes of the last sync without lines that the shared log lacks."""
+
+    codes = ("outbox-left",)
+
+    def check(self) -> Iterator[Finding]:
+        left = self._left()
+        if left:
+            one = len(left) == 1
+            yield note(
+                "outbox-left",
+                f"{len(left)} outbox{'' if one else 'es'} of a remote {'holds' if one else 'hold'} nothing that the log lacks.",
+                left[0],
+                "The next sync deletes what is still there.",
+                "gitmem sync",
+            )
+
+    def _left(self) -> list[str]:
+        git = self.store.git
+        shared = git.tip(ref.PUBLISHED_REF)
+        if shared is None:
+            return []
+        left = []
+        for name, oid in git.refs(ref.REMOTES_PREFIX).items():
+            try:
+                if not log_refs.is_outbox(name) or not name.endswith(oid):
+                    continue
+                if not tree_union.new_lines(git, git.commit(oid).tree, [git.commit(shared).tree]):
+                    left.append(name)
+            except KeyError:
+                continue  # reported by the check of the copies of remote refs
+        return left

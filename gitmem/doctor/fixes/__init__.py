@@ -1,1 +1,0 @@
-"""The fixes of doctor: each repairs one subject without loss."""
