@@ -43,7 +43,7 @@ def pack(log: LocalLog) -> int:
     Raises:
         StoreError: Packing failed. Nothing was lost or partly done.
     """
-    lock = Lock(os.path.join(log.place.state, "packing.lock"))
+    lock = Lock(os.path.join(log.place.state, "packing.lock"), background=True)
     if not log.make_state() or not lock.take():
         return 0
     with lock:

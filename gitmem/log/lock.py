@@ -16,14 +16,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from filelock import FileLock
+
 
 class Lock:
-    """A lock file. Not reentrant; use one object once. The file has no content and is never deleted."""
+    """A lock file. Not reentrant; use one object once. The file is never deleted.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: The file.
+        background: Whether no answer waits for the lock: then filelock takes it. Importing that costs three times as
+            much as starting Python, so all others call `flock` on the same file, see docs/decisions/0092.
+    """
+
+    def __init__(self, path: str, *, background: bool = False) -> None:
         self.path = path
+        self._is_background = background
         self._fd = -1
-        self._portable: object | None = None
+        self._filelock: FileLock | None = None
 
     def take(self) -> bool:
         """Try to acquire the lock, without waiting; return whether that succeeded.
@@ -44,9 +53,11 @@ class Lock:
         try:
             import fcntl  # noqa: F401  (whether it is there)
         except ImportError:  # Windows
-            return self._take_portable()
+            return self._take_filelock()
         fd = shared_mode.open_file(self.path, os.O_RDWR | os.O_CREAT)
         try:
+            if self._is_background:
+                return self._take_filelock()
             if wal_files.lock(fd, exclusive=True):
                 self._fd, fd = fd, -1
         finally:
@@ -54,30 +65,33 @@ class Lock:
                 os.close(fd)
         return self.is_held
 
-    def _take_portable(self) -> bool:
+    def _take_filelock(self) -> bool:
         import filelock
 
-        lock = filelock.FileLock(self.path)
+        lock = filelock.FileLock(self.path, fallback_to_soft=False, preserve_lock_file=True)
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout:
             return False
-        self._portable = lock
+        except OSError as error:
+            if error.errno not in wal_files.NO_LOCKS:
+                raise
+        self._filelock = lock
         return True
 
     @property
     def is_held(self) -> bool:
         """Whether the lock was acquired and not released."""
-        return self._fd >= 0 or self._portable is not None
+        return self._fd >= 0 or self._filelock is not None
 
     def release(self) -> None:
         """Release the lock; do nothing if it is not held."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-        if self._portable is not None:
-            self._portable.release()  # type: ignore[attr-defined]  # a filelock, imported on Windows alone
-            self._portable = None
+        if self._filelock is not None:
+            self._filelock.release()
+            self._filelock = None
 
     def __enter__(self) -> Lock:
         return self

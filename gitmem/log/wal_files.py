@@ -15,7 +15,7 @@ OLD_WAIT, OLD_DEFERRED = "-wait.spool", "-ride.spool"  # of version 0.1, one ent
 DAMAGED = ".damaged"
 NAME_IS_SYNCED = 0  # mtime of an empty generation whose name survives a power loss
 _DIGITS = 17
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class WalFile:
@@ -141,7 +141,7 @@ def lock(handle: int, *, exclusive: bool) -> bool:
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             return False
-        if error.errno not in _NO_LOCKS:
+        if error.errno not in NO_LOCKS:
             raise
     return True
 

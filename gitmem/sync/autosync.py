@@ -168,11 +168,11 @@ def is_urgent(place: Repo) -> bool:
     return os.path.exists(os.path.join(_folder(place), HURRY))
 
 
-def lock(place: Repo) -> Lock:
-    """Return the lock of the one process that waits or syncs automatically."""
+def lock(place: Repo, *, background: bool = False) -> Lock:
+    """Return the lock of the one process that waits or syncs automatically; it is that process if `background`."""
     from ..log.lock import Lock
 
-    return Lock(os.path.join(_folder(place), LOCK))
+    return Lock(os.path.join(_folder(place), LOCK), background=background)
 
 
 def record_start(place: Repo, now: float) -> None:

@@ -73,7 +73,7 @@ def refuse_untrusted(place: Repo) -> None:
 def _take(place: Repo, pause: Callable[[float], None]) -> Lock | None:
     try:
         for _ in range(LOCK_TRIES):
-            lock = autosync.lock(place)
+            lock = autosync.lock(place, background=True)
             if lock.take():
                 return lock
             pause(LOCK_PAUSE_SECONDS)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,13 +19,24 @@ from gitmem.log.lock import Lock
 fcntl = pytest.importorskip("fcntl")
 
 
+Kind = Callable[[str], Lock]
+KINDS = [pytest.param(Lock, id="answers"), pytest.param(partial(Lock, background=True), id="background")]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """A lock that this package takes, or one that filelock does."""
+    found: Kind = request.param
+    return found
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "lock")
 
 
-def check_turns(path: str) -> None:
-    one, other = Lock(path), Lock(path)
+def check_turns(path: str, first: Kind, second: Kind) -> None:
+    one, other = first(path), second(path)
     assert one.take() and not other.take()
     with one:
         pass
@@ -29,17 +44,19 @@ def check_turns(path: str) -> None:
     other.release()
 
 
-def test_one_at_a_time(path: str) -> None:
-    """Who does not get it is told at once; who leaves lets the next one in."""
-    check_turns(path)
-    check_turns(path)
+@pytest.mark.parametrize("other", KINDS)
+def test_one_at_a_time(path: str, kind: Kind, other: Kind) -> None:
+    """Who does not get it is told at once; who leaves lets the next one in, whoever takes the lock for them."""
+    check_turns(path, kind, other)
+    check_turns(path, kind, other)
 
 
 def test_one_at_a_time_where_locks_are_of_another_kind(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on Windows, by the package that is installed there."""
-    pytest.importorskip("filelock")
+    import filelock  # noqa: F401  (it imports fcntl here)
+
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    check_turns(path)
+    check_turns(path, Lock, Lock)
 
     lock = Lock(path)
     assert lock.take()
@@ -48,10 +65,10 @@ def test_one_at_a_time_where_locks_are_of_another_kind(path: str, monkeypatch: p
     assert Lock(path).take()
 
 
-def test_what_is_not_held_is_not_released(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_held_is_not_released(path: str, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second release would close a file of somebody else's that has got the number since."""
     closed: list[int] = []
-    lock = Lock(path)
+    lock = kind(path)
     with monkeypatch.context() as patch:
         patch.setattr(os, "close", closed.append)
         lock.release()
@@ -80,19 +97,19 @@ def test_a_process_that_was_started_without_standard_input_lets_the_lock_go(path
         os.close(kept)
 
 
-def test_a_lock_that_cannot_be_opened_is_told_with_a_way_out(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_opened_is_told_with_a_way_out(tmp_path: Path, kind: Kind) -> None:
     """And that nothing was recorded."""
     with pytest.raises(
         StoreError, match=r"missing/lock cannot be opened or locked \(No such file.*nothing was changed"
     ) as failed:
-        Lock(str(tmp_path / "missing" / "lock")).take()
+        kind(str(tmp_path / "missing" / "lock")).take()
 
     assert failed.value.code == "lock" and failed.value.hint
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL])
 def test_where_the_file_system_cannot_lock_everybody_has_it(
-    path: str, monkeypatch: pytest.MonkeyPatch, number: int
+    path: str, kind: Kind, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """It saves work; what is right is decided by the swap of the ref."""
 
@@ -101,12 +118,12 @@ def test_where_the_file_system_cannot_lock_everybody_has_it(
 
     monkeypatch.setattr(fcntl, "flock", no)
 
-    assert Lock(path).take() and Lock(path).take()
+    assert kind(path).take() and kind(path).take()
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
 def test_a_lock_that_is_not_got_leaves_no_open_file(
-    path: str, monkeypatch: pytest.MonkeyPatch, number: int
+    path: str, kind: Kind, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Whether somebody has it, or the disk is broken: who waits looks a hundred times."""
 
@@ -118,11 +135,30 @@ def test_a_lock_that_is_not_got_leaves_no_open_file(
     os.close(before)
 
     if number == errno.EACCES:
-        assert not Lock(path).take()
+        assert not kind(path).take()
     else:
         with pytest.raises((OSError, StoreError)):
-            Lock(path).take()
+            kind(path).take()
 
     after = os.dup(0)
     os.close(after)
     assert after == before
+
+
+def test_a_lock_file_has_the_mode_of_a_shared_repository(repo: Path, kind: Kind) -> None:
+    """Else the first user's umask keeps the others from locking it. Its content stays."""
+    subprocess.run(["git", "config", "core.sharedRepository", "group"], cwd=repo, check=True)
+    path = repo / ".git" / "gitmem" / "a lock"
+    path.parent.mkdir(exist_ok=True)
+    before = os.umask(0o077)
+    try:
+        with kind(str(path)) as lock:
+            assert lock.take()
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE(path.stat().st_mode) & 0o060 == 0o060
+    path.write_text("12\n")
+    with kind(str(path)) as lock:
+        assert lock.take()
+    assert path.read_text() == "12\n"
