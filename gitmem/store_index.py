@@ -97,6 +97,7 @@ class StoreIndex(ABC):
         self.fed: object = None  # the state that `session_queue.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self.snapshot: Snapshot | None = None  # the snapshot of `in_one_look`
+        self._snapshots = query.Snapshots(self.place, self.machine, SHAPE)
         self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
         self.has_asked = False
         self._ahead: Index | None = None
@@ -125,27 +126,29 @@ class StoreIndex(ABC):
         """
         snapshot = self._take()
         if snapshot is not None and not (snapshot.is_complete or (snapshot.has_names and not exact)):
-            snapshot.db.close()
+            snapshot.close()
             snapshot = None
         if snapshot is None:
             return work()
         self.snapshot = snapshot
+        before, self.recorded = self.recorded, False
         try:
             return work()
         except UsageError:
             if snapshot.is_complete or self.recorded:
                 raise
         finally:
+            self.recorded = self.recorded or before
             self.snapshot = None
-            snapshot.db.close()
+            snapshot.close()
         return work()
 
     def _take(self) -> Snapshot | None:
         if self._ahead is not None or self.collecting is not None or self.log.elsewhere or self.log.others:
             return None
-        snapshot = query.take_snapshot(self.place, self.machine, SHAPE)
+        snapshot = self._snapshots.take()
         if snapshot is not None and not sender_tables.is_checked(snapshot.db, self.keys.now()):
-            snapshot.db.close()
+            snapshot.close()
             return None
         return snapshot
 
@@ -285,5 +288,6 @@ class StoreIndex(ABC):
 
     def close_index(self) -> None:
         """Close all open connections to the index."""
+        self._snapshots.close()
         for index in [*self._left, *([self._index] if self._index is not None else [])]:
             index.close()

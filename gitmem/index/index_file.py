@@ -253,7 +253,9 @@ def connect(where: str) -> sqlite3.Connection:
 def connect_to_read(where: str) -> sqlite3.Connection:
     """Open a file for reading only: closing such a connection does not checkpoint SQLite's log."""
     uri = f"file:{_quoted(where)}?mode=ro"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.OPTIONAL_READ_SECONDS)
+    return sqlite3.connect(
+        uri, uri=True, isolation_level=None, timeout=engine.OPTIONAL_READ_SECONDS, check_same_thread=False
+    )
 
 
 def is_file_error(error: Exception) -> bool:

@@ -34,7 +34,7 @@ _NAMELESS = tuple(
 
 
 class Snapshot:
-    """The index at one moment, compared with the write-ahead logs at that moment.
+    """The index at one moment, compared with the write-ahead logs at that moment. Close it.
 
     Attributes:
         db: The index, in a transaction: writes of others do not change it.
@@ -44,48 +44,125 @@ class Snapshot:
 
     __slots__ = ("db", "has_names", "is_complete")
 
-    def __init__(self, db: sqlite3.Connection, *, is_complete: bool, has_names: bool) -> None:
+    def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
-        self.is_complete = is_complete
-        self.has_names = has_names
+        self.is_complete = True
+        self.has_names = True
+
+    def close(self) -> None:
+        """End the transaction."""
+        self.db.rollback()
 
 
-def take_snapshot(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
-    """Return a snapshot if the index has certainly read the ref's commit; None if that is uncertain.
-
-    Git is not started, so packed refs and changed reftables count as uncertain. The write-ahead logs are listed before
-    the ref is read, and the ref before the index: entries removed from one are then in the next.
+class Snapshots:
+    """Takes snapshots of the index, one after the other, by one connection.
 
     Args:
-        machine: The machine, as for `schema.path`.
+        machine: The machine, as for `index_file.path`.
         shape: The `Index.version` for the views that the caller reads.
         elsewhere: Folders of write-ahead logs outside the repository.
     """
-    where = index_file.path(place, machine)
-    folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
-    files = [file for folder in folders for file in wal_files.list_files(folder) if file.size]
-    tip = plain_tip(place.common, LOG_REF)
-    if tip is None or where in engine.UNUSABLE or not os.path.isfile(where):
-        return None
-    for opened in (
-        index_file.connect_to_read,
-        index_file.copy_of,
-    ):  # the second is for a folder that is not writable
-        db = None
+
+    def __init__(self, place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> None:
+        self._place = place
+        self._where = index_file.path(place, machine)
+        self._shape = shape
+        self._folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
+        self._db: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None  # the file that the connection reads; None for a copy
+        # The part of each file, from one offset to another, that was found to have no line that affects names.
+        self._nameless: dict[str, tuple[int, int]] = {}
+
+    def take(self) -> Snapshot | None:
+        """Return a snapshot if the index has certainly read the ref's commit; None if that is uncertain.
+
+        Git is not started, so packed refs and changed reftables count as uncertain. The write-ahead logs are listed
+        before the ref is read, and the ref before the index: entries removed from one are then in the next.
+        """
+        files = [file for folder in self._folders for file in wal_files.list_files(folder) if file.size]
+        tip = plain_tip(self._place.common, LOG_REF)
         try:
-            db = opened(where)
-            found = _snapshot_of(db, shape, tip, files, folders) if db is not None else None
+            status = os.stat(self._where)
+        except OSError:
+            status = None
+        if tip is None or status is None or self._where in engine.UNUSABLE:
+            self.close()
+            return None
+        if self._opened != (status.st_dev, status.st_ino):
+            self.close()
+        # The second is for a folder that is not writable.
+        for open_file in (index_file.connect_to_read, index_file.copy_of):
             failed = False
-        except (sqlite3.Error, OSError) as error:
-            found = None
-            failed = not (isinstance(error, sqlite3.DatabaseError) and engine.is_busy(error))
-        if found is not None:
-            return found
-        if db is not None:
-            db.close()
-        if not failed:
-            break
-    return None
+            try:
+                if self._db is None:
+                    self._db = open_file(self._where)
+                    is_copy = open_file is index_file.copy_of
+                    self._opened = None if is_copy else (status.st_dev, status.st_ino)
+                found = self._compare(self._db, tip, files) if self._db is not None else None
+            except (sqlite3.Error, OSError) as error:
+                found = None
+                failed = not (isinstance(error, sqlite3.DatabaseError) and engine.is_busy(error))
+            if found is not None:
+                return found
+            self.close()
+            if not failed:
+                break
+        return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._db is not None:
+            self._db.close()
+        self._db = self._opened = None
+
+    def _compare(self, db: sqlite3.Connection, tip: str, files: Sequence[WalFile]) -> Snapshot | None:
+        """Return a snapshot if the index has this shape and tip and fits the files; else None.
+
+        Raises:
+            sqlite3.Error: The index is unreadable.
+            OSError: A file was removed, so its commit is newer than the index.
+        """
+        db.execute("BEGIN")
+        if db.execute("PRAGMA user_version").fetchone()[0] != self._shape:
+            return None
+        if db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (tip,):
+            return None
+        known = read_files(db, self._folders)
+        found = Snapshot(db)
+        nameless, self._nameless = self._nameless, {}
+        for file in files:
+            _, end, size = known.pop(row_of(file.folder, file.name), (0, 0, -1))
+            if file.size == size or file.size <= end <= os.stat(file.path).st_size:
+                continue
+            if file.size < end or file.folder != self._folders[0]:
+                return None
+            self._read_tail(found, file, end, nameless.get(file.path, (end, end)))
+        if any(has_lines(db, id) for id, _, _ in known.values()):
+            return None
+        return found
+
+    def _read_tail(self, found: Snapshot, file: WalFile, end: int, nameless: tuple[int, int]) -> None:
+        """Clear the flags of a snapshot according to the part of a file that the index lacks.
+
+        Args:
+            end: The offset up to which the index has read the file.
+            nameless: The part of the file that an earlier snapshot has read.
+        """
+        start = nameless[1] if nameless[0] <= end <= nameless[1] else end
+        with open(file.path, "rb") as opened:
+            opened.seek(start)
+            content = opened.read(TAIL_BYTES_MAX)
+        tail = wal_record.parse(content, start)
+        if tail.voids or len(content) == TAIL_BYTES_MAX:
+            found.is_complete = found.has_names = False
+        if tail.entries or start > end:
+            found.is_complete = False
+        for payload, _ in tail.entries:
+            rows = payload.split(b"\n")[1:-1]
+            if not all(row.partition(b"\t")[2].startswith(_NAMELESS, HEAD_BYTES) for row in rows):
+                found.has_names = False
+        if found.has_names:
+            self._nameless[file.path] = (end, tail.end)
 
 
 def has_accepted(db: sqlite3.Connection, accepted: str | None) -> bool:
@@ -124,46 +201,3 @@ def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tupl
 def has_lines(db: sqlite3.Connection, file: int) -> bool:
     """Return whether an index has lines that only wait in the file with this row id."""
     return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
-
-
-def _snapshot_of(
-    db: sqlite3.Connection, shape: int, tip: str, files: Sequence[WalFile], folders: Sequence[str]
-) -> Snapshot | None:
-    """Return a snapshot if the index has this shape and tip and fits the files; else None.
-
-    Raises:
-        sqlite3.Error: The index is unreadable.
-        OSError: A file was removed, so its commit is newer than the index.
-    """
-    db.execute("BEGIN")
-    if db.execute("PRAGMA user_version").fetchone()[0] != shape:
-        return None
-    if db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (tip,):
-        return None
-    known = read_files(db, folders)
-    found = Snapshot(db, is_complete=True, has_names=True)
-    for file in files:
-        _, end, size = known.pop(row_of(file.folder, file.name), (0, 0, -1))
-        if file.size == size or file.size <= end <= os.stat(file.path).st_size:
-            continue
-        if file.size < end or file.folder != folders[0]:
-            return None
-        _read_tail(found, file, end)
-    if any(has_lines(db, id) for id, _, _ in known.values()):
-        return None
-    return found
-
-
-def _read_tail(found: Snapshot, file: WalFile, start: int) -> None:
-    """Clear the flags of a snapshot according to the part of a file that the index lacks."""
-    with open(file.path, "rb") as opened:
-        opened.seek(start)
-        content = opened.read(TAIL_BYTES_MAX)
-    tail = wal_record.parse(content, start)
-    if tail.voids or len(content) == TAIL_BYTES_MAX:
-        found.is_complete = found.has_names = False
-    for payload, _ in tail.entries:
-        found.is_complete = False
-        rows = payload.split(b"\n")[1:-1]
-        if not all(row.partition(b"\t")[2].startswith(_NAMELESS, HEAD_BYTES) for row in rows):
-            found.has_names = False

@@ -78,7 +78,8 @@ def _query_index(
     from ..log import ledger
     from ..mailbox import mailbox_view
 
-    snapshot = query.take_snapshot(place, machine, store_index.SHAPE, elsewhere)
+    snapshots = query.Snapshots(place, machine, store_index.SHAPE, elsewhere)
+    snapshot = snapshots.take()
     if snapshot is None:
         return None
     db = snapshot.db
@@ -95,7 +96,7 @@ def _query_index(
             return None
         return session_id, reader, held - DAY_MICROS
     finally:
-        db.close()
+        snapshots.close()
 
 
 class _Stamp:

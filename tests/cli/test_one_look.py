@@ -290,7 +290,7 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
 
     def names_after(rest: bytes) -> tuple[bool, bool]:
         wal.append(LogEntry([("signals", at + rest)], CommitMessage("a <a@b>", "s"), token="abc"))
-        found = query.take_snapshot(find(str(repo)), "test", store_index.SHAPE)
+        found = query.Snapshots(find(str(repo)), "test", store_index.SHAPE).take()
         assert found is not None
         found.db.close()
         return found.is_complete, found.has_names
@@ -301,7 +301,7 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
     store.caught_up()
     for path in Path(wal.folder).iterdir():  # as after a power loss
         os.truncate(path, path.stat().st_size // 2)
-    assert query.take_snapshot(find(str(repo)), "test", store_index.SHAPE) is None
+    assert query.Snapshots(find(str(repo)), "test", store_index.SHAPE).take() is None
 
 
 @pytest.mark.parametrize(

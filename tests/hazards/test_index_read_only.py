@@ -182,7 +182,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
         "from pathlib import Path\n"
         "from gitmem.index import query\nfrom gitmem import store_index\n"
         "from tests.hazards.faults import find, machine\n"
-        "found = query.take_snapshot(find(str(Path.cwd())), machine(), store_index.SHAPE)\n"
+        "found = query.Snapshots(find(str(Path.cwd())), machine(), store_index.SHAPE).take()\n"
         "print(found and found.is_complete and found.db.execute('SELECT count(*) FROM signal').fetchone()[0])"
     )
     done = subprocess.run(
@@ -195,7 +195,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     )
     assert done.stdout == "3\n", done.stderr
     place = find(str(sealed))
-    assert query.take_snapshot(place, "another machine", store_index.SHAPE) is None
+    assert query.Snapshots(place, "another machine", store_index.SHAPE).take() is None
 
 
 def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
