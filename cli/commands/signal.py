@@ -74,19 +74,12 @@ def signal(
         from .. import stdin
 
         message = stdin.text("message")
-    store = at.store()
-
-    def send() -> Sent:
-        return signals.send(
-            store, at.caller(), message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
-            intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
-            artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,
-            allow_secret=allow_secret, insist=insist,
-        )  # fmt: skip
-
-    # Alone what is addressed by name, and answers nothing, does without all that was said in the last second.
-    exact = not to or any(each is not None for each in (reply_to, thread, idempotency_key))
-    sent = store.in_one_look(send, exact=broadcast or exact)
+    sent = signals.in_one_look(
+        at.store(), at.caller, message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
+        intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
+        artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,
+        allow_secret=allow_secret, insist=insist,
+    )  # fmt: skip
     if sync:
         _publish(at, sent)
     if sent.commit is None:

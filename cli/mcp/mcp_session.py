@@ -111,6 +111,7 @@ class Desk:
     def _start(self, at: Here) -> Caller:
         """Start a session. One of a harness is found by its id from now on, and is the harness's to end."""
         at.as_ = self.as_
+        at.store().snapshot = None  # it lacks the session that starts
         who = at.who()
         started = lifecycle.start(at.store(), who, client=self.client)
         if who.harness is None:

@@ -81,9 +81,9 @@ class Tools(Calls):
         def job(at: Here) -> CallToolResult:
             from gitmem.signals import send
 
-            sent = send.send(
-                at.store(), self._desk.caller(at), message, to=to, broadcast=broadcast, wu=wu or None, intent=intent,
-                requires_ack=requires_ack, reply_to=reply_to or None, thread=thread or None,
+            sent = send.in_one_look(
+                at.store(), lambda: self._desk.caller(at), message, to=to, broadcast=broadcast, wu=wu or None,
+                intent=intent, requires_ack=requires_ack, reply_to=reply_to or None, thread=thread or None,
                 idempotency_key=idempotency_key or None,
             )  # fmt: skip
             if sent.commit is None:

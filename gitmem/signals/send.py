@@ -14,7 +14,8 @@ from . import DECISIONS, INTENTS, headline, next_steps
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ..store import Store
     from .causality import ThreadSignal
     from .reply import ReplyContext
+
+_ANSWERS = ("reply_to", "thread", "idempotency_key")  # options that need the latest signals
 
 
 class Sent(Outcome):
@@ -113,6 +116,18 @@ def send(
                      *_remarks(db, caller, context, fields, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)
     return sent
+
+
+def in_one_look(store: Store, find_caller: Callable[[], Caller], message: str, **options: Any) -> Sent:
+    """Record a signal as `send` does, with one snapshot of the index for the caller and the recipients.
+
+    Only a signal to names that answers nothing does without the latest signals.
+
+    Args:
+        options: Those of `send`.
+    """
+    is_exact = not options.get("to") or bool(options.get("broadcast")) or any(map(options.get, _ANSWERS))
+    return store.in_one_look(lambda: send(store, find_caller(), message, **options), exact=is_exact)
 
 
 def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:

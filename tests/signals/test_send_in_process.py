@@ -1,0 +1,197 @@
+"""A program that keeps a log open sends on one snapshot each time; what waits in the write-ahead log counts as before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gitmem
+from gitmem import commit_process, store_index
+from gitmem.api import Log
+from gitmem.errors import UsageError
+from gitmem.index import index_file, query
+from gitmem.log import wal_record
+from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.store import Store
+
+OTHER = "test:worker:other"
+
+
+def opened(repo: Path, session: str | None = None, *, commit_after: float = 60) -> Log:
+    return gitmem.open(str(repo), session=session, machine="test", commit_after=commit_after)
+
+
+def begin(repo: Path, name: str, identity: str | None = None) -> str:
+    """Start a session and commit that."""
+    with opened(repo, commit_after=0) as log:
+        found = log.sessions.start(name=name, agent_identity=identity or f"test:worker:{name.lower()}")
+        return str(found.session_id)
+
+
+def append(log: Log, kind: str, **fields: object) -> None:
+    """Record a line as another process does that leaves the index alone."""
+    entry = LogEntry([log.store.line(kind, fields)], CommitMessage("a <a@b>", "s"), token="abc")
+    log.store.log.wal.append(entry)
+
+
+def say(log: Log, sender: str) -> None:
+    """Have somebody without a session say something."""
+    append(log, "signal", schema_version="A2A.V1", signal_id="sig-00000000000a", sender_identity=sender,
+           intent="INFO", interrupt_class="advisory", message="hello", origin="local")  # fmt: skip
+
+
+def recipients(log: Log, *to: str) -> object:
+    return log.signals.send("hello", to=to).signal["recipients"]
+
+
+@pytest.fixture
+def planck(repo: Path) -> Iterator[Log]:
+    """Planck's open log. Nothing is committed by itself, and the index lacks Planck's first signal."""
+    session = begin(repo, "Planck")
+    begin(repo, "Curie")
+    with opened(repo, session) as log:
+        recipients(log, "Curie")
+        log.inbox(mark=False)
+        recipients(log, "Curie")
+        yield log
+
+
+def test_a_send_in_process_writes_nothing_to_the_index(planck: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And opens it once."""
+    for name in ("caught_up", "refresh"):
+        monkeypatch.setattr(Store, name, lambda self: pytest.fail("the index is caught up"))
+    monkeypatch.setattr(index_file, "connect_to_read", lambda where: pytest.fail("the index is opened again"))
+    before = planck.store.index.db.total_changes
+
+    for _ in range(3):
+        assert recipients(planck, "Curie") == ["test:worker:curie"]
+
+    assert planck.store.index.db.total_changes == before
+    monkeypatch.undo()
+    assert len(planck.thread(str(planck.signals.send("last", to=["Curie"]).signal["thread_id"])).signals) == 1
+
+
+def test_a_refusal_is_reconsidered_however_much_was_sent_before(planck: Log) -> None:
+    """What this process has recorded earlier is no reason to keep a refusal that rests on an old index."""
+    assert planck.store.recorded
+    with pytest.raises(UsageError, match="other"):
+        recipients(planck, OTHER)
+    say(planck, OTHER)
+
+    assert recipients(planck, OTHER) == [OTHER]
+
+
+def test_a_refused_send_leaves_what_was_sent_before_to_be_committed(repo: Path, planck: Log) -> None:
+    """Closing the log commits it."""
+    with pytest.raises(UsageError):
+        recipients(planck, "Nobody")
+    planck.close()
+
+    with opened(repo) as log:
+        assert not log.store.waits()
+
+
+def test_a_name_that_changes_hands_between_two_sends_means_its_new_holder(repo: Path, planck: Log) -> None:
+    """Though all that waited before was found to name nobody."""
+    begun = str(
+        planck.store.db().execute("SELECT session_id FROM session WHERE display_name = 'Curie'").fetchone()[0]
+    )
+    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    say(planck, OTHER)
+    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    append(planck, "session", session_id=begun, event="change", display_name="Bohr",
+           clone_id=planck.store.log.clone_id(), agent_identity="test:worker:curie")  # fmt: skip
+
+    assert recipients(planck, "Bohr") == ["test:worker:curie"]
+
+
+def test_a_session_that_starts_between_two_sends_is_found(repo: Path, planck: Log) -> None:
+    """By another process, which may have committed it as well."""
+    begin(repo, "Mach")
+    assert recipients(planck, "Mach") == ["test:worker:mach"]
+    begin(repo, "Bohr")
+    assert recipients(planck, "Bohr", "Curie") == ["test:worker:bohr", "test:worker:curie"]
+
+
+def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> None:
+    """An earlier snapshot has read the entry; the void is behind it."""
+    say(planck, OTHER)
+    assert recipients(planck, OTHER, "Curie") == [OTHER, "test:worker:curie"]
+    (file,) = planck.store.log.waiting()
+    content = Path(file.path).read_bytes()
+    payload, digest = next(
+        each for each in wal_record.parse(content).entries if b"sig-00000000000a" in each[0]
+    )
+    assert wal_record.checksum(payload) == digest
+    with open(file.path, "ab") as wal:
+        wal.write(wal_record.encode(digest, wal_record.VOID))
+
+    with pytest.raises(UsageError, match="other"):
+        recipients(planck, OTHER, "Curie")
+
+
+def test_an_index_that_is_removed_between_two_sends_costs_nothing(repo: Path, planck: Log) -> None:
+    """Another process builds it again; the open log reads that one."""
+    for path in Path(planck.store.place.state).glob("index-*"):
+        path.unlink()
+    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    begin(repo, "Mach")
+
+    assert recipients(planck, "Mach") == ["test:worker:mach"]
+
+
+def test_an_index_that_was_wrong_is_read_no_more_once_another_one_is_there(repo: Path, planck: Log) -> None:
+    """As after `gitmem doctor --fix`; the log's commit is the same."""
+    planck.store.index.db.execute(
+        f"UPDATE session SET agent_identity = '{OTHER}' WHERE display_name = 'Curie'"
+    )
+    assert recipients(planck, "Curie") == [OTHER]
+    for path in Path(planck.store.place.state).glob("index-*"):
+        path.unlink()
+    with opened(repo) as log:
+        log.store.caught_up()
+
+    assert recipients(planck, "Curie") == ["test:worker:curie"]
+
+
+def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(planck: Log) -> None:
+    """Whether it affects names or not."""
+    snapshots = query.Snapshots(planck.store.place, "test", store_index.SHAPE)
+
+    def flags() -> tuple[bool, bool]:
+        found = snapshots.take()
+        assert found is not None
+        found.close()
+        return found.is_complete, found.has_names
+
+    say(planck, OTHER)
+    assert [flags(), flags()] == [(False, True)] * 2
+    append(planck, "name", name="Mach", event="add")
+    assert [flags(), flags()] == [(False, False)] * 2
+    planck.store.caught_up()
+    assert [flags(), flags()] == [(True, True)] * 2
+    snapshots.close()
+
+
+def test_one_thread_after_another_may_send(planck: Log) -> None:
+    """A program may open a log in one thread and use it in another one."""
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(recipients(planck, "Curie")))
+    thread.start()
+    thread.join()
+
+    assert found == [["test:worker:curie"]]
+
+
+def test_a_send_between_commits_blocks_none_of_them(planck: Log) -> None:
+    """A snapshot ends with its send: SQLite's log can be brought to the file, and the next send sees what was added."""
+    recipients(planck, "Curie")
+    assert commit_process.commit_waiting(planck.store)
+    planck.store.caught_up()
+    (busy, *_) = planck.store.index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    assert busy == 0
+    assert recipients(planck, "Curie") == ["test:worker:curie"]
