@@ -1,0 +1,115 @@
+"""The indexes of the database: each costs every catch-up, so a query of the program uses it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import Any
+
+import pytest
+
+from gitmem import records, views
+from gitmem.index import engine, index_file
+
+from .conftest import Desk
+
+COMMANDS = """
+name add Zorba
+name list
+roster
+roster --all
+roster pla
+whoami
+signal one? --to Curie --intent propose --requires-ack
+signal two
+signal again
+signal three --to {curie}
+signal four --to test:worker:curie --thread {thread}
+reply {root} yes --agree
+inbox --for Curie
+inbox
+inbox --all
+inbox --wu WU-1
+thread {thread}
+converged {root}
+show {root}
+show {planck}
+log
+log --wu WU-1
+session list
+session set --wu WU-1 --lane a
+mem create a_node --wu WU-1 --tag x --path README
+mem create another --lifecycle project --tag x --priority P0
+mem create third --wu WU-1 --tag bug
+mem checkpoint half --wu WU-1
+signal five --to Curie
+inbox --for Curie
+mem list
+mem list --wu WU-1
+mem list --lifecycle wu
+mem list --tag x
+mem list --path README
+mem list --stale
+mem ready --wu WU-1
+mem ready
+mem relate {node} blocks {other}
+mem show {node}
+mem show {other}
+mem context --wu WU-1
+mem context --wu WU-1 --max-size 300
+mem recover
+mem recover --wu WU-1
+mem profile
+mem profile --tag x
+mem search node
+mem summarize --wu WU-1 --dry-run
+mem triage
+mem promote {node} --tag pattern
+mem archive --dry-run
+mem cleanup --dry-run
+mem delete {other}
+mem export
+gate
+doctor
+session end
+"""
+
+
+def explained(db: sqlite3.Connection, statement: str) -> set[str]:
+    """The indexes that a statement needs. To count rows, any index does that is smaller than the table."""
+    try:
+        plan = [row[3] for row in db.execute("EXPLAIN QUERY PLAN " + statement)]
+    except sqlite3.Error:  # of another database
+        return set()
+    counts = re.compile("SCAN .* USING COVERING INDEX" if "ORDER BY" not in statement else "$^")
+    return {name for step in plan if not counts.match(step) for name in re.findall(r"INDEX (\w+)", step)}
+
+
+def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the commands ask is recorded; add the command to the list that needs a new index."""
+    statements: set[str] = set()
+    real = engine.sqlite3.connect
+
+    def recording(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection = real(*args, **options)
+        connection.set_trace_callback(statements.add)
+        return connection
+
+    monkeypatch.setattr(engine.sqlite3, "connect", recording)
+    planck, curie = desk.start("Planck"), desk.start("Curie")
+    asked = desk.send(planck, "zero?", "--to", "Curie", "--intent", "propose", "--requires-ack")["signal"]
+    names = {"planck": planck, "curie": curie, "root": asked["signal_id"], "thread": asked["thread_id"]}
+    for place in ("node", "other"):
+        made = desk("mem", "create", f"a {place}", "--wu", "WU-1", "--json", session=planck)
+        names[place] = made.json["node"]["id"]
+    for line in COMMANDS.split("\n")[1:-1]:
+        said = desk(*line.format(**names).split(), session=curie if line.startswith("reply") else planck)
+        assert said.status in (0, 1), (line, said)
+    assert desk("session", "end", session=curie).status == 0
+    assert desk("inbox").status == 0, "of a reader that the log does not know"
+
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index.reshape()
+    every = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+    used = set().union(*(explained(index.db, statement) for statement in statements))
+    assert {str(name) for (name,) in every} - used == set()
