@@ -7,18 +7,20 @@ first marker records what removal needs: whether the file is new, and which line
 from __future__ import annotations
 
 import os
+import re
 
 from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import user_files
-from .user_files import FileChange
+from .managed_files import ManagedFile
 
 FILE = "AGENTS.md"
-BEGIN, END = b"<!-- gitmem:begin", b"<!-- gitmem:end -->"
-_CLOSE = b" -->"
+BEGIN, CLOSE, END = b"<!-- gitmem:begin", b" -->", b"<!-- gitmem:end -->"
 NEW_FILE, NEWLINE, BLANK = b"new-file", b"newline", b"blank"
 _BOM = b"\xef\xbb\xbf"
+_BEGINS = re.compile(rb"(?:^|\A\xef\xbb\xbf)%b[^\n]*-->[^\S\n]*(?:\n|\Z)" % BEGIN, re.MULTILINE)
+_ENDS = re.compile(rb"^%b[^\S\n]*$" % END, re.MULTILINE)
 
 # Less than 400 tokens with both markers: every agent pays for the text at every start.
 TEXT = """\
@@ -67,7 +69,7 @@ class AgentsMdBlock(Outcome):
 def show() -> AgentsMdBlock:
     """Return the text with its markers, as `write` would write it to a file."""
     found = AgentsMdBlock(None, "shown")
-    found.text = (BEGIN + _CLOSE + b"\n").decode() + TEXT + END.decode() + "\n"
+    found.text = (BEGIN + CLOSE + b"\n").decode() + TEXT + END.decode() + "\n"
     found.next = ["gitmem agents-md --write"]
     return found
 
@@ -101,6 +103,84 @@ def refuse_outside(path: str, worktree: str | None) -> None:
             user_files.resolve_inside(path, top)
 
 
+class AgentsMd(ManagedFile):
+    """A file of the user's with the instructions between the markers.
+
+    Args:
+        path: The file; its folder must exist.
+        named: The file as commands name it.
+    """
+
+    def __init__(self, path: str, named: str) -> None:
+        super().__init__(path)
+        self.named = named
+
+    def has_ours(self, content: bytes | None) -> bool:
+        """Return whether there are markers."""
+        return content is not None and self._find(content) is not None
+
+    def is_current(self, content: bytes) -> bool:
+        """Return whether the instructions are this version's; git may have changed their line ends."""
+        begin, end = self._find(content) or (0, 0)
+        return content[begin:end].replace(b"\r\n", b"\n") == TEXT.encode()
+
+    def with_ours(self, content: bytes | None) -> bytes:
+        """Return a content with the instructions between its markers, or at its end."""
+        text = content or b""
+        found = self._find(text)
+        eol = _eol(text[: found[0]] if found else text)
+        body = TEXT.encode().replace(b"\n", eol)
+        if found:
+            return text[: found[0]] + body + text[found[1] :]
+        notes = [BEGIN] if content is not None else [BEGIN, NEW_FILE]
+        before = text
+        if text.removeprefix(_BOM) and not text.endswith(b"\n"):
+            notes.append(NEWLINE)
+            before += eol
+        if text.removeprefix(_BOM) and not before.endswith((b"\n\n", b"\n\r\n")):
+            notes.append(BLANK)
+            before += eol
+        return before + b" ".join(notes) + CLOSE + eol + body + END + eol
+
+    def without_ours(self, content: bytes) -> bytes | None:
+        """Return the content from before the instructions; None if install created the file and nothing else is in it."""
+        begin, end = self._find(content) or (0, 0)
+        before, start, notes = content[:begin].rpartition(BEGIN)
+        assert start
+        eol = _eol(content[:begin])
+        after = content[end:].partition(END)[2].removeprefix(eol)
+        if BLANK in notes:
+            before = before.removesuffix(eol)
+        if NEWLINE in notes and not after:
+            before = before.removesuffix(eol)
+        return None if NEW_FILE in notes and not before + after else before + after
+
+    def _find(self, text: bytes) -> tuple[int, int] | None:
+        """Return the start and end of the text between the markers, or None without markers.
+
+        Raises:
+            UsageError: `markers` if they are not one pair, `not-text` if the encoding would hide them.
+        """
+        if b"\0" in text or text.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UsageError(
+                f"{self.named} is no text of an encoding like UTF-8; nothing was written.",
+                hint="Convert it, with iconv for instance.",
+                code="not-text",
+            )
+        begins = [found.end() for found in _BEGINS.finditer(text)]
+        ends = [found.start() for found in _ENDS.finditer(text)]
+        if not begins and not ends:
+            return None
+        if len(begins) != 1 or len(ends) != 1 or begins[0] > ends[0]:
+            raise UsageError(
+                f"The markers of gitmem in {self.named} are no pair ({len(begins) or 'none'} of {BEGIN.decode()}…, "
+                f"{len(ends) or 'none'} of {END.decode()}); nothing was written.",
+                hint="Leave one block, or take all of these lines out, then run the command again.",
+                code="markers",
+            )
+        return begins[0], ends[0]
+
+
 def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     """Write the instructions to a file, or update those in it.
 
@@ -112,18 +192,15 @@ def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     Raises:
         UsageError, StoreError: `markers`, `no-such-folder`, `not-text`, or no access. The file is unchanged.
     """
-    old = user_files.read(path)
-    text = old or b""
-    found = _find(text, named)
-    if found is None:
-        done = AgentsMdBlock(path, "created" if old is None else "added")
-        _put(path, old, _appended(text, new=old is None))
-    else:
-        begin, end = found
-        body = _body(_eol(text[:begin]))
-        done = AgentsMdBlock(path, "unchanged" if _lines(text[begin:end]) == _lines(body) else "updated")
-        if done.state == "updated":
-            _put(path, old, text[:begin] + body + text[end:])
+    file = AgentsMd(path, named)
+    change = file.install()
+    state = "updated" if file.has_ours(change.before) else "added"
+    done = AgentsMdBlock(
+        path, "unchanged" if not change.needed else state if change.before is not None else "created"
+    )
+    if not os.path.isdir(os.path.dirname(os.path.realpath(path))):  # a mistyped name must not create folders
+        raise UsageError(f"The folder of {path} does not exist; nothing was written.", code="no-such-folder")
+    user_files.write([change])
     done.remarks = _imports(path)
     done.next = ["gitmem hooks status"] if done.state == "unchanged" else [command("git", "add", named)]
     return done
@@ -131,14 +208,12 @@ def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
 
 def check(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     """Return whether a file contains this version's instructions, without writing."""
-    text = user_files.read(path) or b""
-    found = _find(text, named)
-    if found is None:
-        done = AgentsMdBlock(path, "missing")
-    else:
-        same = _lines(text[found[0] : found[1]]) == _lines(_body(b"\n"))
-        done = AgentsMdBlock(path, "current" if same else "outdated")
-    done.remarks = _imports(path) if found else []
+    file = AgentsMd(path, named)
+    content = file.read()
+    done = AgentsMdBlock(path, "missing")
+    if content is not None and file.has_ours(content):
+        done.state = "current" if file.is_current(content) else "outdated"
+        done.remarks = _imports(path)
     done.next = ["gitmem hooks status"] if done.state == "current" else [_again(named, typed)]
     return done
 
@@ -149,26 +224,11 @@ def remove(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     Raises:
         UsageError, StoreError: As in `write`. The file is unchanged.
     """
-    old = user_files.read(path)
-    text = old or b""
-    found = _find(text, named)
-    done = AgentsMdBlock(path, "missing" if found is None else "removed")
+    change = AgentsMd(path, named).remove()
+    removed = "deleted" if change.after is None else "removed"
+    done = AgentsMdBlock(path, removed if change.needed else "missing")
+    user_files.write([change])
     done.next = [_again(named, typed)]
-    if found is None:
-        return done
-    before, marker = _head(text, found[0])
-    after = text[found[1] :].partition(END)[2]
-    eol = _eol(text[: found[0]])
-    after = after[len(eol) :] if after.startswith(eol) else after
-    if BLANK in marker and before.endswith(eol):
-        before = before[: -len(eol)]
-    if NEWLINE in marker and before.endswith(eol) and not after:
-        before = before[: -len(eol)]
-    if NEW_FILE in marker and not before + after:
-        done.state = "deleted"
-        _put(path, old, None)
-    else:
-        _put(path, old, before + after)
     return done
 
 
@@ -176,75 +236,9 @@ def _again(named: str, typed: bool) -> str:
     return command("gitmem", "agents-md", "--write", *([named] if typed else []))
 
 
-def _body(eol: bytes) -> bytes:
-    return TEXT.encode("ascii").replace(b"\n", eol)
-
-
-def _lines(text: bytes) -> list[bytes]:
-    """Split a text into lines without their line ends, which git may have changed."""
-    return [line.rstrip(b"\r") for line in text.split(b"\n")]
-
-
 def _eol(text: bytes) -> bytes:
     """Return the line end of the last complete line."""
     return b"\r\n" if text[: text.rfind(b"\n") + 1].endswith(b"\r\n") else b"\n"
-
-
-def _appended(text: bytes, *, new: bool) -> bytes:
-    eol = _eol(text)
-    notes = [NEW_FILE] if new else []
-    before = b""
-    if text.removeprefix(_BOM):
-        if not text.endswith(b"\n"):
-            notes.append(NEWLINE)
-            before += eol
-        if not (text + before).endswith((b"\n\n", b"\n\r\n")):
-            notes.append(BLANK)
-            before += eol
-    begin = b" ".join([BEGIN, *notes]) + _CLOSE
-    return text + before + begin + eol + _body(eol) + END + eol
-
-
-def _head(text: bytes, begin: int) -> tuple[bytes, bytes]:
-    """Return the text before the first marker, and that marker."""
-    at = text.rindex(BEGIN, 0, begin)
-    return text[:at], text[at:begin]
-
-
-def _find(text: bytes, named: str) -> tuple[int, int] | None:
-    """Return the start and end of the text between the markers, or None without markers.
-
-    Raises:
-        UsageError: `markers` if they are not one pair, `not-text` if the encoding would hide them.
-    """
-    if b"\0" in text or text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UsageError(
-            f"{named} is no text of an encoding like UTF-8; nothing was written.",
-            hint="Convert it, with iconv for instance.",
-            code="not-text",
-        )
-    begins, ends, at = [], [], 0
-    for line in text.split(b"\n"):
-        bare = line.removeprefix(_BOM) if not at else line
-        if bare.startswith(BEGIN) and bare.rstrip().endswith(_CLOSE.strip()):
-            begins.append(at + len(line) + 1)
-        elif bare.rstrip() == END:
-            ends.append(at)
-        at += len(line) + 1
-    if not begins and not ends:
-        return None
-    if len(begins) != 1 or len(ends) != 1 or begins[0] > ends[0]:
-        raise UsageError(
-            f"The markers of gitmem in {named} are no pair ({_count(begins)} of {BEGIN.decode()}…, "
-            f"{_count(ends)} of {END.decode()}); nothing was written.",
-            hint="Leave one block, or take all of these lines out, then run the command again.",
-            code="markers",
-        )
-    return begins[0], ends[0]
-
-
-def _count(found: list[int]) -> str:
-    return str(len(found)) if found else "none"
 
 
 def _imports(path: str) -> list[str]:
@@ -266,11 +260,3 @@ def _imports(path: str) -> list[str]:
     if seen is None or name in ("CLAUDE.md", "CLAUDE.local.md"):
         return []
     return [f"Claude Code reads {seen} alone, which does not import this file: add the line @{name} to it."]
-
-
-def _put(path: str, old: bytes | None, new: bytes | None) -> None:
-    """Write the file's new content if its folder exists: a mistyped name must not create folders."""
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise UsageError(f"The folder of {path} does not exist; nothing was written.", code="no-such-folder")
-    user_files.write([FileChange(path, old, new)])

@@ -127,10 +127,11 @@ def test_markers_that_somebody_put_are_filled(file: Path) -> None:
         b"<!-- gitmem:begin -->\nno end\n",
         b"no begin\n<!-- gitmem:end -->\n",
         b"<!-- gitmem:end -->\n<!-- gitmem:begin -->\n",
+        b"no end\n<!-- gitmem:begin -->",
         BLOCK + BLOCK,
         BLOCK.replace(b"<!-- gitmem:end -->", b"") + BLOCK,
     ],
-    ids=["no end", "no begin", "turned round", "two blocks", "one and a half"],
+    ids=["no end", "no begin", "turned round", "no newline", "two blocks", "one and a half"],
 )
 def test_broken_markers_are_refused(file: Path, broken: bytes) -> None:
     """Nobody knows which lines are ours: a sentence, and not a byte is changed."""
