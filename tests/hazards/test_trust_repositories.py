@@ -118,7 +118,7 @@ def gitmem(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[
 def lines(client: str, home: Path, scope: str, folder: Path) -> dict[str, str]:
     """The command line of each event of a client, as it stands in the files that install has written."""
     known = CLIENTS[client]
-    base = home / known.home_base if scope == "user" else folder / known.base
+    base = home / (known.home_base or known.base) if scope == "user" else folder / known.base
     if client == "cline":
         return {path.name: shlex.quote(str(path)) for path in (base / known.settings).iterdir()}
     script = base / "hooks" / "signal-received.sh"

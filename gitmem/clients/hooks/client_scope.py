@@ -12,14 +12,13 @@ from ..user_files import FileChange
 from . import install_record, marked_files, script
 from .clients import FLAT, GROUPS, PROJECT
 from .install_record import InstallRecord
-from .settings_file import SettingsFile
+from .settings import SettingsFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .clients import Client, ClientFolders
-    from .settings import HookEntry
+    from .clients import Client, ClientFolders, HookEntry
 
 INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "installed",
@@ -95,8 +94,9 @@ class ClientScope:
 
     def uninstall(self) -> list[FileChange]:
         """Return the changes of an uninstall."""
-        changes = [self.settings.remove()] if self.settings is not None else []
-        return [*changes, *(file.remove() for file in self._own_files())]
+        files = [self.settings] if self.settings is not None else []
+        changes = [file.remove() for file in (*files, *self._own_files())]
+        return [change for change in changes if change.needed]
 
     def write_install(self, changes: Sequence[FileChange]) -> list[str]:
         """Write our own files, then the record, and last the settings, which name the other files.
@@ -124,8 +124,7 @@ class ClientScope:
             return
         old = install_record.read(self.record_path) or InstallRecord()
         new = self.settings.record if edits and self.settings is not None else old
-        assert new is not None
-        new.folders = list(dict.fromkeys([*old.folders, *written.folders]))
+        new = new._replace(folders=list(dict.fromkeys([*old.folders, *written.folders])))
         try:
             before = user_files.read(self.record_path)
         except GitmemError:

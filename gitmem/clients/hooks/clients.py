@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from ...digests import sha256
 from ...text.shell_quote import quote
 from .. import hook_paths, trusted_programs
-from .settings import END, HookEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SCRIPT = "signal-received.sh"
+END = " gitmem"  # the last word of each of our command lines
 PROJECT, USER = "project", "user"
 SCOPES = (PROJECT, USER)
 GROUPS, FLAT, FILES, PLUGIN, RULE, NOTHING = "groups", "flat", "files", "plugin", "rule", "nothing"
@@ -42,53 +44,47 @@ _CHECKED = (
 )  # their commands name the script by a path in the work tree
 
 
-class Client:
+class HookEntry(NamedTuple):
+    """An entry that a settings file should contain.
+
+    Attributes:
+        event: The client's own name of it.
+        command: Its command line.
+        value: The group or, in the flat form, the handler.
+    """
+
+    event: str
+    command: str
+    value: dict[str, object]
+
+
+class Client(NamedTuple):
     """A client, with the location and the form of its hooks.
 
     Attributes:
         name, title: Its name on the command line, and its product name.
         form: The form of its hooks; see the constants.
         base: Its folder in a project.
-        home_base: Its folder in the home folder.
         settings: The file in `base` that names the hooks, or the one file that we write.
         events: The events that we use, each with its timeout in seconds.
+        home_base: Its folder in the home folder, if it has another name there.
         comments: Whether its settings may have comments.
         extra: Members that the settings must have.
-        signs: Files in a project that show its use; `base` by default, unless others use that folder too.
-        home_signs: The same in the home folder.
+        signs: Files in a project that show its use, if `base` does not: others may use that folder, too.
         programs: The names of its programs.
     """
 
-    __slots__ = ("base", "comments", "events", "extra", "form", "home_base", "home_signs", "name", "programs",
-                 "settings", "signs", "title")  # fmt: skip
-
-    def __init__(
-        self,
-        name: str,
-        title: str,
-        form: str,
-        base: str,
-        settings: str,
-        events: Sequence[tuple[str, int]],
-        *,
-        home_base: str | None = None,
-        comments: bool = False,
-        extra: Sequence[tuple[str, object]] = (),
-        signs: Sequence[str] | None = None,
-        programs: Sequence[str] = (),
-    ) -> None:
-        self.name = name
-        self.title = title
-        self.form = form
-        self.base = base
-        self.home_base = home_base or base
-        self.settings = settings
-        self.events = tuple(events)
-        self.comments = comments
-        self.extra = tuple(extra)
-        self.signs = tuple(signs) if signs is not None else (base,)
-        self.home_signs = (self.home_base,)
-        self.programs = tuple(programs)
+    name: str
+    title: str
+    form: str
+    base: str
+    settings: str
+    events: Sequence[tuple[str, int]]
+    home_base: str = ""
+    comments: bool = False
+    extra: Sequence[tuple[str, object]] = ()
+    signs: Sequence[str] = ()
+    programs: Sequence[str] = ()
 
     @property
     def pushes(self) -> bool:
@@ -121,7 +117,7 @@ class Client:
                 "async": True,
                 "asyncRewake": True,
             }
-            found.append(HookEntry("Stop", {"hooks": [handler]}, line))
+            found.append(HookEntry("Stop", line, {"hooks": [handler]}))
         return found
 
     def _entry(self, line: str, event: str, seconds: int) -> HookEntry:
@@ -133,9 +129,9 @@ class Client:
         elif self.name == "copilot":
             handler = {"type": "command", "bash": line, "timeoutSec": seconds}
         if self.form == FLAT:
-            return HookEntry(event, handler, line)
+            return HookEntry(event, line, handler)
         matcher = {"matcher": "*"} if self.name == "claude-code" and event == "PostToolUse" else {}
-        return HookEntry(event, {**matcher, "hooks": [handler]}, line)
+        return HookEntry(event, line, {**matcher, "hooks": [handler]})
 
     def in_command(self, scope: str, path: str, root: str, home: str) -> str:
         """Return a script's name for the command line, without a path of this machine where possible.
@@ -208,10 +204,10 @@ ALL_FOUND = "all-found"
 FOLDER_VARIABLES = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"}
 
 
-class ClientFolders:
+class ClientFolders(NamedTuple):
     """The folders of one user in one worktree.
 
-    Args:
+    Attributes:
         worktree: The top of the worktree; None if there is none.
         main: The top of the main worktree, if this one is a linked worktree.
         state: The folder of gitmem's own files in the repository; None outside of a repository.
@@ -221,26 +217,13 @@ class ClientFolders:
         programs: The programs found on the user's PATH, by name.
     """
 
-    __slots__ = ("home", "main", "moved", "programs", "state", "user", "worktree")
-
-    def __init__(
-        self,
-        *,
-        worktree: str | None,
-        main: str | None,
-        state: str | None,
-        user: str,
-        home: str,
-        moved: dict[str, str],
-        programs: dict[str, str],
-    ) -> None:
-        self.worktree = worktree
-        self.main = main
-        self.state = state
-        self.user = user
-        self.home = home
-        self.moved = moved
-        self.programs = programs
+    worktree: str | None
+    main: str | None
+    state: str | None
+    user: str
+    home: str
+    moved: dict[str, str]
+    programs: dict[str, str]
 
     def noted_program(self) -> str | None:
         """Return the program that hooks run: the one noted in this repository, if the user's own list has it, too."""
@@ -250,14 +233,16 @@ class ClientFolders:
     def base(self, client: Client, scope: str) -> str | None:
         """Return the folder of a client, or None in project scope without a worktree."""
         if scope == USER:
-            return self.moved.get(client.name) or os.path.join(self.home, *client.home_base.split("/"))
+            return self.moved.get(client.name) or os.path.join(
+                self.home, *(client.home_base or client.base).split("/")
+            )
         return os.path.join(self.worktree, client.base) if self.worktree is not None else None
 
 
 def find(client: Client, places: ClientFolders) -> str | None:
     """Return the sign that a client is in use here, in some words, or None without one."""
     if places.worktree is not None:
-        for sign in client.signs:
+        for sign in client.signs or (client.base,):
             if os.path.lexists(os.path.join(places.worktree, *sign.split("/"))):
                 return f"{sign} is in the project"
     folder = places.base(client, USER)

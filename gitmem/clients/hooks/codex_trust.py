@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .settings import HookEntry, Ours
+    from .clients import HookEntry
+    from .settings import Ours
 
 TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
 ELSEWHERE = "elsewhere"

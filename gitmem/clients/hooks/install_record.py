@@ -6,9 +6,14 @@ The record is optional. Without it, as in another clone, uninstall removes what 
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-class InstallRecord:
+class InstallRecord(NamedTuple):
     """The record of an installation.
 
     Attributes:
@@ -18,24 +23,14 @@ class InstallRecord:
         folders: The folders that it created.
     """
 
-    __slots__ = ("folders", "inserted", "is_new", "made")
-
-    def __init__(
-        self,
-        *,
-        is_new: bool = False,
-        inserted: list[str] | None = None,
-        made: list[str] | None = None,
-        folders: list[str] | None = None,
-    ) -> None:
-        self.is_new = is_new
-        self.inserted = inserted or []
-        self.made = made or []
-        self.folders = folders or []
+    is_new: bool = False
+    inserted: Sequence[str] = ()
+    made: Sequence[str] = ()
+    folders: Sequence[str] = ()
 
     def encode(self) -> bytes:
         """Return the record as a line of JSON."""
-        return (json.dumps({name: getattr(self, name) for name in self.__slots__}) + "\n").encode()
+        return (json.dumps(self._asdict()) + "\n").encode()
 
 
 def read(path: str) -> InstallRecord | None:

@@ -65,6 +65,8 @@ class JsonNode:
 
     def get(self, name: str) -> JsonNode | None:
         """Return the value of a key, or None. Of a repeated key the last value counts, as for every reader."""
+        if self.kind != "object":
+            return None
         found = [item for key, item in zip(self.names(), self.items, strict=True) if key == name]
         return found[-1] if found else None
 

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.clients.hooks import settings
-from gitmem.clients.hooks.clients import CLIENTS, PROJECT
+from gitmem.clients.hooks.clients import CLIENTS, PROJECT, HookEntry
 from gitmem.clients.hooks.install_record import InstallRecord
 from gitmem.clients.hooks.json_text import JsonSyntaxError, parse
-from gitmem.clients.hooks.settings import FormatError, HookEntry
+from gitmem.clients.hooks.settings import SettingsFile
+from gitmem.errors import UsageError
 
 EVENTS = ("PostToolUse", "Stop")
 FLAT_EVENTS = ("postToolUse", "stop")
@@ -25,15 +26,19 @@ def entries(*, groups: bool = True) -> list[HookEntry]:
     return [each for each in found if each.event in (EVENTS if groups else FLAT_EVENTS)]
 
 
+def file_of(*, groups: bool = True, comments: bool = False) -> SettingsFile:
+    client = CLIENTS["claude-code" if groups else "cursor"]._replace(comments=comments, extra=())
+    return SettingsFile(client, "settings.json", lambda wake: entries(groups=groups), "no record")
+
+
 def added(text: str | None, *, groups: bool = True, comments: bool = False) -> tuple[str, InstallRecord]:
-    return settings.add_entries(text, entries(groups=groups), comments=comments)
+    return file_of(groups=groups, comments=comments).add(text, entries(groups=groups))
 
 
 def removed(
     text: str, record: InstallRecord | None, *, groups: bool = True, comments: bool = False
 ) -> str | None:
-    order = EVENTS if groups else FLAT_EVENTS
-    return settings.remove_entries(text, record, order, groups=groups, comments=comments)
+    return file_of(groups=groups, comments=comments).remove_from(text, record)
 
 
 def value(text: str) -> object:
@@ -103,7 +108,7 @@ def test_without_the_record_ours_go_and_nothing_else(
     """What is known of the containers that were made is enough for the same settings."""
     _, text = style
     after, record = added(text, groups=groups)
-    record.inserted = ["somebody has laid it out anew"]
+    record = record._replace(inserted=["somebody has laid it out anew"])
 
     rest = removed(after, record, groups=groups)
 
@@ -217,8 +222,10 @@ def test_what_python_reads_we_read_and_nothing_else(text: str) -> None:
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"hooks": []}', '{"hooks": null}', '{"hooks": {"Stop": {}}}'])
 def test_settings_of_another_shape_are_refused(text: str) -> None:
     """We would have to replace something of somebody's."""
-    with pytest.raises(FormatError):
-        settings.add_entries(text, entries())
+    with pytest.raises(UsageError, match=r"line 1, column .* is no") as caught:
+        added(text)
+
+    assert caught.value.code == "broken-settings"
 
 
 @pytest.mark.parametrize(
