@@ -19,6 +19,8 @@ from gitmem.store import Store
 from gitmem.sync import consent, exchange
 from gitmem.sync.remote import Remote
 
+from . import templates
+
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 
 
@@ -142,14 +144,7 @@ class Hub:
         self.port = port
         self.now = Ticks()
         self.clones: list[Clone] = []
-        git("init", "--quiet", "--bare", "--initial-branch=main", str(self.path), cwd=root)
-        first = root / "first"
-        git("clone", "--quiet", str(self.path), str(first), cwd=root)
-        git("checkout", "--quiet", "-b", "main", cwd=first)
-        (first / "README").write_text("A project.\n")
-        git("add", "README", cwd=first)
-        git("commit", "--quiet", "-m", "First", cwd=first)
-        git("push", "--quiet", "origin", "main", cwd=first)
+        templates.copy("hub", root, hub_and_first_clone)
 
     def clone(self, name: str, *, of: Path | None = None) -> Clone:
         path = self.root / name
@@ -173,6 +168,18 @@ class Hub:
     def close(self) -> None:
         for clone in self.clones:
             clone.store.close()
+
+
+def hub_and_first_clone(root: Path) -> None:
+    """Make a bare hub and a clone of it with the user's first commit."""
+    git("init", "--quiet", "--bare", "--initial-branch=main", "hub.git", cwd=root)
+    first = root / "first"
+    git("clone", "--quiet", str(root / "hub.git"), str(first), cwd=root)
+    git("checkout", "--quiet", "-b", "main", cwd=first)
+    (first / "README").write_text("A project.\n")
+    git("add", "README", cwd=first)
+    git("commit", "--quiet", "-m", "First", cwd=first)
+    git("push", "--quiet", "origin", "main", cwd=first)
 
 
 def hub_at(root: Path, port: Callable[[str], DulwichGit | PlumbingGit] = DulwichGit) -> Iterator[Hub]:

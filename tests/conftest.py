@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from hypothesis import settings
+
+from tests import templates
 
 if TYPE_CHECKING:
     from tests.clones import Hub
@@ -29,6 +33,11 @@ for _name in ("SIGQUIT", "SIGHUP"):
     if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, lambda *_: None)
 
+# Hundreds of tests start gitmem as a process: without compiled modules each start takes ten times as long. It counts
+# for the workers, too, which inherit the variable.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 SESSION_VARIABLES = (
     "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_THREAD_ID", "CODEX_ENV_FILE",
     "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "CURSOR_PROJECT_DIR", "CURSOR_SESSION_ID", "GEMINI_PROJECT_DIR",
@@ -42,6 +51,17 @@ class Git(Protocol):
     """Runs git and returns what it prints."""
 
     def __call__(self, *args: str, cwd: Path | None = None, input: str | None = None) -> str: ...
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collection made out of every later scan for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _templates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    templates.keep_in(tmp_path_factory.mktemp("templates"))
 
 
 @pytest.fixture(autouse=True)
@@ -84,12 +104,15 @@ def git(tmp_path: Path) -> Git:
 @pytest.fixture
 def repo(tmp_path: Path, git: Git) -> Path:
     """A fresh repository with one commit on `main`."""
-    path = tmp_path / "repo"
-    git("init", "--quiet", "--initial-branch=main", str(path))
-    (path / "README").write_text("A repository for tests.\n")
-    git("add", "README", cwd=path)
-    git("commit", "--quiet", "-m", "First", cwd=path)
-    return path
+
+    def make(path: Path) -> None:
+        git("init", "--quiet", "--initial-branch=main", cwd=path)
+        (path / "README").write_text("A repository for tests.\n")
+        git("add", "README", cwd=path)
+        git("commit", "--quiet", "-m", "First", cwd=path)
+
+    templates.copy("repo", tmp_path / "repo", make)
+    return tmp_path / "repo"
 
 
 @pytest.fixture

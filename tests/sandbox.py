@@ -15,6 +15,8 @@ from gitmem.open_store import DOMAIN
 from gitmem.sessions.lifecycle import SessionResult
 from gitmem.store import Store
 
+from . import templates
+
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 SECOND = 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
@@ -36,17 +38,24 @@ class Clock:
 
 def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.org") -> Store:
     """A store as one process in that folder has it."""
-    if mail is not None:
-        subprocess.run(["git", "config", "user.email", mail], cwd=where, check=True)
-        subprocess.run(["git", "config", "user.name", "Test Person"], cwd=where, check=True)
     found = place.find(str(where))
+    if mail is not None:
+        config = Path(found.common, "config")
+        person = f"[user]\n\temail = {mail}\n\tname = Test Person\n"
+        if not config.read_text().endswith(person):
+            with config.open("a") as file:
+                file.write(person)
     return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=clock)
 
 
 def new_repo(where: Path) -> Path:
     """Another clone, as far as lines are concerned."""
-    subprocess.run(["git", "init", "--quiet", "-b", "main", str(where)], check=True)
-    subprocess.run(["git", "commit", "--quiet", "--allow-empty", "-m", "First"], cwd=where, check=True)
+
+    def make(path: Path) -> None:
+        subprocess.run(["git", "init", "--quiet", "-b", "main"], cwd=path, check=True)
+        subprocess.run(["git", "commit", "--quiet", "--allow-empty", "-m", "First"], cwd=path, check=True)
+
+    templates.copy("empty-commit", where, make)
     return where
 
 

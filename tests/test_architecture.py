@@ -5,9 +5,11 @@ Imports inside functions and imports for types count as well.
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
-from tests.test_house import MODULES, fits, is_ours
+from tests.test_house import fits, is_ours, modules
 
 # From the lowest to the highest. `docs/ARCHITECTURE.md` says what each is responsible for.
 ORDER = (
@@ -64,16 +66,19 @@ def rank(name: str) -> int:
     return max((len(each), place) for place, each in enumerate(ORDER) if fits(name, (each,)))[1]
 
 
-IMPORTS = {
-    name: {each for each in module.imports() if is_ours(each) and each not in ("gitmem", name)}
-    for name, module in MODULES.items()
-}
+@functools.cache
+def imports() -> dict[str, set[str]]:
+    """Return what each module imports of ours."""
+    return {
+        name: {each for each in module.imports() if is_ours(each) and each not in ("gitmem", name)}
+        for name, module in modules().items()
+    }
 
 
 def test_a_package_imports_only_those_before_it() -> None:
     """An import against the order makes two packages one."""
     wrong = {
-        f"{name} -> {each}" for name, found in IMPORTS.items() for each in found if rank(each) > rank(name)
+        f"{name} -> {each}" for name, found in imports().items() for each in found if rank(each) > rank(name)
     }
     assert not wrong
 
@@ -83,7 +88,7 @@ def test_a_package_does_not_know_what_it_must_not(package: str) -> None:
     """Being later in the order is not enough."""
     wrong = {
         f"{name} -> {each}"
-        for name, found in IMPORTS.items()
+        for name, found in imports().items()
         if fits(name, (package,))
         for each in found
         if fits(each, NOT[package])
@@ -93,7 +98,7 @@ def test_a_package_does_not_know_what_it_must_not(package: str) -> None:
 
 def test_no_modules_import_each_other() -> None:
     """Modules that import each other, in however many steps, can only be understood together."""
-    left = {name: set(found) for name, found in IMPORTS.items()}
+    left = {name: set(found) for name, found in imports().items()}
     while True:
         free = {name for name, found in left.items() if not found}
         if not free:

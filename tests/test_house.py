@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -86,7 +87,12 @@ NAMES = {
     ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     for parts in (path.relative_to(ROOT).with_suffix("").parts for path in PATHS)
 }
-MODULES = {module.name: module for module in map(Module, PATHS)}
+
+
+@functools.cache
+def modules() -> dict[str, Module]:
+    """Return every module by its dotted name, parsed when the first test asks: collection needs none."""
+    return {module.name: module for module in map(Module, PATHS)}
 
 
 def each_module(rule: Callable[[Module], None]) -> Callable[[], None]:
@@ -94,7 +100,7 @@ def each_module(rule: Callable[[Module], None]) -> Callable[[], None]:
 
     def test() -> None:
         broken = {}
-        for name, module in MODULES.items():
+        for name, module in modules().items():
             try:
                 rule(module)
             except AssertionError as error:
@@ -135,11 +141,11 @@ def test_nothing_heavy_is_imported_at_the_front_door(start: str) -> None:
     todo = [start]
     while todo:
         name = todo.pop()
-        if name in seen or name not in MODULES:
+        if name in seen or name not in modules():
             continue
         seen.add(name)
         todo += [".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 1)]
-        for imported in MODULES[name].imports(at_top=True):
+        for imported in modules()[name].imports(at_top=True):
             if is_ours(imported):
                 todo.append(imported)
             elif imported not in LIGHT:
@@ -196,15 +202,15 @@ def test_functions_are_short(module: Module) -> None:
 def test_no_module_is_forgotten() -> None:
     """Every module is imported by another one, named in a table of modules, or an entry."""
     used: set[str] = set()
-    for module in MODULES.values():
+    for module in modules().values():
         used |= {name for name in module.imports() if name != module.name}
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 80:
                 named = node.value.partition(":")[0]
                 used |= {named, f"gitmem.{named}", f"cli.commands.{named}", f"merge_driver{named}"}
-    modules = {name for name, module in MODULES.items() if not module.is_package}
+    complete = {name for name, module in modules().items() if not module.is_package}
 
-    assert modules - used - ENTRIES == set()
+    assert complete - used - ENTRIES == set()
 
 
 @each_module

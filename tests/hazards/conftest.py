@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import json
 import os
 import shlex
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cli import main as front
+from tests.in_process import gitmem
 
 from .peers import Town
 
@@ -63,9 +62,8 @@ class Said:
 class Desk:
     """Runs gitmem in one repository, as whoever `session` says."""
 
-    def __init__(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, repo: Path) -> None:
         self.repo = repo
-        self._patch = monkeypatch
 
     def __call__(
         self,
@@ -76,19 +74,9 @@ class Desk:
         env: Mapping[str, str] | None = None,
     ) -> Said:
         """Run a command in this process; its exit status and what it printed. A traceback fails the test."""
-        streams = [io.TextIOWrapper(io.BytesIO(given), encoding="utf-8") for given in (stdin, b"", b"")]
-        with self._patch.context() as patch:
-            patch.chdir(cwd or self.repo)
-            if session is not None:
-                patch.setenv("GITMEM_SESSION", session)
-            for name, value in (env or {}).items():
-                patch.setenv(name, value)
-            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
-                patch.setattr(sys, name, stream)
-            status = front.main(list(args))
-            streams[2].flush()
-        out, err = (stream.buffer.getvalue() for stream in streams[1:])
-        return _checked(Said(status, out, err))
+        own = {} if session is None else {"GITMEM_SESSION": session}
+        done = gitmem(*args, cwd=cwd or self.repo, env={**own, **(env or {})}, given=stdin)
+        return _checked(Said(done.returncode, done.stdout, done.stderr))
 
     def start(self, name: str, *more: str, cwd: Path | None = None) -> str:
         """A new session of that name, with the identity `test:worker:<name>`; its id."""
@@ -203,11 +191,11 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def desk(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(repo: Path) -> Desk:
     """A desk in a fresh repository whose user is Test Person <person@example.org>."""
-    for key, value in (("name", "Test Person"), ("email", "person@example.org")):
-        subprocess.run(["git", "config", f"user.{key}", value], cwd=repo, check=True)
-    return Desk(repo, monkeypatch)
+    with (repo / ".git" / "config").open("a") as config:
+        config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
+    return Desk(repo)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A shared hub, clones with the installed program, and a peer that pushes lines of its own making with git alone."""
+"""A shared hub, clones with an agent each, and a peer that pushes lines of its own making with git alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests import templates
+from tests.in_process import gitmem
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))
 LOG = "refs/heads/gitmem"
@@ -39,18 +42,15 @@ class Clone:
         self.path = path
         self.identity = f"test:worker:{name.lower()}"
         self.session = ""
-        for key, value in (("name", name), ("email", f"{name.lower()}@example.org")):
-            _git("config", f"user.{key}", value, cwd=path)
+        with (path / ".git" / "config").open("a") as config:
+            config.write(f"[user]\n\tname = {name}\n\temail = {name.lower()}@example.org\n")
         started = self("session", "start", "--name", name, "--agent-identity", self.identity, "--json")
         assert started.status == 0, started
         self.session = started.json["session_id"]
 
     def __call__(self, *args: str, env: Mapping[str, str] | None = None) -> Answer:
         own = {"GITMEM_SESSION": self.session} if self.session else {}
-        done = subprocess.run(
-            [PROGRAM, *args], cwd=self.path, env={**os.environ, **own, **(env or {})}, stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=60,
-        )  # fmt: skip
+        done = gitmem(*args, cwd=self.path, env={**own, **(env or {})})
         answer = Answer(done)
         assert "Traceback" not in answer.out + answer.err, answer
         return answer
@@ -77,11 +77,8 @@ class Hub:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.path = root / "hub.git"
-        _git("init", "--quiet", "--bare", "--initial-branch=main", str(self.path), cwd=root)
         self.mallory = root / "mallory"
-        _git("clone", "--quiet", str(self.path), str(self.mallory), cwd=root)
-        _git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=self.mallory)
-        _git("push", "--quiet", "origin", "HEAD:main", cwd=self.mallory)
+        templates.copy("hub-of-mallory", root, _hub_and_mallory)
 
     def clone(self, name: str) -> Clone:
         path = self.root / name.lower()
@@ -119,6 +116,14 @@ class Hub:
         tree = _git("write-tree", cwd=self.mallory, env=index).strip()
         commit = _git("commit-tree", tree, "-p", LOG, "-m", "Mallory was here", cwd=self.mallory).strip()
         _git("push", "--quiet", "origin", f"{commit}:{LOG}", cwd=self.mallory)
+
+
+def _hub_and_mallory(root: Path) -> None:
+    mallory = root / "mallory"
+    _git("init", "--quiet", "--bare", "--initial-branch=main", "hub.git", cwd=root)
+    _git("clone", "--quiet", str(root / "hub.git"), str(mallory), cwd=root)
+    _git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=mallory)
+    _git("push", "--quiet", "origin", "HEAD:main", cwd=mallory)
 
 
 def line(kind: str, at: str = NOW, **fields: object) -> bytes:

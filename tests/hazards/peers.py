@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests import templates
+from tests.clones import hub_and_first_clone
+from tests.in_process import gitmem
+
 GITMEM = Path(sys.executable).parent / "gitmem"
 BRANCH = "refs/heads/gitmem"
 WHO = {
@@ -26,11 +30,12 @@ def git(*args: str, cwd: Path, input: bytes = b"", check: bool = True, **env: st
 
 
 class Answer:
-    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
         self.code = done.returncode
-        self.text = done.stdout + done.stderr
+        out = done.stdout.decode()
+        self.text = out + done.stderr.decode()
         assert "Traceback" not in self.text, self.text
-        self.json: dict[str, Any] = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+        self.json: dict[str, Any] = json.loads(out) if out.startswith("{") else {}
 
     @property
     def remote(self) -> dict[str, Any]:
@@ -44,14 +49,13 @@ class Peer:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def run(self, *args: str, timeout: float = 60, input: str | None = None) -> Answer:
+    def run(self, *args: str, timeout: float | None = None, input: str | None = None) -> Answer:
+        """Run a command; with a limit of seconds, in a process of its own that can be stopped."""
+        given = (input or "").encode()
+        if timeout is None:
+            return Answer(gitmem(*args, cwd=self.path, given=given))
         done = subprocess.run(
-            [str(GITMEM), *args],
-            cwd=self.path,
-            input=input or "",
-            capture_output=True,
-            text=True,
-            timeout=timeout,
+            [str(GITMEM), *args], cwd=self.path, input=given, capture_output=True, timeout=timeout
         )
         return Answer(done)
 
@@ -89,20 +93,13 @@ class Town:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.hub = root / "hub.git"
-        git("init", "--quiet", "--bare", "--initial-branch=main", str(self.hub), cwd=root)
-        first = root / "first"
-        git("clone", "--quiet", str(self.hub), str(first), cwd=root)
-        git("checkout", "--quiet", "-b", "main", cwd=first)
-        (first / "README").write_text("A project.\n")
-        git("add", "README", cwd=first)
-        git("commit", "--quiet", "-m", "First", cwd=first)
-        git("push", "--quiet", "origin", "main", cwd=first)
+        templates.copy("hub", root, hub_and_first_clone)
 
     def clone(self, name: str, *, init: bool = True) -> Peer:
         path = self.root / name
         git("clone", "--quiet", str(self.hub), str(path), cwd=self.root)
-        git("config", "user.email", f"{name}@example.org", cwd=path)
-        git("config", "user.name", name, cwd=path)
+        with (path / ".git" / "config").open("a") as config:
+            config.write(f"[user]\n\tname = {name}\n\temail = {name}@example.org\n")
         peer = Peer(path)
         if init:
             answer = peer.run("init")

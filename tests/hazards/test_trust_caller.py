@@ -15,6 +15,7 @@ import pytest
 
 from cli.environment import MARKERS
 from tests.conftest import SESSION_VARIABLES, Git
+from tests.in_process import gitmem
 
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
 # The program with another clock: what an agent did some time ago.
@@ -43,7 +44,7 @@ class Said:
 
 
 class Place:
-    """A worktree, and the installed program in it."""
+    """A worktree, and the program in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,6 +64,9 @@ class Place:
             typed: Whether standard input is a terminal.
             session: GITMEM_SESSION.
         """
+        if not ago and not typed:
+            own = {"GITMEM_SESSION": session} if session else {}
+            return Said(gitmem(*args, cwd=self.path, env={**own, **(env or {})}))
         words = [sys.executable, "-c", EARLIER, str(ago)] if ago else [PROGRAM]
         given = {**os.environ, **({"GITMEM_SESSION": session} if session else {}), **(env or {})}
         ends = os.openpty() if typed else ()

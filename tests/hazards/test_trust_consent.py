@@ -6,10 +6,8 @@ Everything runs through the installed program, against a bare remote and clones 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +16,9 @@ from typing import Any
 import pytest
 
 from gitmem.log import ref
+from tests import in_process
 from tests.conftest import Git
 
-PROGRAM = str(Path(sys.executable).with_name("gitmem"))
 SAID = "The parser is merged."
 SECRET = "tok3n9z"
 
@@ -28,10 +26,10 @@ SECRET = "tok3n9z"
 class Said:
     """What the program answered."""
 
-    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
         self.status = done.returncode
-        self.text = done.stdout + done.stderr
-        self.out = done.stdout
+        self.out = done.stdout.decode()
+        self.text = self.out + done.stderr.decode()
 
     @property
     def json(self) -> Any:
@@ -44,11 +42,8 @@ class Said:
 
 
 def gitmem(*args: str, cwd: Path, env: Mapping[str, str] | None = None, given: str | None = None) -> Said:
-    done = subprocess.run(
-        [PROGRAM, *args], cwd=cwd, env={**os.environ, **(env or {})}, input=given or "", capture_output=True,
-        text=True, timeout=60,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr, done.stderr
+    done = in_process.gitmem(*args, cwd=cwd, env=env, given=(given or "").encode())
+    assert b"Traceback" not in done.stderr, done.stderr
     return Said(done)
 
 

@@ -14,8 +14,9 @@ import pytest
 from cli.environment import SESSION_VARIABLES
 from gitmem.log.lines import digest as digest_of
 from gitmem.log.lines import format_at
+from tests import templates
 
-from .conftest import Said, process
+from .conftest import Desk, Said, process
 
 CLIENT = "4f1d9f0e-1111-4222-8333-944445555666"
 VARIABLES = SESSION_VARIABLES
@@ -38,19 +39,24 @@ class Attack:
 
     def __init__(self, tmp_path: Path) -> None:
         self.hub, self.home, self.evil = (tmp_path / name for name in ("hub.git", "home", "evil"))
-        git("init", "-q", "--bare", "-b", "main", str(self.hub), cwd=tmp_path)
-        git("clone", "-q", str(self.hub), str(self.home), cwd=tmp_path)
-        git("commit", "-q", "--allow-empty", "-m", "first", cwd=self.home)
-        git("push", "-q", "origin", "HEAD:main", cwd=self.home)
-        git("config", "user.name", "Test Person", cwd=self.home)
-        git("config", "user.email", "person@example.org", cwd=self.home)
-        git("clone", "-q", str(self.hub), str(self.evil), cwd=tmp_path)
+        templates.copy("hub-home-evil", tmp_path, self._make)
         self.env: dict[str, str] = {}
         self.forged = 0
 
+    @staticmethod
+    def _make(root: Path) -> None:
+        hub, home = root / "hub.git", root / "home"
+        git("init", "-q", "--bare", "-b", "main", str(hub), cwd=root)
+        git("clone", "-q", str(hub), str(home), cwd=root)
+        git("commit", "-q", "--allow-empty", "-m", "first", cwd=home)
+        git("push", "-q", "origin", "HEAD:main", cwd=home)
+        git("config", "user.name", "Test Person", cwd=home)
+        git("config", "user.email", "person@example.org", cwd=home)
+        git("clone", "-q", str(hub), str(root / "evil"), cwd=root)
+
     def __call__(self, *args: str, **env: str) -> Said:
         """A command of the victim's agent, or as the variables say."""
-        return process(*args, cwd=self.home, env=env or self.env)
+        return Desk(self.home)(*args, env=env or self.env)
 
     def json(self, *args: str, **env: str) -> Any:
         said = self(*args, "--json", **env)

@@ -156,7 +156,7 @@ def test_the_same_answers_before_and_after_the_commit(tail: Desk) -> None:
 
     before = answers()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Desk(Path(shutil.copytree(tail.repo, Path(folder, "copy"), symlinks=True)), tail._patch)
+        copy = Desk(Path(shutil.copytree(tail.repo, Path(folder, "copy"), symlinks=True)))
         store = open_store(copy.repo)
         assert commit_process.commit(store, 5.0, deferred=True)
         store.close()

@@ -17,6 +17,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
 
+from tests import in_process
+
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_SECONDS = 180
 
@@ -34,10 +36,10 @@ Serve = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 @pytest.fixture
-def shop(repo: Path, git) -> Path:  # type: ignore[no-untyped-def]  # a fixture
+def shop(repo: Path) -> Path:
     """A repository whose person has an address."""
-    git("config", "user.name", "Test Person", cwd=repo)
-    git("config", "user.email", "person@example.org", cwd=repo)
+    with (repo / ".git" / "config").open("a") as config:
+        config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
     return repo
 
 
@@ -87,11 +89,7 @@ def gitmem(shop: Path) -> Callable[..., Any]:
     """`gitmem("session", "list", cwd=…, GITMEM_SESSION=…)`: what the command line answers, as JSON."""
 
     def run(*args: str, cwd: Path | None = None, **env: str) -> Any:
-        where = cwd or shop
-        done = subprocess.run(
-            program(where, *args, "--json"), cwd=where, env=environment(**env), capture_output=True, text=True,
-            timeout=60,
-        )  # fmt: skip
+        done = in_process.gitmem(*args, "--json", cwd=cwd or shop, env=env)
         assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
 
