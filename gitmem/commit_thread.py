@@ -51,7 +51,8 @@ class BackgroundCommits:
             self._recorded.clear()
             try:
                 store = store or self._open_store()
-                commit_process.commit_waiting(store, commit_process.WINDOW_SECONDS)
+                if store.waits() and commit_process.commit_waiting(store) is None:
+                    self._recorded.set()  # another process is committing: look again after a window
             except (GitmemError, OSError):
                 continue  # the reason is in the state folder; the next record, or `close`, tries again
         if store is not None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+import gitmem
 from gitmem import commit_process
+from gitmem.log.lock import Lock
 from gitmem.repo import find
 
 
@@ -51,3 +54,19 @@ def test_commands_commit_by_themselves_only_where_ended_processes_stay(
     now[0] += commit_process.REAPED_SECONDS + 1
     assert not commit_process.is_wanted(place)
     assert commit_process.is_off(place)
+
+
+def test_an_open_log_whose_commit_another_process_holds_up_makes_it_later(repo: Path) -> None:
+    """Though nothing more is recorded; it asks once in a window."""
+    with gitmem.open(str(repo), machine="test", commit_after=0.05) as log:
+        log.sessions.start(name="Planck", agent_identity="test:worker:planck")
+        with Lock(os.path.join(log.store.place.state, "lock")) as lock:
+            while not lock.take():
+                time.sleep(0.01)
+            log.signals.send("hello", broadcast=True)
+            time.sleep(2 * commit_process.WINDOW_SECONDS)
+            assert log.store.waits()
+        until = time.monotonic() + 20
+        while log.store.waits():
+            assert time.monotonic() < until
+            time.sleep(0.05)
