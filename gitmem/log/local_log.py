@@ -6,6 +6,7 @@ import os
 
 from .. import atomic_write, shared_mode
 from ..errors import StoreError
+from ..repo import read_small
 from . import ledger
 from .entry import is_name
 from .wal import WriteAheadLog
@@ -87,6 +88,7 @@ class LocalLog:
         self.wal = WriteAheadLog(os.path.join(place.state, "wal"), now)
         self._old = WriteAheadLog(os.path.join(place.state, "spool"), now)  # of version 0.1
         self._owner: Owner | None = None
+        self._clone_id: str | None = None
         self.elsewhere = self._outside(wal_elsewhere)
         self.others = self._outside(wals_read)
         self.wal_parents: Sequence[str] = ()  # those of all repositories of this user
@@ -220,13 +222,14 @@ class LocalLog:
         return token
 
     def clone_id(self) -> str:
-        """Return the id of this clone: random, created once."""
-        path = os.path.join(self.place.state, "clone")
-        word = read_word(path)
-        if word is None:
-            word = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
-            write_word(path, word)
-        return word
+        """Return the id of this clone: random, created once, and read once by each process."""
+        if self._clone_id is None:
+            path = os.path.join(self.place.state, "clone")
+            self._clone_id = read_word(path)
+            if self._clone_id is None:
+                self._clone_id = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
+                write_word(path, self._clone_id)
+        return self._clone_id
 
 
 class Clock:
@@ -271,9 +274,8 @@ class Clock:
 def read_word(path: str) -> str | None:
     """Return the word in a small state file, or None if the file is missing or damaged."""
     try:
-        with open(path, encoding="utf-8") as file:
-            word = file.read(100).strip()
-    except (OSError, ValueError):
+        word = read_small(path).decode().strip()
+    except ValueError:
         return None
     return word if is_name(word) else None
 
