@@ -124,10 +124,10 @@ class StoreIndex(ABC):
             work: Reads and then records.
             exact: Whether it depends on more than names: then the snapshot must contain all waiting entries.
         """
-        snapshot = self._take()
-        if snapshot is not None and not (snapshot.is_complete or (snapshot.has_names and not exact)):
-            snapshot.close()
-            snapshot = None
+        snapshot = self._take(exact)
+        if snapshot is None:
+            self.db()
+            snapshot = self._take(exact)
         if snapshot is None:
             return work()
         self.snapshot = snapshot
@@ -143,14 +143,18 @@ class StoreIndex(ABC):
             snapshot.close()
         return work()
 
-    def _take(self) -> Snapshot | None:
+    def _take(self, exact: bool) -> Snapshot | None:
+        """Return a snapshot that suffices for an operation, or None."""
         if self._ahead is not None or self.collecting is not None or self.log.elsewhere or self.log.others:
             return None
         snapshot = self._snapshots.take()
-        if snapshot is not None and not sender_tables.is_checked(snapshot.db, self.keys.now()):
-            snapshot.close()
+        if snapshot is None:
             return None
-        return snapshot
+        is_enough = snapshot.is_complete or (snapshot.has_names and not exact)
+        if is_enough and sender_tables.is_checked(snapshot.db, self.keys.now()):
+            return snapshot
+        snapshot.close()
+        return None
 
     def caught_up(self) -> Index:
         """Return the index, caught up with the ref and the write-ahead logs, and update the queues."""

@@ -149,9 +149,9 @@ class Snapshots:
             nameless: The part of the file that an earlier snapshot has read.
         """
         start = nameless[1] if nameless[0] <= end <= nameless[1] else end
-        with open(file.path, "rb") as opened:
+        with open(file.path, "rb", buffering=0) as opened:
             opened.seek(start)
-            content = opened.read(TAIL_BYTES_MAX)
+            content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))
         tail = wal_record.parse(content, start)
         if tail.voids or len(content) == TAIL_BYTES_MAX:
             found.is_complete = found.has_names = False

@@ -116,6 +116,21 @@ def test_a_session_that_starts_between_two_sends_is_found(repo: Path, planck: Lo
     assert recipients(planck, "Bohr", "Curie") == ["test:worker:bohr", "test:worker:curie"]
 
 
+def test_a_send_that_the_index_does_not_suffice_for_updates_it_once(
+    planck: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And then has its snapshot; so has a broadcast, which needs all that waits."""
+    updates = []
+    real = Store.caught_up
+    monkeypatch.setattr(Store, "caught_up", lambda self: updates.append(1) or real(self))
+    append(planck, "name", name="Mach", event="add")
+    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert updates == [1]
+
+    planck.signals.send("hello", broadcast=True)
+    assert updates == [1, 1]
+
+
 def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> None:
     """An earlier snapshot has read the entry; the void is behind it."""
     say(planck, OTHER)
