@@ -234,9 +234,11 @@ class TreeCheck:
                     )
         return sizes
 
-    def share_heads(self, other: TreeCheck) -> None:
-        """Share the cache of kinds and sizes with another check."""
-        self._known_heads = other._known_heads
+    def anew(self) -> TreeCheck:
+        """Return a check with full limits that shares the cache of kinds and sizes."""
+        found = TreeCheck(self.git, self.passed, allow_large=self.allow_large)
+        found._known_heads = self._known_heads
+        return found
 
     def _ask(self, oids: Sequence[str]) -> None:
         """Read kinds and sizes into the cache."""

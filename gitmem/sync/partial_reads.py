@@ -41,17 +41,21 @@ def replacement_tip(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None
 def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
     """Return the newest commit below a ref that is small enough for one sync; None if there is none.
 
-    It searches only history that neither the local log nor the last accepted tip has, so each sync gets further.
+    It searches only history that neither the local log nor the last accepted tip has, so each sync gets further. All
+    commits that it checks share one allowance, and each has a share of its own beside it.
     """
     git = check.log.git
     known = [*check.known, *([check.accepted.oid] if check.accepted is not None else [])]
     line = git.history(oid, [tip for tip in known if git.has(tip)])[:-1]
     found, low, high = None, 0, len(line)
+    trees = check.trees.anew()
     while low < high:
         middle = (low + high) // 2
         probe = PlaceCheck(check.log, check.accepted, check.known)
-        probe.trees.share_heads(check.trees)
+        probe.trees = trees
+        trees.grant_share(SHARE)
         tip = probe.check(name, line[middle])
+        trees.forget(name)
         if tip is None:
             high = middle
         else:

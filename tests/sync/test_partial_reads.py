@@ -107,6 +107,52 @@ def test_a_history_that_is_no_logs_has_no_valid_ancestor(log: LocalLog) -> None:
     assert found(log, "ab" * 20) is None
 
 
+def test_commits_that_are_too_large_are_read_up_to_a_limit_to_find_a_smaller_one(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of 17 steps of a bisection could cost as much as a sync takes in."""
+    monkeypatch.setattr(check_budget, "FILES_MAX", 30)
+    monkeypatch.setattr(tree_checks, "READ_BYTES_MAX", 30_000)
+    monkeypatch.setattr(partial_reads, "SHARE", 2_000)
+    oid = put(log, good(log), {f"signals/x/gm-{at}.jsonl": b"1\n" for at in range(20)})
+
+    def many(n: int) -> dict[str, bytes | None]:
+        return {f"signals/{n - 1}": None, **{f"signals/{n}/gm-{n}{at}": b"1\n" for at in range(500)}}
+
+    tip = put(log, oid, *(many(n) for n in range(40)))
+    read = 0
+    real = log.git.raw_tree
+
+    def reading(at: str) -> bytes:
+        nonlocal read
+        read += len(real(at))
+        return real(at)
+
+    monkeypatch.setattr(log.git, "raw_tree", reading)
+    log.passed_trees.clear()
+
+    found = partial_reads.largest_readable_ancestor(PlaceCheck(log, None, []), NAME, tip)
+
+    assert found is not None and found.oid == oid
+    assert read < 30_000 + 6 * 2_000
+
+
+def test_what_one_step_of_the_search_reads_does_not_count_in_the_next(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit is checked as if it were the only one: else an older one would be taken."""
+    monkeypatch.setattr(check_budget, "FILES_MAX", 30)
+    oid = put(
+        log, good(log), *({f"signals/x/gm-{at}.jsonl": b"%d\n" % n for at in range(20)} for n in range(8))
+    )
+    tip = put(log, oid, {f"signals/y/gm-{at}.jsonl": b"1\n" for at in range(20)})
+    log.passed_trees.clear()
+
+    found = partial_reads.largest_readable_ancestor(PlaceCheck(log, None, []), NAME, tip)
+
+    assert found is not None and found.oid == oid
+
+
 def test_folders_of_ancestors_are_not_read_for_project_ids_if_they_are_large(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
