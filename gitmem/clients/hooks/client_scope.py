@@ -10,7 +10,7 @@ from .. import user_files
 from ..managed_files import OwnFile
 from ..user_files import FileChange
 from . import install_record, marked_files, script
-from .clients import FLAT, GROUPS, PROJECT
+from .clients import FLAT, GROUPS, PROJECT, SCRIPT
 from .install_record import InstallRecord
 from .settings import SettingsFile
 
@@ -187,10 +187,11 @@ class ClientScope:
         """Return the files with anything of ours, even if they can't be parsed."""
         try:
             there = self.own_paths()
-            named = [self.settings.path] if self.settings is not None and self.settings.is_named() else []
+            if self.settings is not None and SCRIPT.encode() in (self.settings.read() or b""):
+                there.append(self.settings.path)
         except GitmemError:
             return []
-        return [*there, *named]
+        return there
 
 
 def bare(error: GitmemError) -> str:

@@ -59,7 +59,7 @@ class SettingsFile(ManagedFile):
 
     Attributes:
         record: The record of the last `with_ours`.
-        wake: Whether to add the background hook, too. One that is there stays.
+        wake: Whether to add the background hook; one that is there stays.
     """
 
     def __init__(
@@ -85,10 +85,6 @@ class SettingsFile(ManagedFile):
             UsageError: The settings can't be parsed.
         """
         return self._ours(self.read())
-
-    def is_named(self) -> bool:
-        """Return whether the file names our script, even if it can't be parsed."""
-        return SCRIPT.encode() in (self.read() or b"")
 
     def has_ours(self, content: bytes | None) -> bool:
         """Return whether there are entries of ours."""
@@ -174,8 +170,11 @@ class SettingsFile(ManagedFile):
             if text.count(part) != 1:
                 return None
             text = text.replace(part, "")
+        if not text.strip().strip(BOM):
+            return text
         try:
-            return None if text.strip().strip(BOM) and self._ours(text.encode()) else text
+            self._parse(text)
+            return None if self._ours(text.encode()) else text
         except UsageError:
             return None
 

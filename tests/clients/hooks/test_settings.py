@@ -159,6 +159,17 @@ def test_what_a_user_put_around_ours_stays() -> None:
     assert all(comment in rest for comment in ("// mine", "// first", "/* between */"))
 
 
+def test_what_a_user_put_behind_ours_or_copied_is_seen() -> None:
+    """The texts that install inserted are there, and cutting them would leave no JSON, or an entry of ours."""
+    after, record = added("{\n}")
+    behind = f'{after.rstrip("}").rstrip()},\n  "a": 1\n}}'
+    assert value(behind) and value(removed(behind, record) or "") == {"a": 1}
+
+    after, record = added('{"hooks": {"Else": [{}]}}')
+    copied = after.replace("[{}", f"[{{}}, {json.dumps(entries()[0].value)}")
+    assert value(copied) and removed(copied, record) == '{"hooks": {"Else": [{}]}}'
+
+
 def test_a_handler_of_ours_in_a_foreign_group_goes_alone() -> None:
     """A user has moved it there."""
     line = json.dumps(entries()[0].command)
