@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gitmem.clients import trusted_programs
+from gitmem.clients import hook_paths
 from gitmem.clients.hooks import events, script
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,7 +114,7 @@ def note_program(state: Path, program: Path | str) -> None:
     """Have the hooks of a repository start a program, as a gitmem that runs there would."""
     state.mkdir(parents=True, exist_ok=True)
     (state / "program").write_text(f"{program}\n")
-    assert trusted_programs.add(user_state(), str(program))
+    assert hook_paths.add_to_list(user_state(), str(program))
 
 
 class Done:

@@ -10,14 +10,7 @@ from gitmem.agents import caller as callers
 from gitmem.agents import own_sessions, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
 from gitmem.clients import hook_paths
-from gitmem.clients.hooks import (
-    cached_settings,
-    checked_scripts,
-    events,
-    hook_catch_up,
-    hook_errors,
-    worktree_sessions,
-)
+from gitmem.clients.hooks import checked_scripts, events, hook_errors, hook_state
 from gitmem.errors import GitmemError, UsageError
 from gitmem.sessions import lifecycle
 from gitmem.sync import consent_messages
@@ -46,13 +39,13 @@ _FORGOT = ("compact", "resume", "clear")  # the agent has worked here before, bu
 def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     """Register the session, and give the agent its name, its memory and its unread signals."""
     store = at.store()
-    if not hook_catch_up.update_index(store, BUSY_MILLISECONDS):
+    if not hook_state.update_index(store, BUSY_MILLISECONDS):
         return
     _prepare(at, store)
     found = _register(at, call)
     if found is None:
         return
-    worktree_sessions.add(store, call.client, found.session_id)
+    hook_state.add_session(store, call.client, found.session_id)
     _create_beat_files(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
@@ -75,7 +68,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     found = own_sessions.of_client(store, call.session) if call.session else None
     if found is None or not clock.is_waited_for():
         return
-    worktree_sessions.remove(store, call.client, found.session_id)
+    hook_state.remove_session(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
         atomic_write.remove_quietly(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
     lifecycle.end(store, callers.of_session(found, "harness"))
@@ -92,7 +85,7 @@ def _prepare(at: Environment, store: Store) -> None:
             continue
     checked_scripts.share(state)
     hook_errors.lift_limit(state)
-    cached_settings.update(store)
+    hook_state.cache_settings(store)
     hook_paths.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.place))
 
 

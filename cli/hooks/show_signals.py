@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import presence
-from gitmem.clients.hooks import cached_settings, hook_catch_up, hook_errors
+from gitmem.clients.hooks import hook_errors, hook_state
 from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.mailbox import delivery_lock, receipts
 from gitmem.signals import inbox, message_frame
@@ -40,7 +40,7 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         Whether a session must be started first: the client's session began before the log, or before the hooks.
     """
     store = at.store()
-    if not hook_catch_up.update_index(store, BUSY_MILLISECONDS):
+    if not hook_state.update_index(store, BUSY_MILLISECONDS):
         return False
     caller = hook_caller.caller(at, call)
     at.looks = caller is not None
@@ -48,7 +48,7 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         if call.kind == PROMPT and call.session:
             return True
         if call.session:
-            hook_catch_up.remove_flag(store, call.session)
+            hook_state.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
         untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
         intro = hook_caller.you(at, call, caller) if untold else ""
@@ -131,11 +131,11 @@ def injection(reading: inbox.InboxResult, text_of: Text) -> str:
 
 def budget(store: Store) -> int:
     """Return the bytes of one injection: `gitmem.hookBudget` as of the last session start."""
-    return max(512, min(cached_settings.budget(store) or BUDGET, BUDGET_MAX))
+    return max(512, min(hook_state.budget(store) or BUDGET, BUDGET_MAX))
 
 
 def limit_retries(store: Store, call: HookInput) -> None:
     """Limit retries of a failed commit to once a turn; signals must still be shown at every tool call."""
-    hook_errors.set_left(store.place.state, hook_catch_up.has_waiting_entries(store))
+    hook_errors.set_left(store.place.state, hook_state.has_waiting_entries(store))
     if call.kind != TOOL:
         hook_errors.lift_limit(store.place.state)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 from .. import shared_mode
 from ..errors import GitmemError, StoreError, UsageError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SIZE_MAX = 1 << 20  # bytes; a repository may have a larger file in a client's place
 
 
-class FileChange:
+class FileChange(NamedTuple):
     """The change of one file.
 
     Attributes:
@@ -31,24 +32,12 @@ class FileChange:
         mode: The mode of a new file; None for that of `runs` and the umask.
     """
 
-    __slots__ = ("after", "before", "mode", "path", "runs", "top")
-
-    def __init__(
-        self,
-        path: str,
-        before: bytes | None,
-        after: bytes | None,
-        runs: bool = False,
-        *,
-        top: str | None = None,
-        mode: int | None = None,
-    ) -> None:
-        self.path = path
-        self.before = before
-        self.after = after
-        self.runs = runs
-        self.top = top
-        self.mode = mode
+    path: str
+    before: bytes | None
+    after: bytes | None
+    runs: bool = False
+    top: str | None = None
+    mode: int | None = None
 
     @property
     def needed(self) -> bool:

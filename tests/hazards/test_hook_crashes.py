@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import events, hook_catch_up
+from gitmem.clients.hooks import events, hook_state
 from gitmem.mailbox import delivery_lock
 from gitmem.signals import inbox, message_frame
 
@@ -65,7 +65,7 @@ def test_every_exception_is_silence_and_a_note(
         raise error
 
     for owner, name in (
-        (hook_catch_up, "catch_up"),
+        (hook_state, "catch_up"),
         (delivery_lock, "delivery_lock"),
         (inbox, "read"),
         (message_frame, "injection"),

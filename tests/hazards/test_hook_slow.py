@@ -164,7 +164,7 @@ def test_what_takes_too_long_is_given_up_and_asked_for_once_a_turn(
     wrapper.write_text(
         f"#!{sys.executable}\n"
         f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})\n"
-        "import signal, time\nfrom cli import main\nfrom gitmem.clients.hooks import hook_catch_up as looking\n"
+        "import signal, time\nfrom cli import main\nfrom gitmem.clients.hooks import hook_state as looking\n"
         "looking.update_index = lambda store, busy: (signal.setitimer(signal.ITIMER_REAL, 0.01), time.sleep(60))\n"
         "sys.exit(main.main())\n"
     )

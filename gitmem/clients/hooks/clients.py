@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...digests import sha256
 from ...text.shell_quote import quote
-from .. import hook_paths, trusted_programs
+from .. import hook_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class ClientFolders(NamedTuple):
     def noted_program(self) -> str | None:
         """Return the program that hooks run: the one noted in this repository, if the user's own list has it, too."""
         found = hook_paths.program(self.state) if self.state is not None else None
-        return found if found is not None and trusted_programs.is_listed(self.user, found) else None
+        return found if found is not None and hook_paths.is_listed(self.user, found) else None
 
     def base(self, client: Client, scope: str) -> str | None:
         """Return the folder of a client, or None in project scope without a worktree."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import events
 
-# `is_listed PROGRAM` for any POSIX shell: the same as `gitmem.clients.trusted_programs.is_listed`. It needs $nl.
+# `is_listed PROGRAM` for any POSIX shell: the same as `gitmem.clients.hook_paths.is_listed`. It needs $nl.
 IS_LISTED = r"""# Whether the user's own list has the program $1: what a repository names counts only if the user has run it before.
 is_listed() {
   list=${XDG_STATE_HOME-}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients import trusted_programs
+from gitmem.clients import hook_paths
 from gitmem.clients.hooks import events, script
 
 from ...hook_agents import SHELL, note_program, user_state
@@ -448,7 +448,7 @@ def test_a_program_that_the_user_has_never_run_is_not_started(
         known.unlink()
 
     assert place.run("PostToolUse", shell=shell, **env) == ""
-    assert trusted_programs.is_listed(str(folder), str(place.program)) is (wrong == "an empty variable")
+    assert hook_paths.is_listed(str(folder), str(place.program)) is (wrong == "an empty variable")
 
     bin = tmp_path / "bin"
     bin.mkdir()

@@ -1,0 +1,146 @@
+"""What hooks keep in the state folder for the next ones, and how they catch up with the log.
+
+- `hook-budget`, `keep-prompts`: values of git's config, as of the last session start. Each call of git costs a process.
+- `here/<client>`, `here/<client>-<worktree>`: the sessions that hooks have started in a worktree, one id a line, for
+  clients whose hooks don't get the id of their session. The hook script selects the flags to check by it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ... import atomic_write, shared_mode
+from ...agents import heartbeats
+from ...errors import GitmemError
+from ...index import catch_up, engine
+from ...index.engine import sqlite3
+from ...mailbox import session_queue
+from ...signals import headline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+
+BUDGET = "hook-budget"
+SETTING = "gitmem.hookbudget"
+KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
+HERE = "here"
+SEEN_MICROS = 24 * 3600 * 1_000_000  # without a heartbeat for longer, a session has died without its end hook
+
+
+def update_index(store: Store, busy_milliseconds: int) -> bool:
+    """Update the index, and return False if another process keeps it locked for longer than the timeout.
+
+    A damaged or unwritable index file does not stop the hook: the store can do without it.
+
+    Raises:
+        StoreError: The log can't be read.
+    """
+    try:
+        store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
+        catch_up.catch_up(store.index, store.log)
+    except sqlite3.DatabaseError as error:
+        if engine.is_busy(error):
+            return False
+    return True
+
+
+def has_waiting_entries(store: Store) -> bool:
+    """Return whether entries outside the repository still wait for a commit, or belong to another repository."""
+    try:
+        outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
+        if any(file.folder in outside for file in store.log.waiting()):
+            return True
+        return any(wal.is_strange() for wal in store.log.wals)
+    except (GitmemError, OSError):
+        return False
+
+
+def remove_flag(store: Store, harness: str) -> None:
+    """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
+    if heartbeats.is_safe(harness):
+        atomic_write.remove_quietly(session_queue.flag(store.place.state, harness))
+
+
+def budget(store: Store) -> int | None:
+    """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
+    try:
+        with open(os.path.join(store.place.state, BUDGET), "rb") as file:
+            return _number(file.read(20).decode("ascii", "replace"))
+    except OSError:
+        return None
+
+
+def cache_settings(store: Store) -> None:
+    """Cache the current values of the git config. Never raises."""
+    _keep_prompts(store)
+    path = os.path.join(store.place.state, BUDGET)
+    found = _number(store.settings().get(SETTING, ""))
+    try:
+        if found is None:
+            os.unlink(path)
+        elif found != budget(store):
+            atomic_write.replace(path, b"%d\n" % found)
+    except OSError:
+        return
+
+
+def _keep_prompts(store: Store) -> None:
+    """Allow the hook script to store prompts if headlines may show them; otherwise remove stored prompts."""
+    allowed = os.path.join(store.place.state, KEEP_PROMPTS)
+    if headline.shows_prompts(store):
+        try:
+            os.close(shared_mode.open_file(allowed, os.O_WRONLY | os.O_CREAT))
+            return
+        except OSError:
+            return
+    folder = os.path.join(store.place.state, heartbeats.PROMPTS)
+    atomic_write.remove_quietly(allowed)
+    try:
+        for entry in os.scandir(folder):
+            if entry.stat(follow_symlinks=False).st_size:  # an empty file only has the time of the prompt
+                atomic_write.remove_quietly(entry.path)
+    except OSError:
+        return
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _here(store: Store, client: str) -> str:
+    """Return the file of this worktree, as the script names it."""
+    place = store.place
+    name = client if place.git_dir == place.common else f"{client}-{os.path.basename(place.git_dir)}"
+    return os.path.join(place.state, HERE, name)
+
+
+def add_session(store: Store, client: str, session_id: str) -> None:
+    """Note that a session is active in this worktree, and remove inactive ones. Never raises."""
+    others = [each for each in _sessions(store, client) if each != session_id]
+    _write_sessions(store, client, [*others, session_id])
+
+
+def remove_session(store: Store, client: str, session_id: str) -> None:
+    """Remove a session that ended."""
+    _write_sessions(store, client, [each for each in _sessions(store, client) if each != session_id])
+
+
+def _sessions(store: Store, client: str) -> list[str]:
+    try:
+        with open(_here(store, client), "rb") as file:
+            known = file.read().decode("ascii", "replace").split("\n")
+    except OSError:
+        return []
+    oldest = store.now() - SEEN_MICROS
+    return [each for each in known if each and heartbeats.last_seen(store, each) > oldest]
+
+
+def _write_sessions(store: Store, client: str, ids: list[str]) -> None:
+    where = _here(store, client)
+    try:
+        shared_mode.make_dirs(os.path.dirname(where))
+        atomic_write.replace(where, "".join(f"{each}\n" for each in ids).encode())
+    except OSError:
+        return
