@@ -136,10 +136,22 @@ def _advance(db: sqlite3.Connection, reader: str) -> None:
     if since.line is None:
         return
     (last,) = db.execute("SELECT coalesce(max(line), 0) FROM broadcast").fetchone()
+    unread = _first_unread(db, reader, since, since.cursor)
+    db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread - 1 if unread else last, reader))
+
+
+def skips_unread(db: sqlite3.Connection, reader: str) -> bool:
+    """Return whether a reader's cursor is beyond a broadcast that it has not read."""
+    since = Since(db, reader, None)
+    return 0 < _first_unread(db, reader, since, 0) <= since.cursor
+
+
+def _first_unread(db: sqlite3.Connection, reader: str, since: Since, cursor: int) -> int:
+    """Return the line of the first broadcast after a line that a reader has not read, or 0."""
     first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{NEW} ORDER BY b.line LIMIT 1"
-    values = {**since.values, "o0": reader, "cursor": since.cursor}
-    unread = db.execute(first.format(own="(:o0)", news=since.condition), values).fetchone()
-    db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread[0] - 1 if unread else last, reader))
+    values = {**since.values, "o0": reader, "cursor": cursor}
+    found = db.execute(first.format(own="(:o0)", news=since.condition), values).fetchone()
+    return int(found[0]) if found else 0
 
 
 def unread_ids(

@@ -7,9 +7,9 @@ summary of each signal.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...digests import hash_function_for
 from ...index.engine import sqlite3
@@ -68,22 +68,24 @@ class LogLines(Check):
         """Check a segment and add its lines to the index."""
         yield from _check_form(content, f"{ref.LOG_REF}:{path}")
         file = self._filling(lambda: self._fill.segment(path, oid))
-        keys, waiting, hashed = self.run.seen.keys, self._waiting, hash_function_for(LINES_AT_ONCE)
-        for number, raw in enumerate(content.split(b"\n"), 1):
-            line = raw.rstrip(b"\r")
+        seen, hashed = self.run.seen.keys, hash_function_for(LINES_AT_ONCE)
+        lines = content.split(b"\n")
+        if b"\r" in content:
+            lines = [line.rstrip(b"\r") for line in lines]
+        keys = [hashed(line).digest()[: ledger.KEY_BYTES] for line in lines]
+        for number, (line, key) in enumerate(zip(lines, keys, strict=True), 1):
             if not line:
                 continue
-            key = hashed(line).digest()[: ledger.KEY_BYTES]
-            if key not in keys:
-                keys.add(key)
-                waiting.append(LogLine(line, path, number, file))
+            if key not in seen:
+                seen.add(key)
+                self._waiting.append(LogLine(line, path, number, file))
                 if file is None:
                     self._outside.add(key)
             elif file is not None and key in self._outside:
                 self._outside.discard(key)
                 self._filling(partial(self._fill.add, [(file, line)]))
         self._size += len(content)
-        if len(waiting) >= LINES_AT_ONCE or self._size >= BYTES_AT_ONCE:
+        if len(self._waiting) >= LINES_AT_ONCE or self._size >= BYTES_AT_ONCE:
             yield from self._check_waiting()
 
     def _check_all(self, tip: str) -> Iterator[Finding]:
@@ -133,27 +135,29 @@ class LogLines(Check):
     def _check_waiting(self) -> Iterator[Finding]:
         waiting, self._waiting, self._size = self._waiting, [], 0
         groups = read_groups([each.line for each in waiting])
-        records: list[Mapping[str, Any] | None] = [None] * len(waiting)
-        for _, numbers, some, _ in groups:
-            for number, each_record in zip(numbers, some, strict=True):
-                records[number] = each_record
-        for each, record in zip(waiting, records, strict=True):
-            line = each.line
-            if record is None or not _has_head(line):
-                yield from self._check_unread(each)
-                continue
-            if record["at"] > self._limit:
+        known: set[LogLine] = set()
+        for kind, numbers, records, _ in groups:
+            read = [
+                (waiting[number], record)
+                for number, record in zip(numbers, records, strict=True)
+                if _has_head(waiting[number].line)
+            ]
+            known.update([each for each, _ in read])
+            for each in [each for each, record in read if record["at"] > self._limit]:
                 self._ahead += 1
-                if self._last_ahead is None or line > self._last_ahead.line:
+                if self._last_ahead is None or each.line > self._last_ahead.line:
                     self._last_ahead = each
-            kind = record["kind"]
-            if kind in record_ids.KINDS and each.file is not None:
-                self._ids.add(each, record)
+            if kind in record_ids.KINDS:
+                self._ids.add(kind, [each for each in read if each[0].file is not None])
             elif kind == "patch":
-                yield from self._nodes.check_patch(each, record)
-        read = [(each.file, each.line) for each in waiting if each.file is not None]
-        known = groups if len(read) == len(waiting) else None
-        self._filling(lambda: self._fill.add(read, known))
+                for each, record in read:
+                    yield from self._nodes.check_patch(each, record)
+        if len(known) < len(waiting):
+            for each in waiting:
+                if each not in known:
+                    yield from self._check_unread(each)
+        filled = [(each.file, each.line) for each in waiting if each.file is not None]
+        self._filling(partial(self._fill.add, filled, groups if len(filled) == len(waiting) else None))
 
     def _check_unread(self, each: LogLine) -> Iterator[Finding]:
         """Report why a line is not a record of this version."""

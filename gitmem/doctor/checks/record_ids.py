@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from ... import records
 from ...log import ref
@@ -51,30 +52,33 @@ class RecordIds(Check):
         self._named: dict[str, tuple[str, ...]] = {}
         self._waiting: list[tuple[LogLine, dict[str, object]]] = []  # records that name lines not added yet
 
-    def add(self, each: LogLine, record: Mapping[str, object]) -> None:
-        """Add a signal or a receipt."""
-        if record["kind"] == "receipt":
-            known = self._digests.get(str(record["signal_id"]))
-            if isinstance(known, bytes) and known.hex() == record["answers_digest"]:
-                return
+    def add(self, kind: str, read: Iterable[tuple[LogLine, Mapping[str, Any]]]) -> None:
+        """Add signals, or receipts."""
+        if kind == "receipt":
+            digest_of = self._digests.get
+            odd = [
+                (each, record)
+                for each, record in read
+                if digest_of(record["signal_id"]) != bytes.fromhex(record["answers_digest"])
+            ]
         else:
-            named = _named(record)
-            self._add_signal(str(record["signal_id"]), digest_bytes(each.line), named)
-            if not named:
-                return
-        if self._fault(record) is not None:
-            self._waiting.append((each, {name: record[name] for name in ASKED if name in record}))
+            odd = [(each, record) for each, record in read if self._add_signal(each.line, record)]
+        for each, record in odd:
+            if self._fault(record) is not None:
+                self._waiting.append((each, {name: record[name] for name in ASKED if name in record}))
 
-    def _add_signal(self, id: str, digest: bytes, named: tuple[str, ...]) -> None:
-        known = self._digests.get(id)
-        if known is None:
-            self._digests[id] = digest
-        elif isinstance(known, set):
+    def _add_signal(self, line: bytes, record: Mapping[str, Any]) -> bool:
+        """Add a signal, and return whether it names others."""
+        id, digest = record["signal_id"], digest_bytes(line)
+        known = self._digests.setdefault(id, digest)
+        if isinstance(known, set):
             known.add(digest)
         elif known != digest:
             self._digests[id] = {known, digest}
+        named = _named(record)
         if named:
             self._named[id] = named
+        return bool(named)
 
     def check(self) -> Iterator[Finding]:
         """Yield ids with several contents, answers to missing content, unknown ids, and cycles."""
