@@ -19,7 +19,7 @@ from tests import templates
 if TYPE_CHECKING:
     from tests.clones import Hub
 
-settings.register_profile("default", max_examples=25, derandomize=True, deadline=None)
+settings.register_profile("default", max_examples=12, derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=200, derandomize=True, deadline=None)
 settings.register_profile("soak", max_examples=5_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

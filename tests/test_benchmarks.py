@@ -106,6 +106,7 @@ def test_each_measure_runs(name: str, stage: Stage) -> None:
     assert all(each.got >= 0 and each.base > 0 for each in figures)
 
 
+@pytest.mark.deep
 def test_mailboxes_are_asked_alike(stage: Stage) -> None:
     """Ours in both forms, as the others: a send, an inbox, writers at once, and what was stored in the end."""
     found = peers.measure(

@@ -108,24 +108,19 @@ def commands() -> set[str]:
     return {command for cells in TABLE for command in re.findall(r"`(gitmem [^`]+)`", cells[1])}
 
 
-@pytest.mark.parametrize("command", sorted(commands()))
-def test_the_commands_of_the_table_are_commands(cli: Cli, command: str) -> None:
+def test_the_commands_of_the_table_are_commands(cli: Cli, subtests: pytest.Subtests) -> None:
     """With the options that are named: `--help` knows each of them."""
-    words = command.split("'")[0].split() + command.split("'")[-1].split()
-    name = (
-        ["mem", words[2]]
-        if words[1] == "mem"
-        else words[1:3]
-        if words[1] in ("session", "import")
-        else [words[1]]
-    )
-
-    shown = cli(*name, "--help")
-
-    for option in {word for word in words if word.startswith("--")}:
-        assert re.search(rf"{option}\b", shown), f"{command}: {option}"
-    if words[1] == "mem":
-        assert f"mem {words[2]}" in COMMANDS
+    shown: dict[tuple[str, ...], str] = {}
+    for command in sorted(commands()):
+        words = command.split("'")[0].split() + command.split("'")[-1].split()
+        name = tuple(words[1:3] if words[1] in ("mem", "session", "import") else [words[1]])
+        with subtests.test(command):
+            if name not in shown:
+                shown[name] = cli(*name, "--help")
+            for option in {word for word in words if word.startswith("--")}:
+                assert re.search(rf"{option}\b", shown[name]), option
+            if words[1] == "mem":
+                assert f"mem {words[2]}" in COMMANDS
 
 
 def test_the_names_of_the_library_are_there(log: Log) -> None:

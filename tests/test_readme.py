@@ -20,8 +20,10 @@ GUIDE = (ROOT / "docs/user-guide.md").read_text(encoding="utf-8")
 GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 PAGES = [
     "README.md",
-    "docs/user-guide.md",
-    *(pytest.param(f"docs/{page}.md", marks=pytest.mark.deep) for page in ("troubleshooting", "upgrade")),
+    *(
+        pytest.param(f"docs/{page}.md", marks=pytest.mark.deep)
+        for page in ("user-guide", "troubleshooting", "upgrade")
+    ),
 ]
 # Blocks that install programs: in an environment of their own, or with pipx.
 INSTALLS = (".venv", "pipx")

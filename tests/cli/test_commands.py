@@ -316,6 +316,7 @@ def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
     assert all(kind in run("schema", "--help").out for kind in records.KINDS)
 
 
+@pytest.mark.deep
 def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path) -> None:
     """Outside any repository, with no identity, and nothing of it is left."""
     said = run("demo", cwd=tmp_path)

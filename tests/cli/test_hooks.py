@@ -40,6 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.deep
 def test_it_is_installed_tried_and_taken_out(run: Run, home: Path, repo: Path) -> None:
     """All that push, in one go; the try runs each as its client would."""
     names = ["claude-code", "codex", "gemini", "cursor", "opencode", "cline", "copilot"]

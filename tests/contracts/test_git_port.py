@@ -43,7 +43,7 @@ def like(oid: str, *ids: str) -> str:
     return next(each for each in (*ids, MISSING[: len(oid)]) if len(each) == len(oid))
 
 
-@pytest.fixture(params=["usual", "sha256 and reftable"], autouse=True)
+@pytest.fixture(params=["usual", pytest.param("sha256 and reftable", marks=pytest.mark.deep)], autouse=True)
 def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """What `git init` makes: today's usual repository, and that of git 3."""
     if request.param != "usual":

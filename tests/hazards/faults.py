@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli.environment import machine
 from gitmem import records, views
 from gitmem.errors import GitmemError
@@ -34,6 +36,9 @@ from gitmem.store import Store
 
 PLANCK, CURIE = "test:worker:planck", "test:worker:curie"
 STEPS_MAX = 400
+EACH_STEP = pytest.mark.parametrize(
+    "stride", [3, pytest.param(1, marks=pytest.mark.deep)], ids=["every third step", "every step"]
+)
 ALL_STEPS = (
     "open",
     "write",

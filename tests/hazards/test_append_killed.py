@@ -13,7 +13,7 @@ import pytest
 from gitmem.log import committer
 
 from ..log.logs import all_lines, entry, open_log, record
-from .faults import ALL_STEPS
+from .faults import ALL_STEPS, EACH_STEP
 
 STEPS_MAX = 300
 
@@ -56,14 +56,17 @@ def _age_locks(repo: Path) -> None:
         os.utime(lock, (time.time() - 60, time.time() - 60))
 
 
+@EACH_STEP
 @pytest.mark.parametrize("waits", [False, True], ids=["alone", "behind others"])
-def test_killed_at_each_step_an_append_loses_nothing_acknowledged(repo: Path, waits: bool) -> None:
+def test_killed_at_each_step_an_append_loses_nothing_acknowledged(
+    repo: Path, waits: bool, stride: int
+) -> None:
     """The line of a killed append is there once or not at all; an acknowledged one is there once, and what waited, too."""
     log = open_log(repo)
     record(log, entry(log, "before"))
     expected = {"before"}
     optional: set[str] = set()
-    for step in range(1, STEPS_MAX):
+    for step in range(1, STEPS_MAX, stride):
         if waits:
             log.append(entry(log, f"waits-{step}"))
             expected.add(f"waits-{step}")

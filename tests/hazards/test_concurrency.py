@@ -130,6 +130,7 @@ def test_32_processes_that_append_at_once(repo: Path, tmp_path: Path) -> None:
     fsck(repo)
 
 
+@pytest.mark.deep
 def test_readers_that_mark_while_others_write(desk: Desk, tmp_path: Path) -> None:  # noqa: C901  (the steps of one story)
     """Each of eight readers is shown each signal that is for it, and nobody else's; receipts are its own alone."""
     names = [f"test:reader:r{letter}" for letter in "abcdefgh"]

@@ -21,7 +21,17 @@ from gitmem.signals import inbox
 from tests.clones import git
 
 from .conftest import Desk, powerless, process
-from .faults import ALL_STEPS, STEPS_MAX, SystemCall, age_locks, check_index, child, command, open_store
+from .faults import (
+    ALL_STEPS,
+    EACH_STEP,
+    STEPS_MAX,
+    SystemCall,
+    age_locks,
+    check_index,
+    child,
+    command,
+    open_store,
+)
 from .readers import Reader
 
 needs_bounds = pytest.mark.skipif(
@@ -63,26 +73,28 @@ def test_killed_while_the_queue_is_made(
     assert reader.is_told() and reader.flag.exists()
 
 
-def test_killed_at_each_step_of_a_send(repo: Path) -> None:
+@EACH_STEP
+def test_killed_at_each_step_of_a_send(repo: Path, stride: int) -> None:
     """Whatever came of it: after the next look just what is unread waits, and the flags say so."""
     reader = Reader(repo)
-    for step in range(1, STEPS_MAX):
+    for step in range(1, STEPS_MAX, stride):
         end = child(lambda step=step: reader.send(f"line {step}"), SystemCall(step, ALL_STEPS, kills=True))
         age_locks(repo)
         reader.look()
         assert reader.is_told(), f"killed at step {step}"
         if not end.died:
             break
-        if step % 5 == 0:
+        if step % 5 == 1:
             reader.drain()
     assert step > 20
     assert f"line {step}" in reader.drain()
 
 
-def test_killed_at_each_step_of_a_drain(repo: Path) -> None:
+@EACH_STEP
+def test_killed_at_each_step_of_a_drain(repo: Path, stride: int) -> None:
     """It is shown again rather than never; what has a receipt is not shown again, and no flag is left for it."""
     reader = Reader(repo)
-    for step in range(1, STEPS_MAX):
+    for step in range(1, STEPS_MAX, stride):
         text = f"line {step}"
         reader.send(text)
         end = child(reader.drain, SystemCall(step, ALL_STEPS, kills=True))
@@ -95,7 +107,7 @@ def test_killed_at_each_step_of_a_drain(repo: Path) -> None:
         if not end.died:
             break
     assert step > 8
-    assert reader.receipts() == sorted(f"line {number}" for number in range(1, step + 1))
+    assert reader.receipts() == sorted(f"line {number}" for number in range(1, step + 1, stride))
 
 
 def test_killed_between_the_print_and_the_receipt(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,7 @@ def commands(reader: Reader, session: str, stop: Path) -> Callable[[], object]:
     return act
 
 
+@pytest.mark.deep
 def test_thirty_processes_show_each_signal_once(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from gitmem.log import committer
 from ..conftest import Git
 from .conftest import Desk, refs, waiting
 from .faults import (
+    EACH_STEP,
     STEPS_MAX,
     WRITES,
     End,
@@ -106,9 +107,10 @@ def test_a_full_disk_at_each_write_of_an_append(repo: Path, port: Port, waits: b
     fsck(repo)
 
 
+@EACH_STEP
 @PORTS
 def test_a_full_disk_at_each_write_of_a_commit_loses_nothing_and_stops_no_writer(
-    repo: Path, port: Port
+    repo: Path, port: Port, stride: int
 ) -> None:
     """Writers are answered while no commit can be made; the first one that succeeds has all."""
     ledger = Ledger(repo)
@@ -118,7 +120,7 @@ def test_a_full_disk_at_each_write_of_a_commit_loses_nothing_and_stops_no_writer
     def commit() -> str:
         return str(committer.commit_waiting(open_store(repo, port).log, deferred=True))
 
-    for step in range(1, STEPS_MAX):
+    for step in range(1, STEPS_MAX, stride):
         ledger.wait(f"waits-{step}")
         end = child(commit, SystemCall(step, WRITES, kills=False))
         failed += end.failed is not None
@@ -149,7 +151,14 @@ def test_a_disk_that_takes_no_more_bytes(repo: Path, port: Port) -> None:
     fsck(repo)
 
 
-@pytest.mark.parametrize("how", ["full", "full-after", "killed", "killed-after"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "full",
+        "killed-after",
+        *(pytest.param(how, marks=pytest.mark.deep) for how in ("full-after", "killed")),
+    ],
+)
 @pytest.mark.parametrize("waits", [False, True], ids=["alone", "behind others"])
 def test_each_run_of_git_fails_once(repo: Path, tmp_path: Path, how: str, waits: bool) -> None:
     """Git that reports a full disk or is killed, before or after its work: recording needs no git, so all is kept."""

@@ -16,6 +16,7 @@ from tests.clones import agree, git
 
 from .faults import (
     ALL_STEPS,
+    EACH_STEP,
     STEPS_MAX,
     Port,
     RunOfGit,
@@ -75,11 +76,12 @@ def test_killed_at_each_run_of_git_an_append_is_whole_or_absent(
     fsck(repo)
 
 
-def test_killed_at_each_step_an_append_by_plumbing_is_whole_or_absent(repo: Path) -> None:
+@EACH_STEP
+def test_killed_at_each_step_an_append_by_plumbing_is_whole_or_absent(repo: Path, stride: int) -> None:
     """The same at every system call that the command makes itself."""
     say(repo, "before")
     once, maybe = {"before"}, set()
-    for step in range(1, STEPS_MAX):
+    for step in range(1, STEPS_MAX, stride):
         end = child(speaking(repo, PlumbingGit, f"line-{step}"), SystemCall(step, ALL_STEPS, kills=True))
         (maybe if end.died else once).add(f"line-{step}")
         age_locks(repo)

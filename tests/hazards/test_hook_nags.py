@@ -47,6 +47,7 @@ def test_a_thousand_tool_calls_after_a_delivery_print_nothing(
     assert not started.exists()
 
 
+@pytest.mark.deep
 def test_ten_signals_in_many_calls_come_once_each_to_every_agent(desk: Desk, tmp_path: Path) -> None:
     """Two agents of different clients, tool calls without end: each reads each signal that is for it once."""
     peer = desk.start("Planck")

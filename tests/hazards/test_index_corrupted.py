@@ -74,6 +74,7 @@ def test_noise_in_the_middle_of_the_file_costs_no_answer(office: Office, args: t
     assert "spite" not in " ".join(args) or "spite" in office.run("log", "-n", "3").stdout
 
 
+@pytest.mark.deep
 def test_a_signal_is_recorded_once_however_the_index_is_damaged(office: Office) -> None:
     """The command runs again after the index was put away, and says the same thing once."""
     for seed, at in enumerate(range(8_192, len(office.kept), len(office.kept) // 6)):

@@ -231,6 +231,7 @@ def test_an_index_that_is_deleted_while_it_is_open(office: Office) -> None:
     office.check()
 
 
+@pytest.mark.deep
 def test_many_that_build_it_at_once_answer_the_same(office: Office) -> None:
     """Eight processes that find no index, or one of noise."""
     environment = {

@@ -189,9 +189,14 @@ def test_session_start_ends_with_the_export(desk: Desk) -> None:
     check_text(said)
 
 
-@pytest.mark.parametrize(("args", "status"), ERRORS.values(), ids=ERRORS.keys())
-def test_each_error_in_both_forms(desk: Desk, scene: dict[str, str], args: list[str], status: int) -> None:
+def test_each_error_in_both_forms(desk: Desk, scene: dict[str, str], subtests: pytest.Subtests) -> None:
     """An error is one line of JSON with code, message, hint, suggestions and next; in text only on standard error."""
+    for name, (args, status) in ERRORS.items():  # none of them writes: one repository serves all
+        with subtests.test(name):
+            _check_error(desk, scene, args, status)
+
+
+def _check_error(desk: Desk, scene: dict[str, str], args: list[str], status: int) -> None:
     with nothing_written(desk.repo):
         text = desk(*args, session=scene["planck"])
         before = desk("--json", *args, session=scene["planck"])

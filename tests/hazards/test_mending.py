@@ -687,7 +687,9 @@ def mending(where: Path) -> Callable[[], str]:
     return act
 
 
-@pytest.mark.parametrize("step", [12, 30, 45, 58, 66, 74, 80, 87])
+@pytest.mark.parametrize(
+    "step", [12, 45, 66, 80, *(pytest.param(step, marks=pytest.mark.deep) for step in (30, 58, 74, 87))]
+)
 def test_killed_at_any_step_the_next_run_ends_it(hub: Hub, clone: Clone, step: int) -> None:
     """Every line once, those that waited too."""
     bent(clone)

@@ -89,7 +89,7 @@ def with_history(repo: Path) -> None:
     subprocess.run(["git", "fast-import", "--quiet"], input="".join(rows), cwd=repo, text=True, check=True)
 
 
-@pytest.mark.parametrize("name", ["d", "p"])
+@pytest.mark.parametrize("name", ["d", pytest.param("p", marks=pytest.mark.deep)])
 def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
     """Every line that was acknowledged is there once, in both clones, and every repository is sound."""
     hub = tmp_path / "hub.git"
@@ -135,7 +135,9 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("port", [DulwichGit, PlumbingGit])
-@pytest.mark.parametrize("step", [1, 2, 3, 5, 11, 17, 26, 40])
+@pytest.mark.parametrize(
+    "step", [1, 5, 17, 40, *(pytest.param(step, marks=pytest.mark.deep) for step in (2, 3, 11, 26))]
+)
 def test_uniting_that_is_killed_loses_nothing(
     repo: Path, port: type[DulwichGit] | type[PlumbingGit], step: int
 ) -> None:

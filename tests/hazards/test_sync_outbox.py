@@ -171,6 +171,7 @@ def test_clones_that_see_the_same_make_the_same_commits(hub: Hub) -> None:
     assert git("log", "-1", "--format=%b", d.tip, cwd=d.path).splitlines()[:3] == ["0", "1", "2"]
 
 
+@pytest.mark.deep
 def test_whose_turn_it_is_is_drawn(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """One in as many as are new; nobody new: for sure. Who has nothing to send looks again before it leaves."""
     a, b, c, d = clones(hub, "abcd")
@@ -201,6 +202,7 @@ def test_whose_turn_it_is_is_drawn(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
     assert boxes(hub) == [] and d.tip == hub.tip()
 
 
+@pytest.mark.deep
 def test_after_each_has_synced_again_none_is_left(hub: Hub) -> None:
     """However it was drawn: who comes and finds nobody at it, folds."""
     many = clones(hub, "abcdef")

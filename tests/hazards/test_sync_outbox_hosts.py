@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gitmem.git import network
 from gitmem.log import ref
 from gitmem.sync import sync_remotes
@@ -207,6 +209,7 @@ def test_a_remote_that_takes_nothing_teaches_nothing(hub: Hub) -> None:
     assert all(name.startswith(OUTBOX) for name in boxes(hub))
 
 
+@pytest.mark.deep
 def test_a_state_file_that_is_damaged_is_as_good_as_none(hub: Hub) -> None:
     """It is learned again, and written anew."""
     a, b = clones(hub, "ab")

@@ -15,6 +15,7 @@ from gitmem.log import committer, ref, start, wal_files
 
 from .faults import (
     ALL_STEPS,
+    EACH_STEP,
     STEPS_MAX,
     SystemCall,
     age_locks,
@@ -167,13 +168,14 @@ def commit(repo: Path) -> Callable[[], object]:
     return act
 
 
-def test_a_committer_that_is_killed_at_any_step_loses_and_doubles_nothing(repo: Path) -> None:
+@EACH_STEP
+def test_a_committer_that_is_killed_at_any_step_loses_and_doubles_nothing(repo: Path, stride: int) -> None:
     """Writers go on, and the next committer takes over what it left."""
     store = open_store(repo)
     speak(store, "before")
     store.close()
     said = {"before"}
-    for step in range(1, STEPS_MAX):
+    for step in range(1, STEPS_MAX, stride):
         record(repo, f"waits-{step}")
         record(repo, f"deferred-{step}", deferred=True)
         said |= {f"waits-{step}", f"deferred-{step}"}

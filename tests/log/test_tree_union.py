@@ -165,7 +165,9 @@ def _random_tree(port: Port, draw: random.Random) -> str:
     return tree_of(port, files)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(3, 8))]
+)
 def test_union_of_trees_keeps_the_four_laws(dulwich: DulwichGit, seed: int) -> None:
     """Commutative, associative, idempotent and absorbing, on arbitrary trees."""
     draw = random.Random(seed)
@@ -204,7 +206,9 @@ def _lines_in(port: Port, *given: str) -> dict[str, set[bytes]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(3, 8))]
+)
 def test_no_union_makes_a_file_that_is_too_large(
     dulwich: DulwichGit, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -288,12 +288,12 @@ def test_a_secret_is_named(what: str, text: str) -> None:
         assert found is not None and found.what == what
 
 
-@pytest.mark.parametrize(("what", "text"), EVERY, ids=range(len(EVERY)))
 @pytest.mark.parametrize("sign", ["\u200b", "\u00ad", "\ufe0f", "\u034f", "\U000e0041", "\u0301"])
-def test_invisible_characters_hide_no_secret(what: str, text: str, sign: str) -> None:
+def test_invisible_characters_hide_no_secret(sign: str) -> None:
     """Between any two characters; fullwidth forms neither."""
-    assert find_secret(sign.join(text)) == what
-    assert may_hold_secret([sign.join(text)])
+    hidden = [(what, sign.join(text)) for what, text in EVERY]
+    assert [(what, text) for what, text in hidden if find_secret(text) != what] == []
+    assert [text for _, text in hidden if not may_hold_secret([text])] == []
 
 
 def test_wide_forms_hide_no_secret_and_its_place_is_that_of_the_text() -> None:
@@ -390,18 +390,14 @@ JOINTS = ("", "-", "_", "a", "A1b2", '"', " ", "=", ": ", ".", "\u200b")
 
 FEW = (
     "eyJ",
-    "glpat-",
-    "sk-",
     "hooks.slack.com/",
     "-us",
     "://",
     "password",
-    "token",
     "bearer ",
     "curl ",
     " -p",
     "a.abcdef.",
-    "password is ",
 )
 
 

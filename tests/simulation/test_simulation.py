@@ -69,6 +69,7 @@ def test_real_git_takes_the_same_steps(
     assert memory.spawned == 0
 
 
+@pytest.mark.deep
 def test_a_seed_is_one_run(tmp_path: Path) -> None:
     """In another process, where Python orders its sets otherwise, every step is the same."""
     found = set()

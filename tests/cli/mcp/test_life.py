@@ -324,6 +324,7 @@ def test_the_pipes_are_for_the_protocol_alone(tmp_path: Path) -> None:
     assert done.stderr.split(b"\n") == [b"stray", b"from a child", b""]
 
 
+@pytest.mark.deep
 def test_a_server_decides_for_nobody_else(raw: Start, gitmem: Gitmem) -> None:
     """Its own session may agree; started with --as, below another session, it may not."""
     planck = gitmem("session", "start", "--name", "Planck")["session_id"]

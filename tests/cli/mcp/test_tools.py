@@ -114,6 +114,7 @@ def test_words_of_others_stay_in_their_frame(serve: Serve) -> None:
     within(talk)
 
 
+@pytest.mark.deep
 def test_what_is_wrong_is_said_with_the_way_out(serve: Serve) -> None:
     """A sentence, near names, the next command; never a traceback, and nothing of a secret."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
