@@ -16,7 +16,7 @@ from gitmem import commit_message, records
 from gitmem.agents import own_sessions, session_view
 from gitmem.digests import Mac
 from gitmem.git import remotes
-from gitmem.log import check_budget, lines, ref, ref_checks, tree_checks, wal_record
+from gitmem.log import check_budget, lines, ref, wal_record
 from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canon, union
@@ -302,17 +302,17 @@ def test_the_limits_are_those_of_the_code() -> None:
         "size at which a segment is closed": str(ref.SEGMENT_MAX_BYTES),
         "size at which appends to a segment end": str(ref.SEGMENT_BYTES_MAX),
         "segment made by a union": str(ref.UNION_BYTES_MAX),
-        "new files in one sync": str(check_budget.FILES_MAX),
-        "new lines in one sync": str(check_budget.LINES_MAX),
-        "bytes of new files in one sync": str(check_budget.BYTES_MAX),
-        "bytes of new commits and folders in one sync": str(check_budget.HISTORY_BYTES_MAX),
-        "bytes of commits and folders read to determine what is new": str(tree_checks.READ_BYTES_MAX),
-        "bytes of files read to count lines in one sync": str(check_budget.COUNTED_BYTES_MAX),
-        "commits listed to check sizes in one sync": str(ref_checks.LISTED_MAX),
+        "new files in one sync": str(check_budget.LIMITS.files),
+        "new lines in one sync": str(check_budget.LIMITS.lines),
+        "bytes of new files in one sync": str(check_budget.LIMITS.bytes),
+        "bytes of new commits and folders in one sync": str(check_budget.LIMITS.history_bytes),
+        "bytes of commits and folders read to determine what is new": str(check_budget.LIMITS.read_bytes),
+        "bytes of files read to count lines in one sync": str(check_budget.LIMITS.counted_bytes),
+        "commits listed to check sizes in one sync": str(check_budget.LIMITS.listed),
         "outboxes read by one sync": str(partial_reads.OUTBOXES_MAX),
-        "object in a log ref (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
-        "nested folders in a tree": str(tree_checks.DEPTH_MAX),
-        "entries of a tree": str(tree_checks.ROWS_MAX),
+        "object in a log ref (file, folder, commit)": str(check_budget.LIMITS.object_bytes),
+        "nested folders in a tree": str(check_budget.LIMITS.depth),
+        "entries of a tree": str(check_budget.LIMITS.rows),
         "stored last time ahead of the clock": "60 s",
         "age of broadcasts that are unread for a new reader": "24 h",
         "broadcasts unread for a reader without a first line, of any age": str(broadcasts.NEWEST),

@@ -5,6 +5,8 @@ A ref that is left out returns its share, so it uses up nothing of the limits of
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .rejected import LimitExceeded
 from .tree_union import is_segment
 
@@ -16,13 +18,36 @@ if TYPE_CHECKING:
 
     File = tuple[str, str]  # path and id
 
-FILES_MAX = 20_000
-LINES_MAX = 200_000
-BYTES_MAX = 24 * 1024 * 1024
-HISTORY_BYTES_MAX = 24 * 1024 * 1024
-COUNTED_BYTES_MAX = (
-    3 * BYTES_MAX
-)  # of files that are read to count their lines, even of refs that are left out
+
+class Limits(NamedTuple):
+    """Limits of one check of the refs of a remote.
+
+    Attributes:
+        counted_bytes: Of files that are read to count their lines, even of refs that are left out.
+        read_bytes: Of the commits and trees of all refs, even of those that are left out.
+        object_bytes: Of one file, tree or commit.
+        depth: Of nested folders.
+        rows: Entries of a tree and of the trees in it.
+        ahead_rows: Entries that are prefetched.
+        listed: Commits that are listed in other processes, twice what one ref may bring.
+        share: Bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU.
+    """
+
+    files: int = 20_000
+    lines: int = 200_000
+    bytes: int = 24 * 1024 * 1024
+    history_bytes: int = 24 * 1024 * 1024
+    counted_bytes: int = 72 * 1024 * 1024
+    read_bytes: int = 72 * 1024 * 1024
+    object_bytes: int = 32 * 1024 * 1024
+    depth: int = 16
+    rows: int = 1_000_000
+    ahead_rows: int = 20_000
+    listed: int = 300_000
+    share: int = 256 * 1024
+
+
+LIMITS = Limits()
 HISTORY = "bytes of commits and folders"
 
 
@@ -90,13 +115,14 @@ class CountedObjects:
 class IntakeBudget:
     """The new files, commits and trees of all refs that were read so far."""
 
-    def __init__(self, git: Git) -> None:
+    def __init__(self, git: Git, limits: Limits = LIMITS) -> None:
         self.git = git
+        self.limits = limits
         self._files = CountedObjects()
         self._history = CountedObjects()
         self._lines: dict[File, int] = {}  # of the files whose lines were counted
         self._known: dict[str, int] = {}  # number of lines of every blob that was ever counted
-        self.counting = Allowance(COUNTED_BYTES_MAX)
+        self.counting = Allowance(limits.counted_bytes)
 
     @property
     def bytes(self) -> int:
@@ -114,9 +140,9 @@ class IntakeBudget:
         """
         new = self._files.new(found)
         size = self.bytes + sum(new.values())
-        limit("files", len(self._files.sizes) + len(new), FILES_MAX)
-        limit("bytes", size, BYTES_MAX)
-        if size > LINES_MAX:  # a line has at least one byte
+        limit("files", len(self._files.sizes) + len(new), self.limits.files)
+        limit("bytes", size, self.limits.bytes)
+        if size > self.limits.lines:  # a line has at least one byte
             self._count_lines(new)
         self._files.add(place, found)
 
@@ -132,7 +158,7 @@ class IntakeBudget:
         """
         keyed = {("" if shared else place, oid): size for oid, size in found.items()}
         size = self._history.bytes + sum(self._history.new(keyed).values())
-        limit(HISTORY, size, HISTORY_BYTES_MAX)
+        limit(HISTORY, size, self.limits.history_bytes)
         self._history.add(place, keyed)
 
     def give_back(self, place: str) -> None:
@@ -145,7 +171,7 @@ class IntakeBudget:
         """Count the lines of the counted files and of new ones.
 
         Raises:
-            TooMuch: There are more than `LINES_MAX`, or the files of other refs used up the allowance for counting.
+            TooMuch: There are more than `limits.lines`, or the files of other refs used up the allowance for counting.
         """
         for key in self._files.sizes.keys() - self._lines.keys():
             self._lines[key] = self._lines_of(*key, self._files.sizes[key])
@@ -153,7 +179,7 @@ class IntakeBudget:
         for key, size in new.items():
             found[key] = self._lines_of(*key, size)
             total += found[key]
-            limit("lines", total, LINES_MAX)
+            limit("lines", total, self.limits.lines)
         self._lines.update(found)
 
     def _lines_of(self, path: str, oid: str, size: int) -> int:
@@ -163,7 +189,7 @@ class IntakeBudget:
         if oid not in self._known:
             if not self.counting.spend(size):
                 raise LimitExceeded(
-                    f"the number of its new lines is unknown: {COUNTED_BYTES_MAX:,} bytes were read to count those of others"
+                    f"the number of its new lines is unknown: {self.limits.counted_bytes:,} bytes were read to count those of others"
                 )
             data = self.git.blob(oid)
             self._known[oid] = data.count(b"\n") + (not data.endswith(b"\n"))

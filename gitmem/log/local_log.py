@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from ..git.port import Signature
     from ..repo import Repo
+    from .check_budget import Limits
     from .entry import LogEntry
     from .lock import Lock
     from .wal_files import WalFile
@@ -95,6 +96,7 @@ class LocalLog:
         self.left_in: str | None = None  # the folder outside the repository that received the last entry
         self._network = network
         self.allow_large = False  # whether sync accepts any size from peers
+        self.limits: Limits | None = None  # of what sync accepts from peers; None for the usual ones
         self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.boxes: dict[str, Any] = {}  # outboxes by ref, kept between exchanges

@@ -11,7 +11,6 @@ import math
 
 from ..git.fork_point import STEPS_MIN
 from . import ref
-from .check_budget import HISTORY_BYTES_MAX
 from .rejected import Rejected
 
 TYPE_CHECKING = False
@@ -54,7 +53,7 @@ def _measure(
     counts as the largest that is read, so that a long one comes after all that are known to be short.
     """
     trees: list[str] = []
-    at, ended, unread = tip, False, HISTORY_BYTES_MAX
+    at, ended, unread = tip, False, check.limits.history_bytes
     for _ in range(STEPS_MIN):
         commit = yield from check.measure_commit(at)
         trees = trees or [commit.tree]

@@ -10,6 +10,7 @@ import math
 from ..git import partial
 from ..git.fork_point import STEPS_MAX, STEPS_MIN, Trunk
 from . import left_out, log_refs, reading_order, ref
+from .check_budget import LIMITS
 from .rejected import LimitExceeded, Rejected
 from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds, projects_of
 from .tree_checks import TreeCheck
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
-
-
-LISTED_MAX = 300_000  # commits that one check lists in other processes, twice what one ref may bring
 
 
 class PlaceCheck:
@@ -58,7 +56,9 @@ class PlaceCheck:
         self._listed = 0  # commits of histories that are not near, of all refs
         self._trunk: Trunk | None = None
         self._trunk_of: list[str] = []
-        self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
+        self.trees = TreeCheck(
+            log.git, log.passed_trees, allow_large=log.allow_large, limits=log.limits or LIMITS
+        )
 
     def in_order(self, refs: Mapping[str, str]) -> list[tuple[str, str]]:
         """Return refs in reading order: fewest new bytes first, so a large ref cannot block the others."""
@@ -188,10 +188,12 @@ class PlaceCheck:
             self.trees.commits([at], name)
             return git.commit(at)
 
-        most = STEPS_MAX if self._listed > LISTED_MAX else STEPS_MIN
+        most = STEPS_MAX if self._listed > self.trees.limits.listed else STEPS_MIN
         if self._known_trunk().above(oid, most=most, read=read) is None:
-            if self._listed > LISTED_MAX:
-                raise LimitExceeded(f"more than {LISTED_MAX:,} commits were listed for other refs")
+            if self._listed > self.trees.limits.listed:
+                raise LimitExceeded(
+                    f"more than {self.trees.limits.listed:,} commits were listed for other refs"
+                )
             commits = git.unread_history(oid, filter(git.has, self._known_tips()))
             self._listed += len(commits)
             self.trees.commits(commits, name)

@@ -12,7 +12,7 @@ from collections import ChainMap
 from ..git.objects import is_empty_tree
 from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import check_budget
-from .check_budget import HISTORY, Allowance, IntakeBudget
+from .check_budget import HISTORY, LIMITS, Allowance, IntakeBudget, Limits
 from .rejected import LimitExceeded, Rejected
 
 TYPE_CHECKING = False
@@ -25,14 +25,9 @@ if TYPE_CHECKING:
     # New files (path and id) and new trees, with their sizes.
     New = tuple[dict[tuple[str, str], int], dict[str, int]]
 
-OBJECT_BYTES_MAX = 32 * 1024 * 1024
-DEPTH_MAX = 16
-ROWS_MAX = 1_000_000
 HEADS_AT_ONCE = 10_000
-AHEAD_ROWS_MAX = 20_000  # limit of entries that are prefetched
 AHEAD_BYTES_MAX = 256 * 1024  # limit of one prefetched object
 AHEAD_COMMIT_BYTES_MAX = 8 * 1024 * 1024  # limit of all prefetched commits
-READ_BYTES_MAX = 72 * 1024 * 1024  # limit of the commits and trees of all refs, even those left out
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
 _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
@@ -44,16 +39,20 @@ class TreeCheck:
     Args:
         passed: Ids of trees that passed; the caller keeps it while its process lives.
         allow_large: Whether sizes and counts are unlimited.
+        limits: The limits otherwise.
     """
 
-    def __init__(self, git: Git, passed: set[str], *, allow_large: bool = False) -> None:
+    def __init__(
+        self, git: Git, passed: set[str], *, allow_large: bool = False, limits: Limits = LIMITS
+    ) -> None:
         self.git = git
+        self.limits = limits
         self.passed = passed
         self.allow_large = allow_large
-        self.budget = IntakeBudget(git)
+        self.budget = IntakeBudget(git, limits)
         self._passed_by: dict[str, set[str]] = {}  # trees that passed, by ref
         self._measured: dict[tuple[str, ...], New | Exception] = {}
-        self._reading = Allowance(READ_BYTES_MAX)
+        self._reading = Allowance(limits.read_bytes)
         self._known_heads: dict[str, tuple[str, int]] = {}  # kinds and sizes of prefetched objects
         self._known_entries: dict[tuple[bool, str], list[tuple[str, TreeEntry]]] = {}
 
@@ -75,7 +74,7 @@ class TreeCheck:
         level = {("", oid): list(known) for oid in trees if oid not in self.passed}
         rows = 0
         files: list[str] = []
-        for _ in range(DEPTH_MAX):
+        for _ in range(self.limits.depth):
             self._ask([oid for _, oid in level])
             below: dict[tuple[str, str], list[str]] = {}
             for (path, oid), olds in level.items():
@@ -85,7 +84,7 @@ class TreeCheck:
                     continue
                 self._known_entries[not path, oid] = found
                 rows += len(found)
-                if rows > AHEAD_ROWS_MAX:
+                if rows > self.limits.ahead_rows:
                     return
                 for name, entry, inner in _differing(self.git, found, [old for old in olds if old != oid]):
                     if entry.is_tree:
@@ -163,18 +162,19 @@ class TreeCheck:
         self.budget.give_back(place)
         self.passed -= self._passed_by.pop(place, set())
 
-    def grant_share(self, size: int) -> None:
-        """Allow reading `size` bytes of trees and more of files to be counted, beside the limits for all refs."""
+    def grant_share(self) -> None:
+        """Allow reading the share of one ancestor of trees, and more of files to be counted, beside the limits for all refs."""
+        size = self.limits.share
         self._reading.grant(size)
         self.budget.counting.grant(16 * size)  # at the price of `size` bytes of trees
 
     def _spend(self, size: int, *, of: int = 0) -> None:
         """Count `size` bytes, part of a total `of`, that are read now; raise TooMuch over the limits of one sync."""
         if not self.allow_large:
-            check_budget.limit(HISTORY, max(size, of), check_budget.HISTORY_BYTES_MAX)
+            check_budget.limit(HISTORY, max(size, of), self.limits.history_bytes)
             if not self._reading.spend(size):
                 raise LimitExceeded(
-                    f"the places have more than {READ_BYTES_MAX:,} {HISTORY}, which is what one sync reads"
+                    f"the places have more than {self.limits.read_bytes:,} {HISTORY}, which is what one sync reads"
                 )
 
     def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:  # noqa: C901  (one loop over the levels of a tree)
@@ -188,11 +188,11 @@ class TreeCheck:
             nonlocal rows
             for each in entries:
                 rows += 1
-                if rows > ROWS_MAX:
-                    raise Rejected(f"it has more than {ROWS_MAX:,} entries")
+                if rows > self.limits.rows:
+                    raise Rejected(f"it has more than {self.limits.rows:,} entries")
                 yield each
 
-        for depth in range(DEPTH_MAX + 1):
+        for depth in range(self.limits.depth + 1):
             sizes = self._heads("tree", [(path, tree) for path, tree, _ in level])
             folders.update(sizes)
             yield (size := sum(sizes.values()))
@@ -205,12 +205,12 @@ class TreeCheck:
                     else:
                         fresh[path + name, entry.oid] = None
             if not self.allow_large:
-                check_budget.limit("files", len(fresh), check_budget.FILES_MAX)
+                check_budget.limit("files", len(fresh), self.limits.files)
             if not below:
                 break
             level = [(path, tree, inner) for (path, tree), inner in below.items()]
-            if depth == DEPTH_MAX:
-                raise Rejected(f"its folders are nested more than {DEPTH_MAX} deep")
+            if depth == self.limits.depth:
+                raise Rejected(f"its folders are nested more than {self.limits.depth} deep")
         sizes = self._heads("blob", list(fresh))
         return {key: sizes[key[1]] for key in fresh}, folders
 
@@ -227,16 +227,16 @@ class TreeCheck:
                 if oid not in found or found[oid][0] != kind:
                     raise KeyError(oid)
                 size = sizes[oid] = found[oid][1]
-                if size > OBJECT_BYTES_MAX and not self.allow_large:
+                if size > self.limits.object_bytes and not self.allow_large:
                     what = f"`{path}`" if path else f"its {kind} {oid[:12]}"
                     raise Rejected(
-                        f"{what} has {size:,} bytes; {OBJECT_BYTES_MAX:,} are allowed (--allow-large takes it in)"
+                        f"{what} has {size:,} bytes; {self.limits.object_bytes:,} are allowed (--allow-large takes it in)"
                     )
         return sizes
 
     def anew(self) -> TreeCheck:
         """Return a check with full limits that shares the cache of kinds and sizes."""
-        found = TreeCheck(self.git, self.passed, allow_large=self.allow_large)
+        found = TreeCheck(self.git, self.passed, allow_large=self.allow_large, limits=self.limits)
         found._known_heads = self._known_heads
         return found
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 OUTBOXES_MAX = 200
-SHARE = 256 * 1024  # bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU
 
 
 def sample_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
@@ -53,7 +52,7 @@ def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | N
         middle = (low + high) // 2
         probe = PlaceCheck(check.log, check.accepted, check.known)
         probe.trees = trees
-        trees.grant_share(SHARE)
+        trees.grant_share()
         tip = probe.check(name, line[middle])
         trees.forget(name)
         if tip is None:
@@ -76,7 +75,7 @@ def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
             check.log, None, [*check.known, line[0]]
         )  # lists and follows history above it only
         for oid in reversed(line):
-            probe.trees.grant_share(SHARE)
+            probe.trees.grant_share()
             tip = probe.check(name, oid)
             if tip is not None:
                 return tip

@@ -8,7 +8,8 @@ import pytest
 
 from gitmem.git import partial
 from gitmem.git.port import Draft, Signature
-from gitmem.log import check_budget, left_out, log_refs, ref, ref_checks, tree_checks
+from gitmem.log import left_out, log_refs, ref, ref_checks
+from gitmem.log.check_budget import LIMITS, Limits
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
 from gitmem.log.start import start
@@ -129,21 +130,17 @@ def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.Mo
     assert "not allowed" not in look(log, oid)[1]
 
 
-def test_what_is_too_much_is_large_and_says_how_to_take_it(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_much_is_large_and_says_how_to_take_it(log: LocalLog) -> None:
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"})
-    monkeypatch.setattr(check_budget, "FILES_MAX", 1)
+    log.limits = Limits(files=1)
     kind, why = look(log, oid)
     assert kind == LARGE and "--allow-large" in why
 
 
-def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(log: LocalLog) -> None:
     """Each for itself."""
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
-    monkeypatch.setattr(check_budget, "FILES_MAX", 1)
+    log.limits = Limits(files=1)
     assert look(log, oid) == ("", "")
     assert look(log, oid, PlaceCheck(log, None, [local(log)])) == ("", "")
     before = accepted(log)
@@ -158,7 +155,7 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
     """Its message may be too large; what is known is not looked at again."""
     below = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 5000 + "\n")
     oid = put(log, below, {"signals/x/gm-b.jsonl": b"1\n"})
-    monkeypatch.setattr(tree_checks, "OBJECT_BYTES_MAX", 4000)
+    log.limits = Limits(object_bytes=4000)
     asked: list[str] = []
     read = log.git.commit
     with monkeypatch.context() as patch:
@@ -235,7 +232,7 @@ def test_what_an_outbox_stands_on_has_to_pass_too(log: LocalLog) -> None:
         assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
 
-def test_a_tip_is_looked_at_once_and_names_its_author(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tip_is_looked_at_once_and_names_its_author(log: LocalLog) -> None:
     """Under its first name; a place at no commit is called what it is."""
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
     bad = put(log, local(log), {"format": None})
@@ -254,23 +251,19 @@ def test_the_kinds_are_those_of_the_answer() -> None:
     assert (NEWER, FOREIGN, INVALID, LARGE) == ("newer", "foreign", "invalid", "large")
 
 
-def test_what_is_invalid_is_called_so_however_large_it_is(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_invalid_is_called_so_however_large_it_is(log: LocalLog) -> None:
     """Else nobody would be told to repair it; the same for a newer format."""
     files: dict[str, bytes | None] = {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"}
-    monkeypatch.setattr(check_budget, "FILES_MAX", 1)
+    log.limits = Limits(files=1)
     assert look(log, put(log, local(log), files))[0] == LARGE
     for form, kind in ((b'{"format":1,"epoch":1}\n', INVALID), (b"[", INVALID), (b'{"format":2}\n', NEWER)):
         assert look(log, put(log, local(log), {**files, "format": form}))[0] == kind
     assert look(log, put(log, None, {**files, "format": b'{"format":1}\n'}))[0] == INVALID
 
 
-def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(log: LocalLog) -> None:
     """By their names the others come first; answers keep what each place is left out for."""
-    monkeypatch.setattr(check_budget, "LINES_MAX", 4)
+    log.limits = Limits(lines=4)
     bad = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "format": b'{"format":1,"epoch":1}\n'})
     small = put(log, local(log), {"signals/x/gm-b.jsonl": b"1\n2\n"})
     more = put(log, local(log), {"signals/x/gm-c.jsonl": b"1\n2\n3\n"})
@@ -291,7 +284,7 @@ def test_the_commits_of_all_places_count_together_and_are_not_read_beyond_that(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long message in a tip or below it: those with less come first, whatever their names, and the rest stays unread."""
-    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 20_000)
+    log.limits = Limits(history_bytes=20_000)
     below = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 9_000 + "\n")
     hidden = put(log, below, {"signals/x/gm-b.jsonl": b"1\n"})
     large = [
@@ -311,14 +304,12 @@ def test_the_commits_of_all_places_count_together_and_are_not_read_beyond_that(
     assert [tip.oid for tip in tips] == [honest, hidden]
     assert [each.kind for each in check.left_out.values()] == [LARGE] * 9
     assert "bytes of commits" in check.left_out["refs/0"].why
-    assert sum(oid in asked for oid in large) * 12_000 <= tree_checks.READ_BYTES_MAX
+    assert sum(oid in asked for oid in large) * 12_000 <= LIMITS.read_bytes
 
 
-def test_commits_of_a_place_that_is_left_out_take_no_room(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commits_of_a_place_that_is_left_out_take_no_room(log: LocalLog) -> None:
     """Nor folders; and what it had counts again for the next place that has it."""
-    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 4_000)
+    log.limits = Limits(history_bytes=4_000)
     bad = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "format": b"["}, "x" * 2_000 + "\n")
     good = put(log, local(log), {"signals/x/gm-b.jsonl": b"1\n"}, "x" * 2_500 + "\n")
     check = PlaceCheck(log, accepted(log), [local(log)])
@@ -328,9 +319,9 @@ def test_commits_of_a_place_that_is_left_out_take_no_room(
     assert check.left_out["refs/c"].kind == LARGE
 
 
-def test_the_folders_of_all_places_count_together(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folders_of_all_places_count_together(log: LocalLog) -> None:
     """A folder that is there already counts for nothing, one that several places have counts once."""
-    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 12_000)
+    log.limits = Limits(history_bytes=12_000)
 
     def folder(name: str, count: int) -> dict[str, bytes | None]:
         return {f"{name}/{'x' * 60}{at}.jsonl": b"1\n" for at in range(count)}
@@ -351,7 +342,7 @@ def test_one_look_reads_only_so_much_of_what_it_leaves_out(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Places that are invalid count for nothing, but what is read of them does: the smaller ones are read first."""
-    monkeypatch.setattr(tree_checks, "READ_BYTES_MAX", 30_000)
+    log.limits = Limits(read_bytes=30_000)
     bad = [
         put(
             log,
@@ -364,7 +355,7 @@ def test_one_look_reads_only_so_much_of_what_it_leaves_out(
     read: list[int] = []
     raw_tree = log.git.raw_tree
     monkeypatch.setattr(log.git, "raw_tree", lambda oid: read.append(len(found := raw_tree(oid))) or found)
-    monkeypatch.setattr(tree_checks, "AHEAD_ROWS_MAX", 0)
+    log.limits = Limits(read_bytes=30_000, ahead_rows=0)
     check = PlaceCheck(log, accepted(log), [local(log)])
 
     tips = check.admit({**{f"refs/{at}": oid for at, oid in enumerate(bad)}, "refs/z": good})
@@ -392,11 +383,9 @@ def chain(log: LocalLog, onto: str, count: int) -> str:
     return tip
 
 
-def test_a_history_of_unknown_length_takes_no_room_from_short_ones(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_history_of_unknown_length_takes_no_room_from_short_ones(log: LocalLog) -> None:
     """Behind a merge, or beyond the first steps: it is read last, whatever its name."""
-    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 36_000)
+    log.limits = Limits(history_bytes=36_000)
     long = chain(log, local(log), 40)
     tree = log.git.commit(local(log)).tree
     who = "A <a@example.org> 1793000000 +0000"
@@ -417,15 +406,14 @@ def test_commits_that_many_places_share_count_for_each(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their history is listed for each of them, however often it was listed before."""
-    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 45_000)
+    log.limits = Limits(history_bytes=45_000)
     long = chain(log, local(log), 40)
     one, two = (put(log, long, {f"signals/x/gm-{at}.jsonl": b"1\n"}) for at in "ab")
     check = PlaceCheck(log, accepted(log), [local(log)])
     assert [tip.oid for tip in check.admit({"refs/a": one, "refs/b": two})] == [one]
     assert check.left_out["refs/b"].kind == LARGE
 
-    monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 1_000_000)
-    monkeypatch.setattr(ref_checks, "LISTED_MAX", 10)
+    log.limits = Limits(history_bytes=1_000_000, listed=10)
     check = PlaceCheck(log, accepted(log), [local(log)])
     listed: list[str] = []
     real = log.git.unread_history

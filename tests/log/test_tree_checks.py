@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log import check_budget, tree_checks
+from gitmem.log.check_budget import Limits
 from gitmem.log.rejected import LimitExceeded, Rejected
 from gitmem.log.tree_checks import TreeCheck, raw_entries
 from tests.hazards.peers import git
@@ -22,6 +22,7 @@ class Trees:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.git = DulwichGit(str(path / ".git"))
+        self.limits = Limits()
         self.form = (FILE, b"format", self.blob(b"{}\n"))
 
     def blob(self, data: bytes) -> str:
@@ -47,8 +48,11 @@ class Trees:
         by = "A <a@a> 1 +0000"
         return self.object("commit", f"tree {tree}\nauthor {by}\ncommitter {by}\n\n{text}\n".encode())
 
+    def checks(self, *, large: bool = False) -> TreeCheck:
+        return TreeCheck(self.git, set(), allow_large=large, limits=self.limits)
+
     def check(self, *trees: str, known: tuple[str, ...] = (), large: bool = False) -> None:
-        TreeCheck(self.git, set(), allow_large=large).trees(trees, known)
+        self.checks(large=large).trees(trees, known)
 
 
 @pytest.fixture
@@ -125,19 +129,19 @@ def test_an_object_of_another_kind_or_none_is_missing(trees: Trees) -> None:
         with pytest.raises(KeyError):
             trees.check(tree)
     with pytest.raises(KeyError):
-        TreeCheck(trees.git, set()).commits([blob])
+        trees.checks().commits([blob])
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "commit"])
-def test_no_object_is_larger_than_the_limit(trees: Trees, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_object_is_larger_than_the_limit(trees: Trees, kind: str) -> None:
     """Each kind; `allow_large` takes it."""
-    monkeypatch.setattr(tree_checks, "OBJECT_BYTES_MAX", 300)
+    trees.limits = Limits(object_bytes=300)
     small = trees.blob(b"1\n")
     many = [(FILE, b"a%d" % number, small) for number in range(20)]
     tree = trees.below(*many) if kind == "tree" else trees.root((FILE, b"a", trees.blob(b"1" * 301)))
     commit = trees.commit(trees.root(), "x" * 301)
     for large in (False, True):
-        check = TreeCheck(trees.git, set(), allow_large=large)
+        check = trees.checks(large=large)
         try:
             if kind == "commit":
                 check.commits([commit])
@@ -149,8 +153,8 @@ def test_no_object_is_larger_than_the_limit(trees: Trees, kind: str, monkeypatch
             assert large
 
 
-def test_folders_are_nested_no_deeper_than_the_limit(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_checks, "DEPTH_MAX", 3)
+def test_folders_are_nested_no_deeper_than_the_limit(trees: Trees) -> None:
+    trees.limits = Limits(depth=3)
     tree = trees.folder((FILE, b"a", trees.blob(b"1\n")))
     for _ in range(2):
         tree = trees.folder((FOLDER, b"d", tree))
@@ -159,9 +163,9 @@ def test_folders_are_nested_no_deeper_than_the_limit(trees: Trees, monkeypatch: 
         trees.check(trees.root((FOLDER, b"d", trees.folder((FOLDER, b"d", tree)))))
 
 
-def test_entries_are_counted_over_all_folders(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_are_counted_over_all_folders(trees: Trees) -> None:
     """Also those that are known: each of them has to be read."""
-    monkeypatch.setattr(tree_checks, "ROWS_MAX", 5)
+    trees.limits = Limits(rows=5)
     blob = trees.blob(b"1\n")
     rows = [(FILE, b"a%d" % number, blob) for number in range(4)]
     trees.check(trees.below(*rows[:3]))
@@ -169,14 +173,12 @@ def test_entries_are_counted_over_all_folders(trees: Trees, monkeypatch: pytest.
         trees.check(trees.below(*rows))
 
 
-@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 2), ("LINES_MAX", 3), ("BYTES_MAX", 5)])
-def test_what_is_new_is_limited_over_all_places_of_a_sync(
-    trees: Trees, limit: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("limit", "most"), [("files", 2), ("lines", 3), ("bytes", 5)])
+def test_what_is_new_is_limited_over_all_places_of_a_sync(trees: Trees, limit: str, most: int) -> None:
     """One file fits twice; what was counted or is known counts no more, what failed counts not."""
-    monkeypatch.setattr(check_budget, limit, most)
+    trees.limits = Limits(**{limit: most})
     one, other = (trees.root((FILE, name + b".jsonl", trees.blob(name + b"\n"))) for name in (b"a", b"b"))
-    check = TreeCheck(trees.git, set())
+    check = trees.checks()
     known = trees.root()  # `format` is known, so each tree has one new file of two bytes and a line
     check.trees([one], [known])
     check.passed.clear()
@@ -188,12 +190,12 @@ def test_what_is_new_is_limited_over_all_places_of_a_sync(
         check.trees([both], [known])
     check.trees([one, other], [known])
     trees.check(both, known=(known,))
-    TreeCheck(trees.git, set(), allow_large=True).trees([both, one, other], [known])
+    trees.checks(large=True).trees([both, one, other], [known])
 
 
-def test_lines_are_counted_where_bytes_are_too_many(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_counted_where_bytes_are_too_many(trees: Trees) -> None:
     """A long line is one line, also without an end."""
-    monkeypatch.setattr(check_budget, "LINES_MAX", 3)
+    trees.limits = Limits(lines=3)
     known = trees.root()
     for fits in (b"x" * 99, b"x\n" * 3, b"x\n" * 2 + b"x"):
         trees.check(trees.root((FILE, b"a.jsonl", trees.blob(fits))), known=(known,))
@@ -206,12 +208,11 @@ def test_files_of_places_that_are_left_out_are_read_up_to_a_limit_to_count_their
     trees: Trees, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else each of 200 places costs as much as a sync takes in. What was counted is not read again."""
-    monkeypatch.setattr(check_budget, "LINES_MAX", 3)
-    monkeypatch.setattr(check_budget, "COUNTED_BYTES_MAX", 25)
+    trees.limits = Limits(lines=3, counted_bytes=25)
     known = (trees.root(),)
     fits, *bad = (trees.root((FILE, b"a.jsonl", trees.blob(b"%d\n" % at * 5))) for at in range(4))
     few = trees.root((FILE, b"a.jsonl", trees.blob(b"xxx\n")))
-    check = TreeCheck(trees.git, set())
+    check = trees.checks()
     read: list[str] = []
     real = trees.git.blob
     monkeypatch.setattr(trees.git, "blob", lambda oid: read.append(oid) or real(oid))
@@ -230,22 +231,20 @@ def test_files_of_places_that_are_left_out_are_read_up_to_a_limit_to_count_their
     assert len(read) == 3
 
 
-def test_only_segments_have_lines(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_segments_have_lines(trees: Trees) -> None:
     """Other files count as files and bytes."""
-    monkeypatch.setattr(check_budget, "LINES_MAX", 3)
+    trees.limits = Limits(lines=3)
     trees.check(trees.folder((FILE, b"format", trees.blob(b"[\n" * 50))))
     trees.check(trees.root((FILE, b"a", trees.blob(b"x\n" * 50))))
 
 
-@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 2), ("LINES_MAX", 2), ("BYTES_MAX", 4)])
-def test_a_place_that_is_left_out_gives_back_what_it_took(
-    trees: Trees, limit: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("limit", "most"), [("files", 2), ("lines", 2), ("bytes", 4)])
+def test_a_place_that_is_left_out_gives_back_what_it_took(trees: Trees, limit: str, most: int) -> None:
     """But not what another place has too; and its tree is looked at and counted again for the next place."""
-    monkeypatch.setattr(check_budget, limit, most)
+    trees.limits = Limits(**{limit: most})
     a, b, c = ((FILE, name + b".jsonl", trees.blob(name + b"\n")) for name in (b"a", b"b", b"c"))
     known = [trees.root()]
-    check = TreeCheck(trees.git, set())
+    check = trees.checks()
     check.trees([trees.root(a)], known, "good")
     check.trees([trees.root(a, b)], known, "bad")
     with pytest.raises(LimitExceeded):
@@ -261,7 +260,7 @@ def test_what_passed_is_looked_at_once(trees: Trees, monkeypatch: pytest.MonkeyP
     """And what did not pass each time, though a part of it did."""
     bad = trees.below((FILE, b"A", trees.blob(b"1\n")))
     good, commit = trees.root(), trees.commit(trees.root())
-    check = TreeCheck(trees.git, set())
+    check = trees.checks()
     check.commits([commit])
     check.trees([good], ())
     for _ in range(2):

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.port import Draft, Signature
-from gitmem.log import check_budget, ref, ref_checks, replaced_project_ids, tree_checks
+from gitmem.log import ref, replaced_project_ids
+from gitmem.log.check_budget import Limits
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import PlaceCheck
 from gitmem.log.start import start
@@ -50,23 +51,18 @@ def large(number: int) -> dict[str, bytes | None]:
     return {**files, f"signals/{number}/Z": b"1\n", f"signals/{number - 1}": None}
 
 
-def test_commits_with_large_folders_hide_no_good_log_below(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tree_checks, "READ_BYTES_MAX", 30_000)
+def test_commits_with_large_folders_hide_no_good_log_below(log: LocalLog) -> None:
+    log.limits = Limits(read_bytes=30_000)
     oid = put(log, good(log), {f"signals/x/gm-{at}.jsonl": b"1\n" for at in range(100)})
     tip = put(log, oid, *map(large, [*range(9, 0, -1), 0]), {"format": EPOCH})
 
     assert found(log, tip) == oid
-    monkeypatch.setattr(partial_reads, "SHARE", 0)
+    log.limits = Limits(read_bytes=30_000, share=0)
     assert found(log, tip) is None
 
 
-def test_commits_with_many_lines_hide_no_good_log_below(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(check_budget, "LINES_MAX", 400)
-    monkeypatch.setattr(check_budget, "COUNTED_BYTES_MAX", 1_000)
+def test_commits_with_many_lines_hide_no_good_log_below(log: LocalLog) -> None:
+    log.limits = Limits(lines=400, counted_bytes=1_000)
     oid = put(log, good(log), {"signals/y/gm-a.jsonl": b"x" * 500 + b"\n"})
     many: list[dict[str, bytes | None]] = [
         {"signals/x/gm-b.jsonl": b"%d\n" % number * 401} for number in range(5)
@@ -74,7 +70,7 @@ def test_commits_with_many_lines_hide_no_good_log_below(
     tip = put(log, oid, *many, {"format": EPOCH})
 
     assert found(log, tip) == oid
-    monkeypatch.setattr(partial_reads, "SHARE", 0)
+    log.limits = Limits(lines=400, counted_bytes=1_000, share=0)
     assert found(log, tip) != oid
 
 
@@ -95,7 +91,7 @@ def test_a_long_history_is_listed_once_and_not_for_each_bad_commit_above(
 
     assert found(log, tip) == oid
     assert sum(map(len, listed)) < 2 * 70
-    monkeypatch.setattr(ref_checks, "LISTED_MAX", 10)
+    log.limits = Limits(listed=10)
     assert found(log, tip) == oid
 
 
@@ -111,9 +107,7 @@ def test_commits_that_are_too_large_are_read_up_to_a_limit_to_find_a_smaller_one
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of 17 steps of a bisection could cost as much as a sync takes in."""
-    monkeypatch.setattr(check_budget, "FILES_MAX", 30)
-    monkeypatch.setattr(tree_checks, "READ_BYTES_MAX", 30_000)
-    monkeypatch.setattr(partial_reads, "SHARE", 2_000)
+    log.limits = Limits(files=30, read_bytes=30_000, share=2_000)
     oid = put(log, good(log), {f"signals/x/gm-{at}.jsonl": b"1\n" for at in range(20)})
 
     def many(n: int) -> dict[str, bytes | None]:
@@ -137,11 +131,9 @@ def test_commits_that_are_too_large_are_read_up_to_a_limit_to_find_a_smaller_one
     assert read < 30_000 + 6 * 2_000
 
 
-def test_what_one_step_of_the_search_reads_does_not_count_in_the_next(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_step_of_the_search_reads_does_not_count_in_the_next(log: LocalLog) -> None:
     """Each commit is checked as if it were the only one: else an older one would be taken."""
-    monkeypatch.setattr(check_budget, "FILES_MAX", 30)
+    log.limits = Limits(files=30)
     oid = put(
         log, good(log), *({f"signals/x/gm-{at}.jsonl": b"%d\n" % n for at in range(20)} for n in range(8))
     )
