@@ -74,10 +74,11 @@ class Snapshots:
         self._nameless: dict[str, tuple[int, int]] = {}
 
     def take(self) -> Snapshot | None:
-        """Return a snapshot if the index has certainly read the ref's commit; None if that is uncertain.
+        """Return a snapshot if the index certainly has all but what is in waiting files; None if that is uncertain.
 
-        Git is not started, so packed refs and changed reftables count as uncertain. The write-ahead logs are listed
-        before the ref is read, and the ref before the index: entries removed from one are then in the next.
+        The index may lack the ref's commit while all files that it was made of are still there. Git is not started, so
+        packed refs and changed reftables count as uncertain. The write-ahead logs are listed before the ref is read,
+        and the ref before the index: entries removed from one are then in the next.
         """
         files = [file for folder in self._folders for file in wal_files.list_files(folder) if file.size]
         tip = plain_tip(self._place.common, LOG_REF)
@@ -116,7 +117,7 @@ class Snapshots:
         self._db = self._opened = None
 
     def _compare(self, db: sqlite3.Connection, tip: str, files: Sequence[WalFile]) -> Snapshot | None:
-        """Return a snapshot if the index has this shape and tip and fits the files; else None.
+        """Return a snapshot if the index has this shape and fits the tip and the files; else None.
 
         Raises:
             sqlite3.Error: The index is unreadable.
@@ -125,7 +126,10 @@ class Snapshots:
         db.execute("BEGIN")
         if db.execute("PRAGMA user_version").fetchone()[0] != self._shape:
             return None
-        if db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (tip,):
+        row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
+        if row is None:
+            return None
+        if row[0] != tip and not wal_files.have_commit(self._place.state, tip, row[0], files):
             return None
         known = read_files(db, self._folders)
         found = Snapshot(db)

@@ -137,7 +137,7 @@ def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None
         raise _unwritable(error) from error
     if not entries:
         return log.git.tip(ref.LOG_REF) if taken else None
-    return commit_entries(log, entries, swaps=swaps)
+    return _commit_entries(log, entries, [each.file for each in taken], swaps)
 
 
 def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
@@ -195,10 +195,15 @@ def _remove(each: _Taken) -> None:
         return  # it is committed, and committing it again adds nothing
 
 
-def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | None = None) -> str | None:
+def _commit_entries(
+    log: LocalLog, entries: Sequence[LogEntry], files: Sequence[WalFile], swaps: int | None
+) -> str | None:
     """Put entries into one commit and move the ref.
 
-    The caller holds the lock (git and people do not respect it) and calls `moved` after releasing it.
+    The caller holds the lock (git and people do not respect it) and calls `notify_moved` after releasing it.
+
+    Args:
+        files: The files that the entries were read from.
 
     Returns:
         The commit, or None if the compare-and-swap was lost too often.
@@ -222,6 +227,7 @@ def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | N
             why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
+                wal_files.note_commit(log.place.state, commit, tip, files)
                 ledger.append(log.place, (), commit)
                 if full:
                     log.new_token()

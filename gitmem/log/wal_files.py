@@ -6,6 +6,9 @@ import errno
 import os
 import time
 
+from .. import atomic_write
+from ..repo import read_small
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the version of the format; later versions are rejected
 OLD_WAIT, OLD_DEFERRED = "-wait.spool", "-ride.spool"  # of version 0.1, one entry each
 DAMAGED = ".damaged"
+COMMITTED = "committed"  # in the state folder: a commit, its parent, and the files that it was made of
 NAME_IS_SYNCED = 0  # mtime of an empty generation whose name survives a power loss
 _DIGITS = 17
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
@@ -187,6 +191,37 @@ def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> N
             os.utime(os.path.join(folder, name), (NAME_IS_SYNCED, NAME_IS_SYNCED))
         except OSError:
             continue  # the file is another user's; its first writer syncs the name again
+
+
+def note_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) -> None:
+    """Record which files of a state folder a commit was made of. Never raise an error.
+
+    Args:
+        files: The files, with the sizes that were read. Nothing is recorded if one is in another folder.
+    """
+    read = [file for file in files if file.size]
+    rows = [f"{commit} {parent} {len(read)}", *(f"{file.name} {file.size}" for file in read), ""]
+    try:
+        if all(os.path.dirname(file.folder) == state for file in read):
+            atomic_write.replace(os.path.join(state, COMMITTED), "\n".join(rows).encode())
+    except OSError:
+        return
+
+
+def have_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) -> bool:
+    """Return whether files certainly have all lines that a commit adds to its parent.
+
+    Args:
+        files: The files that are still there, listed before the log's ref was read.
+    """
+    head, _, rest = read_small(os.path.join(state, COMMITTED)).decode("ascii", "replace").partition("\n")
+    sizes = {file.name: file.size for file in files if os.path.dirname(file.folder) == state}
+    try:
+        known = [(name, int(size)) for name, _, size in (row.partition(" ") for row in rest.split("\n")[:-1])]
+    except ValueError:
+        return False
+    is_this = head == f"{commit} {parent} {len(known)}"
+    return is_this and all(sizes.get(name, -1) >= size for name, size in known)
 
 
 def is_private(folder: str) -> bool:

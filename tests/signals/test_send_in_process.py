@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from gitmem import commit_process, store_index
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.index import index_file, query
-from gitmem.log import wal_record
+from gitmem.log import committer, wal_files, wal_record
 from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.store import Store
 
@@ -41,6 +41,15 @@ def say(log: Log, sender: str) -> None:
     """Have somebody without a session say something."""
     append(log, "signal", schema_version="A2A.V1", signal_id="sig-00000000000a", sender_identity=sender,
            intent="INFO", interrupt_class="advisory", message="hello", origin="local")  # fmt: skip
+
+
+def rename(log: Log, name: str, to: str) -> None:
+    """Rename a session, and leave the index alone."""
+    begun = (
+        log.store.db().execute("SELECT session_id FROM session WHERE display_name = ?", (name,)).fetchone()[0]
+    )
+    append(log, "session", session_id=str(begun), event="change", display_name=to,
+           clone_id=log.store.log.clone_id(), agent_identity=f"test:worker:{name.lower()}")  # fmt: skip
 
 
 def recipients(log: Log, *to: str) -> object:
@@ -94,16 +103,12 @@ def test_a_refused_send_leaves_what_was_sent_before_to_be_committed(repo: Path, 
         assert not log.store.waits()
 
 
-def test_a_name_that_changes_hands_between_two_sends_means_its_new_holder(repo: Path, planck: Log) -> None:
+def test_a_name_that_changes_hands_between_two_sends_means_its_new_holder(planck: Log) -> None:
     """Though all that waited before was found to name nobody."""
-    begun = str(
-        planck.store.db().execute("SELECT session_id FROM session WHERE display_name = 'Curie'").fetchone()[0]
-    )
     assert recipients(planck, "Curie") == ["test:worker:curie"]
     say(planck, OTHER)
     assert recipients(planck, "Curie") == ["test:worker:curie"]
-    append(planck, "session", session_id=begun, event="change", display_name="Bohr",
-           clone_id=planck.store.log.clone_id(), agent_identity="test:worker:curie")  # fmt: skip
+    rename(planck, "Curie", "Bohr")
 
     assert recipients(planck, "Bohr") == ["test:worker:curie"]
 
@@ -210,3 +215,75 @@ def test_a_send_between_commits_blocks_none_of_them(planck: Log) -> None:
 
     assert busy == 0
     assert recipients(planck, "Curie") == ["test:worker:curie"]
+
+
+def commit(repo: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Commit what waits as another process does, with something done after the ref has moved instead of an index update."""
+    with opened(repo) as other, monkeypatch.context() as patch:
+        patch.setattr(committer, "notify_moved", lambda log: meanwhile())
+        assert commit_process.commit_waiting(other.store)
+
+
+def test_a_send_does_not_wait_for_the_index_to_read_a_commit(
+    repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that the commit was made of are still there, and have its lines."""
+    found: list[object] = []
+
+    def send() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "caught_up", lambda self: pytest.fail("the index is caught up"))
+            found.append(recipients(planck, "Curie"))
+
+    commit(repo, monkeypatch, send)
+
+    assert found == [["test:worker:curie"]]
+
+
+def test_a_name_in_a_commit_that_the_index_has_not_read_counts(
+    repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the files that the commit was made of are still there or not."""
+    rename(planck, "Curie", "Bohr")
+    found: list[object] = []
+    commit(repo, monkeypatch, lambda: found.append(recipients(planck, "Bohr")))
+    assert found == [["test:worker:curie"]]
+
+    rename(planck, "Bohr", "Mach")
+    commit(repo, monkeypatch, lambda: None)
+    assert recipients(planck, "Mach") == ["test:worker:bohr"]
+
+
+@pytest.mark.parametrize("what", ["file", "size", "parent", "commit", "note", "torn"])
+def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
+    repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A file that is gone or shorter (a copied clone), another commit, a note that is missing or torn."""
+    snapshots = query.Snapshots(planck.store.place, "test", store_index.SHAPE)
+    note = Path(planck.store.place.state, wal_files.COMMITTED)
+    recipients(planck, "Curie")
+    found: list[object] = []
+
+    def look() -> None:
+        taken = snapshots.take()
+        assert taken is not None and not taken.is_complete
+        taken.close()
+        head, row, _ = note.read_text().split("\n")
+        tip, parent, count = head.split()
+        name, size = row.split()
+        if what == "file":
+            row = f"{int(name[:17]) + 1:017d}.wal1 {size}"
+        elif what == "size":
+            row = f"{name} {int(size) + 1}"
+        elif what == "parent":
+            parent = tip
+        elif what == "commit":
+            tip = parent
+        rows = {"torn": "", "note": None}.get(what, f"{row}\n")
+        note.write_text(f"{tip} {parent} {count}\n{rows}" if rows is not None else "")
+        found.append(snapshots.take())
+
+    commit(repo, monkeypatch, look)
+
+    assert found == [None]
+    snapshots.close()
