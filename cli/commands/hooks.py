@@ -84,7 +84,7 @@ def status(at: Environment) -> int:
 
 def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
     """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
-    from gitmem.clients.hooks import hook_tests as operation
+    from gitmem.clients.hooks import hook_test as operation
 
     found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
     output.answer(at.json, found, render.tried)

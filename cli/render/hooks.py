@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.clients.agents_md import AgentsMdBlock
-    from gitmem.clients.hooks.client_result import ClientHooks
+    from gitmem.clients.hooks.client_scope import ClientHooks
     from gitmem.clients.hooks.git_hook import GitHookResult
-    from gitmem.clients.hooks.hook_tests import HookTestResults
+    from gitmem.clients.hooks.hook_test import HookTestResults
     from gitmem.clients.hooks.install import InstallResult
     from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 

@@ -12,7 +12,6 @@ import stat
 
 from ... import shared_mode
 from ...repo import read_small
-from .clients import CLIENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def _worktrees(places: ClientFolders) -> list[str]:
 
 def _named_in(top: str) -> set[str]:
     """Return the digests in the settings of clients in a worktree."""
+    from .clients import CLIENTS  # not for the hook that runs `share`
+
     found: set[str] = set()
     for client in CLIENTS.values():
         if client.settings:

@@ -6,14 +6,14 @@ import os
 
 from ...errors import GitmemError
 from ...text.shell_quote import command
-from .client_scope import ABSENT, ClientScope
+from .client_scope import ABSENT, target_of
 from .clients import CLIENTS, PROJECT, USER, Client, ClientFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .client_result import ClientHooks
+    from .client_scope import ClientHooks
 
 SIGNALS_FILE = ".aider.signals.md"
 
@@ -117,9 +117,9 @@ def still_installed(places: ClientFolders, scope: str) -> list[str]:
 
 def is_installed(places: ClientFolders, client: Client, scope: str) -> bool:
     """Return whether anything of ours is installed for a client in a scope."""
-    base = places.base(client, scope)
     try:
-        return base is not None and ClientScope(client, scope, places, base).state() != ABSENT
+        target = target_of(places, client, scope)
+        return target is not None and target.state() != ABSENT
     except GitmemError:
         return False
 

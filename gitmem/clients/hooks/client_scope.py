@@ -6,11 +6,12 @@ import os
 
 from ...digests import sha256
 from ...errors import GitmemError, UsageError
+from ...outcome import Outcome
 from .. import user_files
 from ..managed_files import OwnFile
 from ..user_files import FileChange
-from . import install_record, marked_files, script
-from .clients import FLAT, GROUPS, PROJECT, SCRIPT
+from . import clients, install_record, marked_files, script
+from .clients import FLAT, GROUPS, PROJECT, SCRIPT, USER, Client, ClientFolders
 from .install_record import InstallRecord
 from .settings import SettingsFile
 
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .clients import Client, ClientFolders, HookEntry
+    from .clients import HookEntry
 
 INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "installed",
@@ -28,6 +29,34 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "broken",
 )
 RECORD = ".gitmem-hooks"  # in the client's folder; for a project in the repository's state
+
+
+class ClientHooks(Outcome):
+    """The result for one client.
+
+    Attributes:
+        client, title: Its name in gitmem, and its product name.
+        scope: `project` or `user`.
+        why: Why it was selected: by request, or by a sign of its use.
+        state: `installed`, `updated`, `unchanged`, `advised` (it has no hooks), `failed`, `removed` or `absent`.
+        pushed: Whether its model receives signals without asking.
+        files: The files that were changed.
+        problem: The error, in a sentence; "" without one.
+        remarks: Advice for its user.
+    """
+
+    __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "problem", "remarks")
+
+    def __init__(self, client: Client, scope: str, why: str) -> None:
+        self.client = client.name
+        self.title = client.title
+        self.scope = scope
+        self.why = why
+        self.state = "unchanged"
+        self.pushed = client.pushes
+        self.files: list[str] = []
+        self.problem = ""
+        self.remarks: list[str] = []
 
 
 class ClientScope:
@@ -192,6 +221,55 @@ class ClientScope:
         except GitmemError:
             return []
         return there
+
+
+def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
+    """Return the selected clients, each with the reason."""
+    if scope not in clients.SCOPES:
+        raise UsageError(
+            f"--scope {scope} is none of {', '.join(clients.SCOPES)}; nothing was written.",
+            code="unknown-scope",
+        )
+    known = [*clients.CLIENTS, clients.ALL_FOUND]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"--client {unknown[0]} is no client that gitmem knows; nothing was written.",
+            hint=f"It knows {', '.join(known)}.",
+            code="unknown-client",
+            suggestions=[name for name in known if name[:2] == unknown[0][:2].lower()],
+            next=["gitmem hooks status"],
+        )
+    found: dict[str, tuple[Client, str]] = {}
+    for client in clients.CLIENTS.values():
+        if client.name in names:
+            found[client.name] = (client, "asked for")
+        elif clients.ALL_FOUND in names and (why := clients.find(client, places)):
+            found[client.name] = (client, why)
+    if not found:
+        raise UsageError(
+            "No client was found here, neither a folder of one in the project or the home folder nor a program; nothing was written.",
+            hint=f"Name one with --client: {', '.join(clients.CLIENTS)}.",
+            code="no-client",
+            next=[
+                "gitmem hooks install --client claude-code" + (f" --scope {USER}" if scope == USER else "")
+            ],
+        )
+    return list(found.values())
+
+
+def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope | None:
+    """Return a client in a scope; None if it has no file there that we could write."""
+    base = places.base(client, scope)
+    if base is None:
+        raise UsageError(
+            "This is a bare repository, which has no files of a project; nothing was written.",
+            hint="With --scope user the hooks are in your home folder.",
+            code="no-worktree",
+            next=["gitmem hooks install --scope user"],
+        )
+    nowhere = client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER)
+    return None if nowhere else ClientScope(client, scope, places, base)
 
 
 def bare(error: GitmemError) -> str:

@@ -1,4 +1,4 @@
-"""Test installed hooks as their client runs them.
+"""Test installed hooks as their clients run them, one client after the other.
 
 The command lines of a settings file run in a temporary repository, first without a signal and then with one.
 """
@@ -9,27 +9,31 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 from ...agents import caller
 from ...agents.caller import Who
-from ...errors import GitmemError
+from ...errors import GitmemError, UsageError
 from ...open_store import open_store
 from ...outcome import Outcome
 from ...repo import find
 from ...sessions import lifecycle
 from ...signals import send
+from ...text.shell_quote import quote
 from .. import hook_paths
 from . import events, hook_errors
-from .clients import FILES, PLUGIN, PROJECT, ClientFolders
+from .client_scope import ABSENT, ClientScope, bare, chosen, target_of
+from .clients import ALL_FOUND, CLIENTS, FILES, PLUGIN, PROJECT, RULE, SCOPES, USER, ClientFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .client_scope import ClientScope
+    from collections.abc import Sequence
 
 LIMIT_SECONDS = 30
 TRIES = 3  # on a busy machine a hook gives up in time, and shows the signal at the next tool call
 SESSION = "gitmem-hooks-test"
+STATE = "-state"  # behind the repository's path: the state folder of the test's user
 _THEIRS = ("GITMEM_", "LUMENFLOW_", "GIT_", "COPILOT_", "CODEX_", "GEMINI_", "CURSOR_", "CLAUDE_", "CLINE_")
 MESSAGE = "Can you read this? A try of the hooks."
 
@@ -56,7 +60,89 @@ class Trial(Outcome):
         self.said = ""
 
 
+class HookTestResults(Outcome):
+    """The result of testing hooks.
+
+    Attributes:
+        trials: The test of each client in each scope that has hooks installed.
+        works: Whether all of them passed.
+    """
+
+    __slots__ = ("works", "trials", "next")
+
+    def __init__(self, trials: list[Trial]) -> None:
+        self.trials = trials
+        self.works = all(each.works for each in trials)
+        again = [
+            f"gitmem hooks install --client {each.client} --scope {each.scope}"
+            for each in trials
+            if not each.works
+        ]
+        self.next = [*again[:1], "gitmem hooks status"]
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 if a test failed."""
+        return 0 if self.works else 1
+
+
 def run(
+    places: ClientFolders, names: Sequence[str], environment: dict[str, str], program: str | None
+) -> HookTestResults:
+    """Test the hooks of clients, one after the other.
+
+    Remove the last recorded error of a client whose tests all pass: it no longer needs attention.
+
+    Raises:
+        UsageError: No hooks are installed.
+    """
+    known = hook_errors.read(places.state) if places.state is not None else None
+    picked = (
+        [client for client, _ in chosen(places, names, PROJECT)]
+        if ALL_FOUND not in names
+        else CLIENTS.values()
+    )
+    scopes = [scope for scope in SCOPES if scope == USER or places.worktree is not None]
+    found = [target_of(places, each, scope) for each in picked if each.form != RULE for scope in scopes]
+    targets = [target for target in found if target is not None and _is_there(target)]
+    if not targets:
+        raise UsageError(
+            "No hooks are installed that could be tried.",
+            hint="Windsurf and Aider take none.",
+            code="no-hooks",
+            next=["gitmem hooks install" + (f" --scope {USER}" if places.worktree is None else "")],
+        )
+    trials = [_try(target, places, environment, program) for target in targets]
+    for name in {each.client for each in trials if each.works}:
+        if places.state is not None and all(each.works for each in trials if each.client == name):
+            hook_errors.clear_if_fixed(places.state, name, known)
+    return HookTestResults(trials)
+
+
+def _is_there(target: ClientScope) -> bool:
+    """Return whether there is anything of ours to test, even if it can't be parsed."""
+    try:
+        return target.state() != ABSENT
+    except GitmemError:
+        return bool(target.seen())
+
+
+def _try(
+    target: ClientScope, places: ClientFolders, environment: dict[str, str], program: str | None
+) -> Trial:
+    folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
+    try:
+        target.state()  # a client reads no hook from broken settings
+        return _run(target, places, os.path.realpath(folder), environment, program)
+    except GitmemError as error:
+        said = Trial(target)
+        said.said = bare(error)
+        return said
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(
     target: ClientScope, places: ClientFolders, folder: str, environment: dict[str, str], program: str | None
 ) -> Trial:
     """Test one client.
@@ -70,8 +156,7 @@ def run(
     lines = _lines(target)
     tool = events.names(target.client.name, events.TOOL)
     start = events.names(target.client.name, events.START)
-    drain = next((event for event in tool if event in lines), None)
-    begin = next((event for event in start if event in lines), None)
+    drain, begin = (next((event for event in of_kind if event in lines), None) for of_kind in (tool, start))
     if drain is None or begin is None:
         said.said = "Its hooks are not complete."
         return said
@@ -109,36 +194,21 @@ def run(
 def _lines(target: ClientScope) -> dict[str, str]:
     """Return the command line of each event, as the client would run it."""
     if target.client.form == FILES:
-        return {os.path.basename(path): _quoted(path) for path in target.own_paths()}
+        return {os.path.basename(path): quote(path) for path in target.own_paths()}
     if target.client.form == PLUGIN:
-        path = _quoted(target.script().path)
+        path = quote(target.script().path)
         return {event: f"sh {path} {event}" for event, _ in target.client.events}
     assert target.settings is not None
     return {each.event: each.command for each in reversed(target.settings.ours())}
-
-
-def _quoted(path: str) -> str:
-    from ...text.shell_quote import quote
-
-    return quote(path)
 
 
 def _build(
     target: ClientScope, places: ClientFolders, repo: str, environment: dict[str, str], program: str | None
 ) -> None:
     """Make a repository with one commit, our state and, in project scope, the project's script."""
-    for args in (
-        ["init", "--quiet", repo],
-        ["-C", repo, "commit", "--quiet", "--allow-empty", "--message=First"],
-    ):
-        identity = [
-            "-c",
-            "user.name=gitmem",
-            "-c",
-            "user.email=gitmem@localhost",
-            "-c",
-            "commit.gpgSign=false",
-        ]
+    identity = ["-c", "user.name=gitmem", "-c", "user.email=gitmem@localhost", "-c", "commit.gpgSign=false"]
+    commit = ["-C", repo, "commit", "--quiet", "--allow-empty", "--message=First"]
+    for args in (["init", "--quiet", repo], commit):
         subprocess.run(
             ["git", *identity, *args], check=True, capture_output=True, timeout=LIMIT_SECONDS, env=environment
         )
@@ -146,17 +216,12 @@ def _build(
     os.makedirs(state, exist_ok=True)
     known = program or places.noted_program()
     if known is not None:
-        hook_paths.write(state, user=os.path.join(_user_state(repo), "gitmem"), program=known)
+        hook_paths.write(state, user=os.path.join(repo + STATE, "gitmem"), program=known)
     if target.scope == PROJECT and places.worktree is not None:
         for path in target.own_paths():
             copy = os.path.join(repo, os.path.relpath(path, places.worktree))
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             shutil.copy(path, copy)
-
-
-def _user_state(repo: str) -> str:
-    """Return the state folder of the test's user: a test leaves nothing in the real one."""
-    return repo + "-state"
 
 
 class _Client:
@@ -172,10 +237,9 @@ class _Client:
             for key, value in environment.items()
             if not key.startswith(_THEIRS) and key not in others
         }
-        for variable in (events.SESSION_VARIABLES.get(name), *(["COPILOT_CLI"] if name == "copilot" else [])):
-            if variable:
-                self.environment[variable] = SESSION
-        self.environment["XDG_STATE_HOME"] = _user_state(repo)
+        ids = [events.SESSION_VARIABLES.get(name), "COPILOT_CLI" if name == "copilot" else None]
+        self.environment.update((variable, SESSION) for variable in ids if variable)
+        self.environment["XDG_STATE_HOME"] = repo + STATE
         folder = events.FOLDER_VARIABLES.get(name)
         if folder:
             self.environment[folder] = repo

@@ -9,14 +9,13 @@ import os
 from functools import partial
 
 from ... import shared_mode
-from ...errors import GitmemError, StoreError, UsageError
+from ...errors import GitmemError, StoreError
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from .. import hook_paths
-from . import checked_scripts, client_notes, clients
-from .client_result import ClientHooks
-from .client_scope import ABSENT, ClientScope, bare
-from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, ClientFolders
+from . import checked_scripts, client_notes
+from .client_scope import ABSENT, ClientHooks, bare, chosen, target_of
+from .clients import ALL_FOUND, CLIENTS, USER, Client, ClientFolders
 from .status import trust
 
 TYPE_CHECKING = False
@@ -37,13 +36,60 @@ class _Plan:
         error: Why the plan failed, or None.
     """
 
-    __slots__ = ("changes", "error", "said", "target")
-
-    def __init__(self, said: ClientHooks, target: ClientScope | None) -> None:
-        self.said = said
-        self.target = target
+    def __init__(self, places: ClientFolders, client: Client, scope: str, why: str) -> None:
+        self.said = ClientHooks(client, scope, why)
+        self.target = target_of(places, client, scope)
         self.changes: list[FileChange] = []
         self.error: GitmemError | None = None
+
+    def read_install(self, wake: bool) -> None:
+        """Plan the changes of an install."""
+        if self.target is not None:
+            self.changes = self.target.install(wake=wake)
+
+    def read_uninstall(self) -> None:
+        """Plan the changes of an uninstall."""
+        if self.target is not None:
+            self.changes = self.target.uninstall()
+
+    def install(self) -> None:
+        """Write the changes of an install."""
+        if self.target is None:
+            self.said.state = "advised"
+            return
+        is_update = self.target.state() != ABSENT
+        self.said.files = self.target.write_install(self.changes)
+        if self.said.files:
+            self.said.state = "updated" if is_update else "installed"
+
+    def uninstall(self) -> None:
+        """Write the changes of an uninstall."""
+        if self.error is None:
+            self.said.files = self.target.write_uninstall(self.changes) if self.target is not None else []
+            self.said.state = "removed" if self.said.files else "absent"
+
+    def attempt(self, step: Callable[[], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
+        """Take one step.
+
+        Args:
+            alone: Whether to raise its error, not to record it beside the others' results.
+            kept: The codes of the errors that may be recorded; None for any.
+        """
+        if self.error is not None:
+            return
+        try:
+            step()
+        except GitmemError as error:
+            if alone or (kept is not None and error.code not in kept):
+                raise
+            self.error = error
+            self.said.state = "failed"
+            self.said.problem = bare(error)
+            self.said.remarks = [error.hint] if error.hint else []
+
+
+def _status(plans: Sequence[_Plan]) -> int:
+    return max((plan.error.status for plan in plans if plan.error is not None), default=0)
 
 
 class _Ended(Outcome):
@@ -93,16 +139,16 @@ def install(
             written.
         StoreError: A file can't be read or written.
     """
-    plans = [_plan(places, client, scope, why) for client, why in chosen(places, names, scope)]
+    plans = [_Plan(places, client, scope, why) for client, why in chosen(places, names, scope)]
     alone = len(plans) == 1
     for plan in plans:
-        _try(plan, partial(_read, wake=wake), alone=alone or ALL_FOUND not in names)
+        plan.attempt(partial(plan.read_install, wake), alone=alone or ALL_FOUND not in names)
     for plan in plans:
-        _try(plan, _write, alone=alone)
+        plan.attempt(plan.install, alone=alone)
         _add_remarks(plan, places, wake=wake)
     found = InstallResult([plan.said for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
-    found.status = max((plan.error.status for plan in failed if plan.error is not None), default=0)
+    found.status = _status(plans)
     if len(failed) < len(plans):
         _name_program(found, places, scope)
     checked_scripts.remove_unused(places)
@@ -129,136 +175,23 @@ def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> Instal
     """
     every = [(client, "asked for") for client in CLIENTS.values()]
     picked = every if ALL_FOUND in names else chosen(places, names, scope)
-    plans = [_plan(places, client, scope, why) for client, why in picked]
+    plans = [_Plan(places, client, scope, why) for client, why in picked]
     for plan in plans:
-        _try(plan, _read_installed, alone=ALL_FOUND not in names, kept=("outside",))
+        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=("outside",))
     for plan in plans:
-        if plan.error is None:
-            _write_uninstall(plan)
+        plan.uninstall()
     found = InstallResult(
         [plan.said for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
         places.noted_program(),
     )
-    found.status = max((plan.error.status for plan in plans if plan.error is not None), default=0)
+    found.status = _status(plans)
     found.remarks += client_notes.still_installed(places, scope)
     removed = checked_scripts.remove_unused(places)
     if removed:
-        what = (
-            "1 checked copy of a hook script"
-            if len(removed) == 1
-            else f"{len(removed)} checked copies of hook scripts"
-        )
-        found.remarks.append(f"Removed {what} from {os.path.dirname(removed[0])}.")
+        what = "1 checked copy" if len(removed) == 1 else f"{len(removed)} checked copies"
+        found.remarks.append(f"Removed {what} of hook scripts from {os.path.dirname(removed[0])}.")
     found.next = ["gitmem hooks status"]
     return found
-
-
-def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
-    """Return the selected clients, each with the reason."""
-    if scope not in SCOPES:
-        raise UsageError(
-            f"--scope {scope} is none of {', '.join(SCOPES)}; nothing was written.", code="unknown-scope"
-        )
-    known = [*CLIENTS, ALL_FOUND]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise UsageError(
-            f"--client {unknown[0]} is no client that gitmem knows; nothing was written.",
-            hint=f"It knows {', '.join(known)}.",
-            code="unknown-client",
-            suggestions=[name for name in known if name[:2] == unknown[0][:2].lower()],
-            next=["gitmem hooks status"],
-        )
-    found: dict[str, tuple[Client, str]] = {}
-    for client in CLIENTS.values():
-        if client.name in names:
-            found[client.name] = (client, "asked for")
-        elif ALL_FOUND in names and (why := clients.find(client, places)):
-            found[client.name] = (client, why)
-    if not found:
-        raise UsageError(
-            "No client was found here, neither a folder of one in the project or the home folder nor a program; nothing was written.",
-            hint=f"Name one with --client: {', '.join(CLIENTS)}.",
-            code="no-client",
-            next=[
-                command(
-                    "gitmem",
-                    "hooks",
-                    "install",
-                    "--client",
-                    "claude-code",
-                    *(["--scope", USER] if scope == USER else []),
-                )
-            ],
-        )
-    return list(found.values())
-
-
-def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope | None:
-    """Return a client in a scope; None if it has no file there that we could write."""
-    base = places.base(client, scope)
-    if base is None:
-        raise UsageError(
-            "This is a bare repository, which has no files of a project; nothing was written.",
-            hint="With --scope user the hooks are in your home folder.",
-            code="no-worktree",
-            next=["gitmem hooks install --scope user"],
-        )
-    nowhere = client.form == NOTHING or (client.form == clients.RULE and scope == USER)
-    return None if nowhere else ClientScope(client, scope, places, base)
-
-
-def _plan(places: ClientFolders, client: Client, scope: str, why: str) -> _Plan:
-    return _Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
-
-
-def _read(plan: _Plan, *, wake: bool) -> None:
-    if plan.target is not None:
-        plan.changes = plan.target.install(wake=wake)
-
-
-def _read_installed(plan: _Plan) -> None:
-    if plan.target is not None:
-        plan.changes = plan.target.uninstall()
-
-
-def _write(plan: _Plan) -> None:
-    if plan.target is None:
-        plan.said.state = "advised"
-        return
-    is_update = plan.target.state() != ABSENT
-    plan.said.files = plan.target.write_install(plan.changes)
-    if plan.said.files:
-        plan.said.state = "updated" if is_update else "installed"
-
-
-def _write_uninstall(plan: _Plan) -> None:
-    plan.said.state = "absent"
-    if plan.target is not None:
-        plan.said.files = plan.target.write_uninstall(plan.changes)
-        plan.said.state = "removed" if plan.said.files else "absent"
-
-
-def _try(
-    plan: _Plan, step: Callable[[_Plan], None], *, alone: bool, kept: Sequence[str] | None = None
-) -> None:
-    """Take one step for one client.
-
-    Args:
-        alone: Whether to raise its error, not to record it beside the others' results.
-        kept: The codes of the errors that may be recorded; None for any.
-    """
-    if plan.error is not None:
-        return
-    try:
-        step(plan)
-    except GitmemError as error:
-        if alone or (kept is not None and error.code not in kept):
-            raise
-        plan.error = error
-        plan.said.state = "failed"
-        plan.said.problem = bare(error)
-        plan.said.remarks = [error.hint] if error.hint else []
 
 
 def _next_after_failure(plan: _Plan, scope: str) -> list[str]:

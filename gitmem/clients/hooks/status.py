@@ -9,7 +9,7 @@ from ...log.lines import format_at
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from . import clients, codex_trust, git_hook, hook_errors
-from .client_scope import ABSENT, BROKEN, ClientScope, bare
+from .client_scope import ABSENT, BROKEN, ClientScope, bare, target_of
 from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 
 BEATS = "beats"
@@ -141,26 +141,23 @@ def runs(program: str | None, places: ClientFolders) -> bool:
 
 
 def _scope(places: ClientFolders, client: Client, scope: str) -> ScopeStatus | None:
-    base = places.base(client, scope)
-    if base is None or client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER):
+    target = target_of(places, client, scope) if places.base(client, scope) is not None else None
+    if target is None:
         return None
-    target = ClientScope(client, scope, places, base)
     try:
         found = ScopeStatus(scope, target.state())
         if found.state == ABSENT:
             return None
         found.files = target.own_paths()
-        if target.settings is not None:
-            ours = target.settings.ours()
-            found.files += [target.settings.path] if ours else []
-            if client.name == "codex" and ours:
+        if target.settings is not None and target.settings.ours():
+            found.files.append(target.settings.path)
+            if client.name == "codex":
                 found.trust = trust(places, target)
-        return found
     except GitmemError as error:
         found = ScopeStatus(scope, BROKEN)
         found.files = target.seen()
         found.problem = bare(error)
-        return found
+    return found
 
 
 def trust(places: ClientFolders, target: ClientScope) -> str:

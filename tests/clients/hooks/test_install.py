@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from gitmem.clients import hook_paths, user_files
-from gitmem.clients.hooks import events, install, script
+from gitmem.clients.hooks import client_scope, events, install, script
 from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 from gitmem.clients.hooks.settings import Ours, is_ours
@@ -36,7 +36,7 @@ def take_out(places: ClientFolders, client: Client | str, scope: str = PROJECT) 
 
 
 def target(places: ClientFolders, client: Client, scope: str = PROJECT) -> ClientScope:
-    found = install.target_of(places, client, scope)
+    found = client_scope.target_of(places, client, scope)
     assert found is not None
     return found
 
