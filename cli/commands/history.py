@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AnyId, From, SyncToo, Thread, Wu
+    from .options import AnyId, From, Strict, SyncToo, Thread, ThreadId, Wu
 
 ENTRIES = 20
 SYNC_EVERY_SECONDS = 5.0
@@ -57,15 +57,13 @@ def log(
 
 def converged(
     at: Environment,
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="A thread, or a signal of it.")] = None,
+    id: ThreadId = None,
     thread: Thread = None,
     wait: Annotated[
         str | None,
         typer.Option("--wait", metavar="30s", help="Look again until they agree, so long at most."),
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Each AGREE must come after every proposal of the others.")
-    ] = False,
+    strict: Strict = False,
     sync: SyncToo = False,
 ) -> int:
     """Exit 0 when every recipient of the thread's first signal stands at AGREE, else 1."""

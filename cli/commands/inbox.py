@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import From, Lane, Thread, Wu
+    from .options import AlreadyRead, From, InboxBytes, InboxLimit, Lane, Thread, Wu
 
 MORE_BYTES = 1_000_000
 
@@ -31,13 +31,11 @@ def inbox(
     since: Annotated[
         str | None, typer.Option("--since", metavar="1h|ISO", help="Only what is younger.")
     ] = None,
-    all: Annotated[bool, typer.Option("--all", help="What was read before, too.")] = False,
+    all: AlreadyRead = False,
     no_mark: Annotated[bool, typer.Option("--no-mark", help="Leave it unread.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Only the number.")] = False,
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Signals at most; 50.")] = None,
-    max_bytes: Annotated[
-        str | None, typer.Option("--max-bytes", metavar="N", help="Bytes at most; 16384.")
-    ] = None,
+    limit: InboxLimit = None,
+    max_bytes: InboxBytes = None,
 ) -> None:
     """Show what you have not read yet, and mark it as delivered."""
     filtered = bool(wu or lane or thread or intent or from_ or since or all)

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
         AllowSecret,
         Initiative,
         Insist,
+        Intent,
         Key,
         Lane,
         Message,
         Quiet,
+        ReplyTo,
         RequiresAck,
         SignalId,
         SyncToo,
@@ -40,14 +42,9 @@ def signal(
     wu: Wu = None,
     initiative: Initiative = None,
     lane: Lane = None,
-    intent: Annotated[
-        str | None,
-        typer.Option("--intent", metavar="INTENT", help="INFO, PROPOSE, COUNTER, AGREE or REJECT."),
-    ] = None,
+    intent: Intent = None,
     requires_ack: RequiresAck = False,
-    reply_to: Annotated[
-        str | None, typer.Option("--reply-to", metavar="ID", help="The signal that it answers.")
-    ] = None,
+    reply_to: ReplyTo = None,
     thread: Thread = None,
     interrupt: Annotated[
         str | None, typer.Option("--interrupt", metavar="CLASS", help="advisory or priority.")

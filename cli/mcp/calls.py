@@ -8,6 +8,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
 
+from .. import shared_options as shared
 from . import tool_results
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _listed(value: Any) -> Any:
 
 Ctx = Context[Any, Any]
 Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
-Wu = Annotated[str, Field(description="Work unit, such as WU-7.")]
+Wu = Annotated[str, Field(description=shared.WU.help)]
 
 
 class Calls:

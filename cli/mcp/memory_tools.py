@@ -7,12 +7,17 @@ from typing import Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from gitmem.memory.context import ENOUGH_MAX
+
+from .. import shared_options as shared
 from ..render.mem import listing, nodes
 from . import tool_results
-from .calls import Calls, Ctx, Words, Wu
+from .calls import Calls, Ctx, Words
 from .mcp_session import Here
 
-Files = Annotated[Words, Field(description="Files that it is about.")]
+Files = Annotated[Words, Field(description=shared.PATHS.help)]
+Wu = Annotated[str, Field(description=shared.NODE_WU.help)]
+MATCHES_MAX = 50  # a larger answer is cut by clients
 
 
 class MemoryTools(Calls):
@@ -24,10 +29,10 @@ class MemoryTools(Calls):
         content: str,
         tags: Words,
         paths: Files,
-        type: Annotated[str, Field(description="note, discovery, bug, idea, question, …")] = "discovery",
+        type: Annotated[str, Field(description=shared.NODE_TYPE.help)] = shared.NODE_TYPE.default,
         wu: Wu = "",
-        priority: Annotated[str, Field(description="P0 to P3.")] = "",
-        lifecycle: Annotated[str, Field(description="ephemeral, session, wu or project.")] = "",
+        priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
+        lifecycle: Annotated[str, Field(description=shared.NEW_LIFECYCLE.help)] = "",
     ) -> CallToolResult:
         """Write down a finding, bug or decision, for whoever comes later. Without `wu`, that of your session.
         With `paths` it shows as stale when they change."""
@@ -44,7 +49,12 @@ class MemoryTools(Calls):
         return await self._do(ctx, "mem_create", job)
 
     async def mem_search(
-        self, ctx: Ctx, query: str, tags: Words, wu: Wu = "", limit: Annotated[int, Field(ge=1, le=50)] = 10
+        self,
+        ctx: Ctx,
+        query: str,
+        tags: Words,
+        wu: Annotated[str, Field(description=shared.ONLY_WU.help)] = "",
+        limit: Annotated[int, Field(ge=1, le=MATCHES_MAX)] = shared.SEARCH_LIMIT.default,
     ) -> CallToolResult:
         """Find what was written down, the best match first. Look before you decide or repeat work. Words in
         double quotes must stand together."""
@@ -58,7 +68,10 @@ class MemoryTools(Calls):
         return await self._do(ctx, "mem_search", job)
 
     async def mem_context(
-        self, ctx: Ctx, wu: Wu = "", max_size: Annotated[int, Field(ge=512, le=65536)] = 4096
+        self,
+        ctx: Ctx,
+        wu: Wu = "",
+        max_size: Annotated[int, Field(ge=512, le=ENOUGH_MAX)] = shared.MAX_SIZE.default,
     ) -> CallToolResult:
         """What the memory has on a work unit, in so many bytes. Read it before you start on one."""
 

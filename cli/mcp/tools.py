@@ -15,6 +15,7 @@ from pydantic import Field
 
 from gitmem.errors import UsageError
 
+from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
 from ..render import output, sessions, signals, upkeep
 from . import tool_results
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
     from .mcp_session import Desk, Here
     from .worker import Worker
 
+    Intent = str
+else:
+    Intent = Literal[shared.INTENT.values]
+
 INBOX_BYTES = 8 * 1024  # below what clients cut: what is cut away would be marked and never shown
 
-Names = Annotated[Words, Field(description="Exact names from roster.")]
-Intent = Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]
-Id = Annotated[str, Field(description="Thread or signal id.")]
+To = Annotated[Words, Field(description=shared.TO.help)]
+Thread = Annotated[str, Field(description=shared.THREAD.help)]
 LOOK_SECONDS = 0.5
 TELL_SECONDS = 1.0
 
@@ -55,17 +59,17 @@ class Tools(Calls):
         self,
         ctx: Ctx,
         message: str,
-        to: Names,
+        to: To,
         broadcast: bool = False,
-        intent: Intent = "INFO",
-        reply_to: Annotated[str, Field(description="Signal id that it answers.")] = "",
-        thread: str = "",
+        intent: Intent = shared.INTENT.default,
+        reply_to: Annotated[str, Field(description=shared.REPLY_TO.help)] = "",
+        thread: Thread = "",
         wu: Wu = "",
-        requires_ack: Annotated[bool, Field(description="Ask for AGREE or REJECT.")] = False,
-        idempotency_key: Annotated[str, Field(description="Same key: recorded once.")] = "",
+        requires_ack: Annotated[bool, Field(description=shared.REQUIRES_ACK.help)] = False,
+        idempotency_key: Annotated[str, Field(description=shared.IDEMPOTENCY_KEY.help)] = "",
     ) -> CallToolResult:
         """Send a message to agents or people who share this git repository. It is recorded when this returns.
-        Give one of: `to`; `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
+        Give one of: `to` (exact names from roster); `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
         `requires_ack` asks for a decision; answer one with `reply_to` and AGREE, REJECT or COUNTER."""
         if not (to or reply_to or thread or broadcast):
             return tool_results.of_error(
@@ -95,9 +99,9 @@ class Tools(Calls):
     async def inbox(
         self,
         ctx: Ctx,
-        thread: str = "",
+        thread: Thread = "",
         wu: Wu = "",
-        all: Annotated[bool, Field(description="Read ones, too.")] = False,
+        all: Annotated[bool, Field(description=shared.ALREADY_READ.help)] = False,
         keep_unread: bool = False,
     ) -> CallToolResult:
         """Show signals that you have not read, and mark them as read. Call it at natural pauses and before you
@@ -124,7 +128,9 @@ class Tools(Calls):
         except Exception as error:
             return tool_results.of_error(error, "inbox")
 
-    async def thread(self, ctx: Ctx, id: Id) -> CallToolResult:
+    async def thread(
+        self, ctx: Ctx, id: Annotated[str, Field(description=shared.ANY_ID.help)]
+    ) -> CallToolResult:
         """Show a conversation, and where each recipient stands. Marks nothing as read."""
 
         def job(at: Here) -> CallToolResult:
@@ -138,8 +144,8 @@ class Tools(Calls):
     async def converged(
         self,
         ctx: Ctx,
-        id: Id,
-        strict: Annotated[bool, Field(description="Every AGREE after every proposal.")] = False,
+        id: Thread,
+        strict: Annotated[bool, Field(description=shared.STRICT.help)] = False,
         wait_seconds: Annotated[int, Field(ge=0, le=120)] = 0,
     ) -> CallToolResult:
         """Whether all who were asked in a thread agree. Do what was proposed only when `converged` is true."""
@@ -171,7 +177,7 @@ class Tools(Calls):
     async def session(
         self,
         ctx: Ctx,
-        name: Annotated[str, Field(description="A new name for you.")] = "",
+        name: Annotated[str, Field(description=shared.NAME.help)] = "",
         wu: Wu = "",
         lane: str = "",
         activity: Annotated[str, Field(description="What you do now, in a line.")] = "",

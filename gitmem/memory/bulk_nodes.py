@@ -76,7 +76,7 @@ def _columns(given: Given, caller: Caller) -> dict[str, list[Any]] | None:
         each.get(name) for each in given for name in names.intersection(EMPTY)
     ):
         return None
-    types = _each([each.get("type") or "discovery" for each in given], node_fields.node_type)
+    types = _each([each.get("type") or node_fields.DEFAULT_TYPE for each in given], node_fields.node_type)
     usual = [node_fields.LIFECYCLE_OF[type] for type, _ in types]
     lifecycles = _each(
         [each.get("lifecycle") or by_type for each, by_type in zip(given, usual, strict=True)],

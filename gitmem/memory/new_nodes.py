@@ -74,7 +74,7 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
             hint=f"A node has content, {', '.join(OPTIONS)}.",
             code="bad-option",
         )
-    type, tags = node_fields.node_type(str(given.get("type") or "discovery"))
+    type, tags = node_fields.node_type(str(given.get("type") or node_fields.DEFAULT_TYPE))
     lifecycle = str(given.get("lifecycle") or node_fields.LIFECYCLE_OF[type])
     lifecycle = node_fields.one_of("lifecycle", lifecycle, node_fields.LIFECYCLES)
     priority = given.get("priority")

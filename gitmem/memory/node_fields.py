@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
 
 TYPES = ("session", "discovery", "checkpoint", "note", "summary")
+DEFAULT_TYPE = "discovery"
 LIFECYCLES = ("ephemeral", "session", "wu", "project")
 PRIORITIES = ("P0", "P1", "P2", "P3")
 RELATIONS = ("blocks", "parent_child", "related", "discovered_from")

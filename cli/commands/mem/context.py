@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitmem.memory.context import Context
     from gitmem.memory.recover import Recovered
 
-    from .options import AsOf, HalfLife, MaxSize, NoRoster, ReaderLane, Tag, TrackAccess, Wu
+    from .options import AsOf, HalfLife, MaxSize, NoRoster, ProfileLimit, ReaderLane, Tag, TrackAccess, Wu
 
 
 def context(
@@ -90,7 +90,7 @@ def _say(at: Environment, found: Context | Recovered) -> None:
 
 def profile(
     at: Environment,
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 20.")] = None,
+    limit: ProfileLimit = None,
     tag: Tag = None,
 ) -> None:
     """What holds for the whole project. The youngest first, and how often each tag is used."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Archived,
         HalfLife,
         Lifecycle,
+        ListLimit,
         NodeId,
         OnlyLane,
         OnlySession,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         OnlyWu,
         Path,
         Priority,
+        SearchLimit,
         TrackAccess,
         Type,
         Wu,
@@ -59,7 +61,7 @@ def listing(
     since: Annotated[
         str | None, typer.Option("--since", metavar="1h|ISO", help="Only what was said since.")
     ] = None,
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 50.")] = None,
+    limit: ListLimit = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="The oldest first.")] = False,
     include_archived: Archived = False,
 ) -> None:
@@ -131,7 +133,7 @@ def search(
     lifecycle: Lifecycle = None,
     tag: OnlyTags = None,
     path: Path = None,
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 10.")] = None,
+    limit: SearchLimit = None,
     include_archived: Archived = False,
     half_life_: HalfLife = None,
     by_decay: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ... import shared_options as shared
 from ..options import AllowSecret as AllowSecret
 from ..options import Quiet as Quiet
 
@@ -16,36 +17,30 @@ Type = Annotated[
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="session, discovery, checkpoint, note or summary; bug, idea, question and dependency are "
-        "discoveries with that tag.",
+        help=shared.NODE_TYPE.help,
     ),
 ]
 OneType = Annotated[
     str | None,
-    typer.Option("--type", metavar="TYPE", help="session, discovery, checkpoint, note or summary."),
+    typer.Option("--type", metavar="TYPE", help=shared.STORED_TYPE.help),
 ]
-Lifecycle = Annotated[
-    str | None, typer.Option("--lifecycle", metavar="L", help="ephemeral, session, wu or project.")
-]
+Lifecycle = Annotated[str | None, typer.Option("--lifecycle", metavar="L", help=shared.LIFECYCLE.help)]
 NewLifecycle = Annotated[
     str | None,
     typer.Option(
         "--lifecycle",
         metavar="L",
-        help="ephemeral, session, wu or project; without it by type: note and checkpoint session, summary "
-        "project, all others wu.",
+        help=shared.NEW_LIFECYCLE.help,
     ),
 ]
 Wu = Annotated[
     str | None,
-    typer.Option("--wu", metavar="ID", help="The work unit, such as WU-123; your session's without it."),
+    typer.Option("--wu", metavar="ID", help=shared.NODE_WU.help),
 ]
 NewWu = Annotated[
     str | None, typer.Option("--wu", metavar="ID", help="The work unit that it belongs to from now on.")
 ]
-OnlyWu = Annotated[
-    str | None, typer.Option("--wu", metavar="ID", help="Only nodes of this work unit; or unlinked.")
-]
+OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help)]
 Lane = Annotated[
     str | None,
     typer.Option("--lane", metavar="LANE", help="The lane that it matters in; every one without it."),
@@ -62,7 +57,7 @@ ReaderLane = Annotated[
         help="Your lane, your session's without it: project knowledge of other lanes is left out.",
     ),
 ]
-Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help="P0 (most) to P3.")]
+Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help)]
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", "--tags", metavar="A,B", help="Tags. May be repeated.")
 ]
@@ -79,7 +74,7 @@ OnlyTags = Annotated[
 Tag = Annotated[str | None, typer.Option("--tag", metavar="T", help="Only nodes with this tag.")]
 Paths = Annotated[
     list[str] | None,
-    typer.Option("--path", metavar="FILE", help="A file or folder that it is about. May be repeated."),
+    typer.Option("--path", metavar="FILE", help=f"{shared.PATHS.help} May be repeated."),
 ]
 NewPaths = Annotated[
     list[str] | None,
@@ -118,9 +113,7 @@ Archived = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 HalfLife = Annotated[
     str | None,
-    typer.Option(
-        "--half-life", metavar="30d", help="After so long unchanged a node counts about a third; 30d."
-    ),
+    typer.Option("--half-life", metavar="30d", help=shared.HALF_LIFE.help),
 ]
 AsOf = Annotated[
     str | None,
@@ -130,7 +123,10 @@ Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Wh
 TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record that these nodes were read.")]
 MaxSize = Annotated[
     str | None,
-    typer.Option("--max-size", metavar="N", help="Bytes of UTF-8 at most, never exceeded; 4096."),
+    typer.Option("--max-size", metavar="N", help=shared.MAX_SIZE.help),
 ]
+SearchLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.SEARCH_LIMIT.help)]
+ListLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.LIST_LIMIT.help)]
+ProfileLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.PROFILE_LIMIT.help)]
 NoRoster = Annotated[bool, typer.Option("--no-roster", help="Leave out who is here and how much is unread.")]
 Sensitive = Annotated[bool, typer.Option("--sensitive", help="Cleanups leave it alone.")]

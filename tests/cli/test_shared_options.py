@@ -1,0 +1,110 @@
+"""An option that a command, a tool for models and the library share is declared once: its text, its default, its values."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import app, shared_options
+from cli.mcp import server
+from cli.mcp.memory_tools import MemoryTools
+from cli.mcp.tools import Tools
+from cli.shared_options import Option
+from gitmem.memory import context, listing, profile, search
+from gitmem.signals import inbox
+from tools import compile_parser
+
+COMMANDS = {"session": "session set"} | {
+    f"mem_{name}": f"mem {name}" for name in ("create", "search", "context", "recover", "checkpoint", "ready")
+}
+OTHER_NAMES = {"tags": "tag", "paths": "path"}  # a tool takes a list at once, a command its items one by one
+REPEATED = " May be repeated."
+OPTIONS = [each for each in vars(shared_options).values() if isinstance(each, Option)]
+
+
+def shared() -> dict[str, tuple[dict[str, Any], str]]:
+    """Return the schema of each parameter that a tool shares with a command, and what the command says of it."""
+    commands = dict(compile_parser.commands_of(app.build()))
+    mute: Any = None  # nothing is called
+    rooms = Tools(mute, mute, mute), MemoryTools(mute, mute)
+    found = {}
+    for name, tool in server.Server(*rooms)._ours.items():
+        command = commands[COMMANDS.get(name, name)]
+        helps = {each.name: str(getattr(each, "help", "")) for each in command.params}
+        for parameter, schema in tool.parameters["properties"].items():
+            known = OTHER_NAMES.get(parameter, parameter)
+            if known in helps:
+                found[f"{name}.{parameter}"] = schema, helps[known]
+    return found
+
+
+def test_what_people_and_models_read_of_an_option_is_the_same_object() -> None:
+    """A description that a tool repeats could say something else tomorrow."""
+    described = {name: each for name, each in shared().items() if "description" in each[0]}
+    assert {
+        "signal.to",
+        "signal.thread",
+        "inbox.all",
+        "session.name",
+        "mem_create.type",
+        "mem_ready.wu",
+    } <= described.keys()
+    for name, (schema, help) in described.items():
+        (option,) = [each for each in OPTIONS if each.help is schema["description"]]
+        assert help in (option.help, option.help + REPEATED), name
+
+
+def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library() -> None:
+    """The help of a command names both; the library's signature has the default."""
+    schemas = {name: schema for name, (schema, _) in shared().items()}
+    assert {name: schema["default"] for name, schema in schemas.items() if "default" in schema} == {
+        "signal.intent": shared_options.INTENT.default,
+        "mem_create.type": shared_options.NODE_TYPE.default,
+        "mem_search.limit": shared_options.SEARCH_LIMIT.default,
+        "mem_context.max_size": shared_options.MAX_SIZE.default,
+    }
+    assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
+    for operation, name, option in (
+        (search.search, "limit", shared_options.SEARCH_LIMIT),
+        (listing.listing, "limit", shared_options.LIST_LIMIT),
+        (profile.profile, "limit", shared_options.PROFILE_LIMIT),
+        (context.context, "max_size", shared_options.MAX_SIZE),
+        (inbox.read, "limit", shared_options.INBOX_LIMIT),
+        (inbox.read, "max_bytes", shared_options.INBOX_BYTES),
+    ):
+        assert inspect.signature(operation).parameters[name].default is option.default
+        assert option.help.endswith(f"; {option.default}.")
+
+
+def test_no_tool_has_a_text_of_its_own_for_an_option_of_its_command() -> None:
+    """Only what no command has is described where the tool is."""
+    own = {
+        keyword.value.value
+        for path in (Path(server.__file__).parent).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "description" and isinstance(keyword.value, ast.Constant)
+    }
+    assert own.isdisjoint({schema.get("description") for schema, _ in shared().values()})
+
+
+@pytest.mark.parametrize(
+    ("start", "never"),
+    [
+        ("cli.shared_options", {"typer", "pydantic"}),
+        ("cli.commands.signal, cli.commands.inbox", {"cli.shared_options"}),
+    ],
+)
+def test_no_everyday_command_pays_for_the_declarations(start: str, never: set[str]) -> None:
+    code = f"import sys, cli.main, {start}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not never & set(done.stdout.split())
