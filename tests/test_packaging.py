@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import gitmem
+from gitmem.clients.managed_files import content
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -85,4 +86,12 @@ def test_the_version_has_one_place() -> None:
 def test_the_library_is_marked_as_typed() -> None:
     """Type checkers of those who import it look for this file."""
     assert (ROOT / "gitmem" / "py.typed").exists()
-    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem"] == ["py.typed"]
+    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem"] == ["py.typed", "clients/files/*"]
+
+
+def test_what_install_writes_is_in_the_package() -> None:
+    """Scripts, a plugin and texts, each a file in its own language."""
+    found = sorted(path.name for path in (ROOT / "gitmem" / "clients" / "files").iterdir())
+
+    assert found == ["agents.md", "hook.sh", "opencode.js", "pre-push.sh", "windsurf.md"]
+    assert all(content(name) for name in found)

@@ -6,7 +6,7 @@ line break is left out.
 - `program`, `wal-folders`: in the repository's state folder.
 - `programs`: the user's list of gitmem programs that hooks may start, in the user's own state folder. A git folder can
   come from a stranger, in an archive or on a shared disk; hooks therefore start a program that it names only if this
-  list contains it, too. The scripts read the list with `gitmem.clients.hooks.script.IS_LISTED`.
+  list contains it, too. The scripts read the list with `is_listed` in `files/hook.sh`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ A kind recognizes what is ours in a content, adds it and removes it. Reading, re
 
 from __future__ import annotations
 
+import os
+
 from ..errors import StoreError, UsageError
 from ..text.shell_quote import command
 from . import user_files
@@ -12,6 +14,12 @@ from .user_files import FileChange
 
 WORDS = "gitmem: written by gitmem hooks install"  # in each file that is entirely ours
 _WITHIN = 400  # bytes
+
+
+def content(name: str) -> str:
+    """Return what install writes, from a file of this package; see `files/`."""
+    with open(os.path.join(os.path.dirname(__file__), "files", name), encoding="utf-8", newline="") as file:
+        return file.read()
 
 
 class ManagedFile:

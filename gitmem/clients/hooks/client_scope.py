@@ -8,9 +8,9 @@ from ...digests import sha256
 from ...errors import GitmemError, UsageError
 from ...outcome import Outcome
 from .. import user_files
-from ..managed_files import OwnFile
+from ..managed_files import OwnFile, content
 from ..user_files import FileChange
-from . import clients, install_record, marked_files, script
+from . import clients, install_record, script
 from .clients import FLAT, GROUPS, PROJECT, SCRIPT, USER, Client, ClientFolders
 from .install_record import InstallRecord
 from .settings import SettingsFile
@@ -28,6 +28,7 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "not installed",
     "broken",
 )
+SCRIPTS = ("signal-received.sh", "gitmem-signal-received.sh")  # the second if the first is somebody else's
 RECORD = ".gitmem-hooks"  # in the client's folder; for a project in the repository's state
 
 
@@ -87,12 +88,12 @@ class ClientScope:
     def script(self) -> OwnFile:
         """Return our script, whether it exists or not: under its second name where the first is somebody else's."""
         first, second = self._scripts()
-        content = first.read()
-        return first if content is None or first.has_ours(content) else second
+        found = first.read()
+        return first if found is None or first.has_ours(found) else second
 
     def _scripts(self) -> list[OwnFile]:
         text = script.text(self.client.name)
-        paths = [os.path.join(self.base, "hooks", name) for name in marked_files.NAMES]
+        paths = [os.path.join(self.base, "hooks", name) for name in SCRIPTS]
         return [OwnFile(path, text, top=self.top, runs=True) for path in paths]
 
     def wanted(self, wake: bool) -> list[HookEntry]:
@@ -115,7 +116,7 @@ class ClientScope:
     def install(self, *, wake: bool) -> list[FileChange]:
         """Return the changes of an install, that of the settings last."""
         own = [self.script()] if self.client.has_script else []
-        own += marked_files.others(self.client, self.base, self.top)
+        own += self._others()
         if self.settings is None:
             return [file.install() for file in own]
         self.settings.wake = wake
@@ -186,9 +187,18 @@ class ClientScope:
                 folder = os.path.dirname(folder)
         return list(found)
 
+    def _others(self) -> list[OwnFile]:
+        """Return the files beside the script."""
+        path = os.path.join(self.base, *self.client.settings.split("/"))
+        text = script.text(self.client.name) if self.client.form == clients.FILES else ""
+        if text:
+            paths = [os.path.join(path, event) for event, _ in self.client.events]
+            return [OwnFile(each, text, top=self.top, runs=True) for each in paths]
+        name = {clients.PLUGIN: "opencode.js", clients.RULE: "windsurf.md"}.get(self.client.form)
+        return [OwnFile(path, content(name), top=self.top)] if name else []
+
     def _own_files(self) -> list[OwnFile]:
-        files = self._scripts() if self.client.has_script else []
-        return [*files, *marked_files.others(self.client, self.base, self.top)]
+        return [*(self._scripts() if self.client.has_script else []), *self._others()]
 
     def own_paths(self) -> list[str]:
         """Return those files that are entirely ours and exist."""

@@ -8,7 +8,7 @@ from ...errors import UsageError
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from .. import user_files
-from ..managed_files import WORDS, OwnFile
+from ..managed_files import OwnFile, content
 from . import script
 from .client_scope import ABSENT, INSTALLED, OUTDATED
 
@@ -20,32 +20,6 @@ PRE_PUSH = "pre-push"
 KEPT = ".before-gitmem"
 FOREIGN = "foreign"
 CONFIG = r"^core\.hookspath$"
-TEXT = f"""#!/bin/sh
-# {WORDS} --git pre-push
-# A push waits while signals on its work unit are unread or unanswered. The hook that was here before runs after that.
-nl='
-'
-{script.IS_LISTED}
-common=$(git rev-parse --git-common-dir 2>/dev/null)
-program=''
-if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/program"; fi
-[ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
-case $program in
-  /* | [A-Za-z]:*)
-    "$program" gate --pre-push </dev/null >&2
-    status=$?
-    case $status in
-      0) ;;
-      1) exit 1 ;;
-      *) echo "gitmem: the gate could not be asked (exit status $status), and the push goes on" >&2 ;;
-    esac
-    ;;
-  *) echo "gitmem: there is no gitmem here to ask, and the push goes on" >&2 ;;
-esac
-kept=${{0%/*}}/{PRE_PUSH}{KEPT}
-[ -x "$kept" ] || exit 0
-exec "$kept" "$@"
-"""
 
 
 class Hook:
@@ -63,7 +37,7 @@ class Hook:
         self.folder = folder
         self.path = os.path.join(folder, PRE_PUSH)
         self.kept = self.path + KEPT
-        self.file = OwnFile(self.path, TEXT, top=top, runs=True)  # no link may lead out of the work tree
+        self.file = OwnFile(self.path, text(), top=top, runs=True)  # no link may lead out of the work tree
 
 
 class GitHookResult(Outcome):
@@ -86,6 +60,11 @@ class GitHookResult(Outcome):
         self.files: list[str] = []
         self.remarks: list[str] = []
         self.next: list[str] = []
+
+
+def text() -> str:
+    """Return the hook."""
+    return content("pre-push.sh").replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
 
 
 def find(place: Repo, configured: str | None) -> Hook | None:

@@ -195,11 +195,11 @@ def test_an_older_gate_is_replaced(repo: Path) -> None:
     hook = hook_of(repo)
     Path(hook.path).write_text(THEIRS)
     git_hook.install(hook)
-    Path(hook.path).write_text(git_hook.TEXT + "# old\n")
+    Path(hook.path).write_text(git_hook.text() + "# old\n")
     assert git_hook.state(hook) == "outdated"
 
     assert git_hook.install(hook).state == "updated"
 
-    assert Path(hook.path).read_text() == git_hook.TEXT
+    assert Path(hook.path).read_text() == git_hook.text()
     git_hook.uninstall(hook)
     assert Path(hook.path).read_text() == THEIRS

@@ -16,7 +16,7 @@ from gitmem.clients.hooks import client_scope, events, install, script
 from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 from gitmem.clients.hooks.settings import Ours, is_ours
-from gitmem.clients.managed_files import OwnFile
+from gitmem.clients.managed_files import WORDS, OwnFile
 from gitmem.errors import GitmemError, StoreError, UsageError
 from tests.clients.hooks.places import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
 from tests.clients.hooks.test_settings import styles
@@ -242,7 +242,7 @@ def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tm
     path.write_bytes(content)
     put_in(places, client)
     ours = target(places, client).script().path
-    Path(ours).write_text(f"#!/bin/sh\n{script.MARK}\nexit 0\n")
+    Path(ours).write_text(f"#!/bin/sh\n# {WORDS}\nexit 0\n")
     path.write_text(
         path.read_text().replace("sh -c 'd=$PWD", "sh -c 'e=$PWD").replace("SessionEnd gitmem", "Old gitmem")
     )
@@ -518,7 +518,7 @@ def test_the_command_line_works_in_a_path_with_spaces(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And, where the client starts hooks anywhere, from a folder below."""
-    monkeypatch.setattr(script, "text", lambda client: f'#!/bin/sh\n{script.MARK}\nprintf %s "$1"\n')
+    monkeypatch.setattr(script, "text", lambda client: f'#!/bin/sh\n# {WORDS}\nprintf %s "$1"\n')
     repo = tmp_path / "my project, ünïcode $HOME"
     subprocess.run(["git", "init", "--quiet", str(repo)], check=True)
     places = at(repo, tmp_path / "home")

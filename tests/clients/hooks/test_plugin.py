@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import marked_files
-from gitmem.clients.hooks.clients import CLIENTS
+from gitmem.clients.managed_files import content
 
 NODE = shutil.which("node")
 SCRIPT = """#!/bin/sh
@@ -46,9 +45,9 @@ console.log(JSON.stringify({ said, content, env: shell.env }))
 def test_the_plugin_hands_over_what_the_script_says(tmp_path: Path) -> None:
     """Behind the user's words and a tool's result, never to a subagent, and never where it would be thrown away."""
     base = tmp_path / "my project" / ".opencode"
-    (plugin,) = marked_files.others(CLIENTS["opencode"], str(base), None)
-    Path(plugin.path).parent.mkdir(parents=True)
-    Path(plugin.path).with_suffix(".mjs").write_bytes(plugin.content)
+    plugin = base / "plugins" / "gitmem.mjs"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(content("opencode.js"))
     (base / "hooks").mkdir()
     script = base / "hooks" / "signal-received.sh"
     script.write_text(SCRIPT)
@@ -56,7 +55,7 @@ def test_the_plugin_hands_over_what_the_script_says(tmp_path: Path) -> None:
     calls.write_text(CALLS)
 
     done = subprocess.run(
-        [str(NODE), str(calls), str(Path(plugin.path).with_suffix(".mjs"))],
+        [str(NODE), str(calls), str(plugin)],
         cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 

@@ -1,0 +1,83 @@
+// gitmem: written by gitmem hooks install, taken out by gitmem hooks uninstall
+// Hands the signals of other agents to the model: behind a tool's result, and behind what the user says.
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const folder = join(dirname(fileURLToPath(import.meta.url)), "..", "hooks")
+const script = ["signal-received.sh", "gitmem-signal-received.sh"]
+  .map((name) => join(folder, name))
+  .findLast((path) => existsSync(path))
+const LIMIT = 10000 // milliseconds
+
+// What the script says; nothing where it fails or takes too long.
+function ask(event, directory, session, more) {
+  return new Promise((resolve) => {
+    if (!script) return resolve("")
+    let said = ""
+    const child = spawn("sh", [script, event], {
+      cwd: directory,
+      env: { ...process.env, OPENCODE_SESSION_ID: session },
+      stdio: ["pipe", "pipe", "ignore"],
+    })
+    const clock = setTimeout(() => child.kill(), LIMIT)
+    child.stdout.setEncoding("utf8")
+    child.stdout.on("data", (part) => (said += part))
+    child.stdin.on("error", () => {})
+    child.on("error", () => {
+      clearTimeout(clock)
+      resolve("")
+    })
+    child.on("close", () => {
+      clearTimeout(clock)
+      resolve(said.trim())
+    })
+    child.stdin.end(JSON.stringify({ session_id: session, cwd: directory, ...more }))
+  })
+}
+
+export const Gitmem = async ({ directory }) => {
+  const fresh = new Set()
+  const begun = new Set()
+  const children = new Set() // sessions of subagents: their parent's mail is not theirs
+
+  return {
+    event: async ({ event }) => {
+      const info = event.properties?.info
+      if (event.type === "session.created" && info) (info.parentID ? children : fresh).add(info.id)
+      if (event.type === "session.deleted" && info && begun.delete(info.id)) {
+        await ask("session.deleted", directory, info.id, {})
+      }
+    },
+
+    "chat.message": async ({ sessionID }, { parts }) => {
+      const last = parts.findLast((part) => part.type === "text" && !part.synthetic)
+      if (children.has(sessionID) || !last) return
+      const prompt = last.text
+      const texts = []
+      if (!begun.has(sessionID)) {
+        begun.add(sessionID)
+        const source = fresh.has(sessionID) ? "startup" : "resume"
+        texts.push(await ask("session.created", directory, sessionID, { source }))
+      }
+      texts.push(await ask("chat.message", directory, sessionID, { prompt }))
+      last.text = [prompt, ...texts.filter(Boolean)].join("\n\n")
+    },
+
+    dispose: async () => {
+      await Promise.all([...begun].map((id) => ask("session.deleted", directory, id, {})))
+      begun.clear()
+    },
+
+    "shell.env": async ({ sessionID }, { env }) => {
+      if (sessionID) env.OPENCODE_SESSION_ID = sessionID // commands of the model act as this session
+    },
+
+    "tool.execute.after": async ({ sessionID }, output) => {
+      if (children.has(sessionID) || typeof output.output !== "string") return
+      const said = await ask("tool.execute.after", directory, sessionID, {})
+      if (said) output.output += "\n\n" + said
+    },
+  }
+}
