@@ -95,7 +95,11 @@ def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: Mapping[
         False if this is not enough: the index has to catch up and the queues have to be filled.
     """
     state, recipients = store.place.state, signal["recipients"]
-    if not isinstance(recipients, list) or not recipients or not has_queues(state):
+    if not isinstance(recipients, list) or not recipients:
+        return False
+    if (
+        not has_queues(state) and queued_until(db)[1] is not None
+    ):  # removed, or the index was not fed to them yet
         return False
     urgent = signal["interrupt_class"] != "advisory"
     senders = (signal["sender_identity"], signal["sender_session"])

@@ -83,6 +83,25 @@ def test_a_send_in_process_writes_nothing_to_the_index(planck: Log, monkeypatch:
     assert len(planck.thread(str(planck.signals.send("last", to=["Curie"]).signal["thread_id"])).signals) == 1
 
 
+def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are no queues yet, and nothing that they lack."""
+    session, to = begin(repo, "Planck"), begin(repo, "Curie")
+    with opened(repo, session) as log:
+        flags = Path(log.store.place.state, "flags")
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "refresh", lambda self: pytest.fail("the index is caught up"))
+            recipients(log, "Curie")
+        assert (flags / to).read_bytes() == b"urgent\n"
+        (flags / to).unlink()
+        log.store.caught_up()
+        assert (flags / to).read_bytes() == b"urgent\n", (
+            "the queues are filled when the index has read the signal"
+        )
+        assert len(list(Path(log.store.place.state, "queue", to).glob("sig-*"))) == 1
+
+
 def test_a_refusal_is_reconsidered_however_much_was_sent_before(planck: Log) -> None:
     """What this process has recorded earlier is no reason to keep a refusal that rests on an old index."""
     assert planck.store.recorded
