@@ -94,7 +94,7 @@ class Clone:
         tip = self.log.store.git.tip(ref.LOG_REF)
         own = f"{ref.LOG_REF}:refs/heads/own-{self.number}"
         subprocess.run(
-            ["git", "push", "--quiet", "origin", own], cwd=self.log.store.place.worktree, check=True
+            ["git", "push", "--quiet", "origin", own], cwd=self.log.store.repo.worktree, check=True
         )
         self.network.arrived.append((time.monotonic(), str(tip)))
         return True
@@ -133,7 +133,7 @@ class Clone:
 
     def _has(self, commit: str, signal: str) -> bool:
         look = ["git", "grep", "--quiet", "-F", signal, commit, "--", "signals"]
-        return subprocess.run(look, cwd=self.log.store.place.worktree, check=False).returncode == 0
+        return subprocess.run(look, cwd=self.log.store.repo.worktree, check=False).returncode == 0
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def catching_up(stage: Stage) -> list[Figure]:
     with stages.open_log(where) as log:
         store = log.store
         store.db()
-    before = index_file.path(store.place, store.machine)
+    before = index_file.path(store.repo, store.machine)
     fresh = stages.history(stage.size.fresh, first=month, last=month + stages.DAY, seed=21)
     lines = stages.publish(where, islice(fresh, stage.size.fresh), commits=5)
     trial = before + "-trial"

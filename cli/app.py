@@ -94,7 +94,7 @@ HIDDEN = ("upkeep", "commit-waiting")
 ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
 
-class Ordered(typer.core.TyperGroup):
+class OrderedCommands(typer.core.TyperGroup):
     """A group that lists the commands in the order of first use."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
@@ -161,7 +161,7 @@ def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> 
         execute: Runs the function of a command: `main.run_command`. None if no command will run.
     """
     app = typer.Typer(
-        cls=Ordered,
+        cls=OrderedCommands,
         help=ABOUT,
         add_completion=False,
         rich_markup_mode=None,

@@ -29,11 +29,11 @@ def start(at: OpenedRepo, how: int) -> None:
         how: `LOOK`, `LATER` or `NOW`, see `sync.autosync`.
     """
     try:
-        if at.place.by_folder:  # a commit may contain such a repository
+        if at.repo.by_folder:  # a commit may contain such a repository
             from gitmem.sync.autosync_process import refuse_untrusted
 
-            refuse_untrusted(at.place)
-        if autosync.wants(at.place, how, time.time()):
+            refuse_untrusted(at.repo)
+        if autosync.wants(at.repo, how, time.time()):
             background.start([*(["-C", at.directory] if at.directory else []), "sync", "--auto"])
     except Exception:
         return
@@ -57,11 +57,11 @@ def run(at: OpenedRepo) -> int:
     """
     from gitmem.sync import autosync_process
 
-    place = at.place
-    autosync_process.refuse_untrusted(place)
-    again = [*at.same_place, "sync", "--auto"]
+    repo = at.repo
+    autosync_process.refuse_untrusted(repo)
+    again = [*at.same_repo_options, "sync", "--auto"]
     _detach()
-    if autosync_process.run(place, lambda: _sync(at)):
+    if autosync_process.run(repo, lambda: _sync(at)):
         background.start(again)
     return 0
 

@@ -40,7 +40,7 @@ def start(args: Sequence[str]) -> None:
         return
 
 
-def commit_window(place: Repo) -> float:
+def commit_window(repo: Repo) -> float:
     """Return the seconds until a command's records must be committed; 0 for before its answer.
 
     Read only the repository's own config here: the committer asks git, and waits for the time in git's answer.
@@ -49,7 +49,7 @@ def commit_window(place: Repo) -> float:
     from gitmem.repo import read_config, read_small
 
     given = os.environ.get(COMMIT_AFTER)
-    content = b"" if given else read_small(os.path.join(place.common, "config"))
+    content = b"" if given else read_small(os.path.join(repo.common, "config"))
     has_setting = b"commitafter" in content.lower()
     return commit_process.window(dict(read_config(content)) if has_setting else {}, given)
 
@@ -59,9 +59,9 @@ def start_committer(at: OpenedRepo) -> None:
     from gitmem import commit_process
     from gitmem.errors import GitmemError
 
-    if commit_process.is_wanted(at.place):
-        start([*at.same_place, "commit-waiting"])
-    elif commit_process.is_off(at.place):
+    if commit_process.is_wanted(at.repo):
+        start([*at.same_repo_options, "commit-waiting"])
+    elif commit_process.is_off(at.repo):
         try:
             commit_process.commit_waiting(at.store())
         except (GitmemError, OSError):

@@ -72,7 +72,7 @@ def run(
         end(child)
 
 
-class Syncs:
+class BackgroundSyncs:
     """Repeated runs of `gitmem sync` beside a watch, which a hanging or failing remote does not block.
 
     Args:

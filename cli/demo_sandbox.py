@@ -20,7 +20,7 @@ STEP_SECONDS = 60
 _FOREIGN = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
 
 
-class Step(Outcome):
+class CommandRun(Outcome):
     """One command that was run."""
 
     __slots__ = ("where", "command", "status", "output")
@@ -43,7 +43,7 @@ class Sandbox:
     def __init__(self, folder: str, tell: Callable[[Sequence[str]], object]) -> None:
         self.folder = folder
         self.tell = tell
-        self.steps: list[Step] = []
+        self.steps: list[CommandRun] = []
         self.environment = _environment(folder)
 
     def path(self, name: str) -> str:
@@ -68,7 +68,9 @@ class Sandbox:
         self._tell(step, agent.name)
         return step.output
 
-    def _run(self, where: str, command: Sequence[str], said: str, more: dict[str, str], status: int) -> Step:
+    def _run(
+        self, where: str, command: Sequence[str], said: str, more: dict[str, str], status: int
+    ) -> CommandRun:
         try:
             done = subprocess.run(
                 command,
@@ -83,7 +85,7 @@ class Sandbox:
             found, output = done.returncode, done.stdout.decode("utf-8", "replace").rstrip()
         except (OSError, subprocess.TimeoutExpired) as error:
             found, output = -1, str(error)
-        step = Step(where, said, found, output)
+        step = CommandRun(where, said, found, output)
         self.steps.append(step)
         if found != status:
             raise GitmemError(
@@ -94,7 +96,7 @@ class Sandbox:
             )
         return step
 
-    def _tell(self, step: Step, name: str = "") -> None:
+    def _tell(self, step: CommandRun, name: str = "") -> None:
         lines = [f"{step.where} {name}$ {step.command}" if name else f"{step.where}$ {step.command}"]
         seen = [line for line in step.output.splitlines() if not line.startswith("next:")]
         lines += [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]

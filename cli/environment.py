@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, TypeVar
 
-    from gitmem.agents.caller import Caller, Who
+    from gitmem.agents.caller import Caller, CallerClaims
     from gitmem.store import Store
 
     At = TypeVar("At", bound="Environment")
@@ -53,7 +53,7 @@ class Environment:
         self.directory = directory
         self.as_ = as_
         self.json = json
-        self._place: Repo | None = None
+        self._repo: Repo | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
         self.is_hook = False  # a client's hook prints only its answer
@@ -75,11 +75,11 @@ class Environment:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         damage = None
-        if isinstance(error, Exception) and self._place is not None and not self.is_repeated:
+        if isinstance(error, Exception) and self._repo is not None and not self.is_repeated:
             from gitmem import damaged_index
 
             is_recorded = self._store is not None and self._store.recorded
-            damage = damaged_index.error_for(error, self._place, machine(), recorded=is_recorded)
+            damage = damaged_index.error_for(error, self._repo, machine(), recorded=is_recorded)
         self.close(ends=output.is_last())
         if damage is not None:
             raise damage from error
@@ -96,7 +96,7 @@ class Environment:
                 from .wal_folders import warn_temporary
 
                 warn_temporary(store.log.left_in)
-            store.close(tidies=not ends)
+            store.close(closes_index=not ends)
             _left.extend([store] if ends else [])
         if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
             from . import background
@@ -110,7 +110,7 @@ class Environment:
     def _may_sync(self) -> bool:
         """Return whether the config mentions autosync. Most don't, and then nothing is imported for it."""
         try:
-            with open(os.path.join(self.place.common, "config"), "rb") as file:
+            with open(os.path.join(self.repo.common, "config"), "rb") as file:
                 return b"autosync" in file.read().lower()
         except (OSError, GitmemError):
             return False
@@ -129,22 +129,22 @@ class Environment:
         return folder
 
     @property
-    def place(self) -> Repo:
+    def repo(self) -> Repo:
         """The repository that the command works in."""
-        if self._place is None:
-            self._place = find(
+        if self._repo is None:
+            self._repo = find(
                 self.folder,
                 named=bool(self.directory),
                 git_dir=os.environ.get("GIT_DIR"),
                 work_tree=os.environ.get("GIT_WORK_TREE"),
                 common_dir=os.environ.get("GIT_COMMON_DIR"),
             )
-        return self._place
+        return self._repo
 
     @property
-    def same_place(self) -> list[str]:
+    def same_repo_options(self) -> list[str]:
         """The options with which another process finds the same repository."""
-        return ["-C", self.place.worktree or os.path.abspath(self.folder)]
+        return ["-C", self.repo.worktree or os.path.abspath(self.folder)]
 
     def paths(self, typed: Sequence[str]) -> list[str]:
         """Return files and folders from the command line as paths from the top of the work tree."""
@@ -152,7 +152,7 @@ class Environment:
             return []
         from gitmem.memory import anchors
 
-        return [anchors.from_root(self.place, self.folder, each) for each in typed]
+        return [anchors.from_root(self.repo, self.folder, each) for each in typed]
 
     @property
     def session(self) -> str | None:
@@ -160,7 +160,7 @@ class Environment:
         return variable("GITMEM_SESSION")
 
     @property
-    def harness(self) -> tuple[str, str] | None:
+    def client_session(self) -> tuple[str, str] | None:
         """The variable of the client that runs us, and the session id in it."""
         for name in SESSION_VARIABLES:
             value = variable(name)
@@ -190,14 +190,14 @@ class Environment:
         """
         return bool(self.session) or any(variable(name) not in (None, own) for name in SESSION_VARIABLES)
 
-    def who(self) -> Who:
+    def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""
-        from gitmem.agents.caller import Who
+        from gitmem.agents.caller import CallerClaims
 
-        return Who(
+        return CallerClaims(
             as_=self.as_,
             session=self.session,
-            harness=self.harness,
+            client_session=self.client_session,
             terminal=is_terminal(),
             identity=self.identity,
             client=self.client,
@@ -224,7 +224,7 @@ class Environment:
             self._caller = caller.find(self.store(), self.who(), must=False)
         return self._caller
 
-    def store(self, *, lives_on: bool = False) -> Store:
+    def store(self, *, long_lived: bool = False) -> Store:
         """Return the store, which is opened once.
 
         Args:
@@ -234,29 +234,29 @@ class Environment:
             from gitmem.open_store import open_store
 
             from . import background
-            from .wal_folders import report_foreign, wal_parents, wals_elsewhere
+            from .wal_folders import external_wals, report_foreign, wal_parents
 
-            written, read = wals_elsewhere(self.place)
+            written, read = external_wals(self.repo)
             self._store = open_store(
-                self.place,
+                self.repo,
                 machine=machine(),
-                lives_on=lives_on,
-                commit_after=0.0 if self.commit else background.commit_window(self.place),
+                long_lived=long_lived,
+                commit_after=0.0 if self.commit else background.commit_window(self.repo),
                 wal_elsewhere=written,
                 wals_read=read,
-                progress=output.Progress(),
+                progress=output.IndexProgress(),
             )
             self._store.starts_upkeep = self._start_upkeep
             self._store.log.wal_parents = wal_parents()
             if not self.is_hook:
                 outside = (*self._store.log.elsewhere, *self._store.log.others)
-                report_foreign(wal.folder for wal in outside if wal.is_strange())
+                report_foreign(wal.folder for wal in outside if wal.is_of_other_repo())
         return self._store
 
     def _start_upkeep(self) -> None:
         from . import background
 
-        background.start([*self.same_place, "upkeep"])
+        background.start([*self.same_repo_options, "upkeep"])
 
 
 def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:

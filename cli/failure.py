@@ -33,7 +33,7 @@ WORDS = frozenset(word for path in COMMANDS for word in path.split())
 
 def report(error: Exception, args: Sequence[str]) -> int:
     """Report an error and return its exit status."""
-    known = usage_of(error, args) or known_of(error)
+    known = usage_of(error, args) or own_error_of(error)
     expected = known is not None
     known = known or unexpected(error, "The report on standard error helps to repair it.")
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
@@ -105,7 +105,7 @@ def unexpected(error: Exception, report: str) -> GitmemError:
     )
 
 
-def known_of(error: Exception) -> GitmemError | None:
+def own_error_of(error: Exception) -> GitmemError | None:
     """Return our own error, or one of ours for an error of the disk, or of SQLite on it; None for any other."""
     if isinstance(error, GitmemError):
         return error

@@ -20,20 +20,20 @@ class OpenedRepo(Protocol):
         ...
 
     @property
-    def harness(self) -> tuple[str, str] | None:
+    def client_session(self) -> tuple[str, str] | None:
         """The variable of the client that runs us, and the session id in it."""
         ...
 
     @property
-    def place(self) -> Repo:
+    def repo(self) -> Repo:
         """The repository that the command works in."""
         ...
 
     @property
-    def same_place(self) -> list[str]:
+    def same_repo_options(self) -> list[str]:
         """The options with which another process finds the same repository."""
         ...
 
-    def store(self, *, lives_on: bool = False) -> Store:
+    def store(self, *, long_lived: bool = False) -> Store:
         """Open the store on the first call; return the same one afterwards."""
         ...

@@ -13,7 +13,7 @@ TIMEOUT = "30s"  # for each git process
 
 def is_agent(at: OpenedRepo) -> bool:
     """Return whether a client's variable shows that an agent runs the command."""
-    return at.client is not None or at.harness is not None
+    return at.client is not None or at.client_session is not None
 
 
 def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
@@ -23,20 +23,20 @@ def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
 
     from gitmem.sync import sync_remotes as operation
 
-    from .wal_folders import wals_elsewhere
+    from .wal_folders import external_wals
 
-    place = at.place
+    repo = at.repo
 
     def meanwhile() -> list[str]:
         from .render import upkeep  # noqa: F401  (needed in a moment, and the remote takes its time)
 
-        written, read = wals_elsewhere(place)
+        written, read = external_wals(repo)
         return [*written, *read]
 
-    looked = operation.check_noop(place, meanwhile, time.time(), timeout)
+    looked = operation.check_noop(repo, meanwhile, time.time(), timeout)
     if looked is not None and looked.unchanged:
-        return operation.noop_result(place, looked, time.time(), os.urandom(1)[0] / 255)
-    return operation.sync(at.store(lives_on=True), timeout=timeout, looked=looked)
+        return operation.noop_result(repo, looked, time.time(), os.urandom(1)[0] / 255)
+    return operation.sync(at.store(long_lived=True), timeout=timeout, looked=looked)
 
 
 def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:

@@ -35,7 +35,7 @@ def duration(text: str) -> float:
     return seconds
 
 
-def moment(text: str) -> int:
+def parse_moment(text: str) -> int:
     """Return a time in microseconds since the epoch, from an ISO time (UTC by default) or a duration before now.
 
     Raises:

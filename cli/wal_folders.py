@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 SHARED = ("/tmp", "/var/tmp")  # noqa: S108
 
 
-def wals_elsewhere(place: Repo) -> tuple[list[str], list[str]]:
+def external_wals(repo: Repo) -> tuple[list[str], list[str]]:
     """Return the folders of write-ahead logs outside the repository: those to write to, by priority, and those to read.
 
     A sandbox that can't write to the git folder may have a $TMPDIR of its own; therefore the common folders are read,
     too. Only existing folders are read. None is written to if the git folder is writable.
     """
-    is_writable = _is_writable(place)
-    if not is_writable and _is_denied(place):
+    is_writable = _is_writable(repo)
+    if not is_writable and _is_denied(repo):
         return [], []  # the lines would never be committed: the append reports the error
     if is_writable and not any(map(os.path.isdir, (each for parents in _wal_parents() for each in parents))):
         return [], []
-    own, shared = _wal_folders(place)
+    own, shared = _wal_folders(repo)
     written = [] if is_writable else own
     found: dict[tuple[int, int], str] = {}  # a folder with two names is read once
     for folder in (*own, *shared):
@@ -39,9 +39,9 @@ def wals_elsewhere(place: Repo) -> tuple[list[str], list[str]]:
     return written, [folder for folder in found.values() if folder not in written]
 
 
-def wal_folders(place: Repo) -> list[str]:
+def wal_folders(repo: Repo) -> list[str]:
     """Return every folder outside the repository where an agent in a sandbox may leave lines, existing or not."""
-    own, shared = _wal_folders(place)
+    own, shared = _wal_folders(repo)
     return [*own, *shared]
 
 
@@ -69,11 +69,11 @@ def warn_temporary(folder: str) -> None:
         )
 
 
-def _wal_folders(place: Repo) -> tuple[list[str], list[str]]:
+def _wal_folders(repo: Repo) -> tuple[list[str], list[str]]:
     """Return the folders that this process would write to, by priority, and the common ones."""
     from gitmem.digests import sha256
 
-    project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
+    project = sha256(os.fsencode(os.path.realpath(repo.common))).hexdigest()[:16]
     own, shared = ([os.path.join(each, project) for each in parents] for parents in _wal_parents())
     return own, shared
 
@@ -95,12 +95,12 @@ def user_state() -> str:
     return os.path.join(state, "gitmem")
 
 
-def _is_writable(place: Repo) -> bool:
-    state = place.state if os.path.isdir(place.state) else place.common
-    return os.access(state, os.W_OK) and os.access(os.path.join(place.common, "objects"), os.W_OK)
+def _is_writable(repo: Repo) -> bool:
+    state = repo.state if os.path.isdir(repo.state) else repo.common
+    return os.access(state, os.W_OK) and os.access(os.path.join(repo.common, "objects"), os.W_OK)
 
 
-def _is_denied(place: Repo) -> bool:
+def _is_denied(repo: Repo) -> bool:
     """Return whether owner and mode of the git folder prevent this user from ever writing to it.
 
     Its owner could change the mode. If the mode allows it, a sandbox or a read-only disk is the cause: other processes
@@ -109,8 +109,8 @@ def _is_denied(place: Repo) -> bool:
     if not hasattr(os, "geteuid"):
         return False
     groups = {os.getegid(), *os.getgroups()}
-    state = place.state if os.path.isdir(place.state) else place.common
-    for folder in (state, os.path.join(place.common, "objects")):
+    state = repo.state if os.path.isdir(repo.state) else repo.common
+    for folder in (state, os.path.join(repo.common, "objects")):
         try:
             found = os.stat(folder)
         except OSError:

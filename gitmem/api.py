@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import commit_process
-from . import repo as places
+from . import repo as repo_module
 from .agents import caller as callers
 from .errors import GitmemError, UsageError
 from .mailbox import delivery_lock
@@ -65,7 +65,7 @@ def open(
         UsageError: outside a repository.
         StoreError: gitmem does not support this kind of repository.
     """
-    place = places.find(os.path.abspath(start), named=True)
+    repo = repo_module.find(os.path.abspath(start), named=True)
     if machine is None:
         import platform
 
@@ -73,16 +73,16 @@ def open(
 
     def open_own() -> Store:
         return open_store(
-            place,
+            repo,
             machine=machine,
-            lives_on=True,
+            long_lived=True,
             now=now,
             commit_after=commit_after,
             wal_elsewhere=wal_elsewhere,
         )
 
     store = open_own()
-    log = Log(store, callers.Who(as_=session, session=runs_in, identity=identity))
+    log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity))
     if commit_after:
         from .commit_thread import BackgroundCommits
 
@@ -94,7 +94,7 @@ def open(
 class Log:
     """One clone's log, read and written as one caller. Use it as a context manager, or `close` it."""
 
-    def __init__(self, store: Store, who: callers.Who) -> None:
+    def __init__(self, store: Store, who: callers.CallerClaims) -> None:
         self.store = store
         self.who = who
         self.signals = Signals(self)
@@ -149,9 +149,9 @@ class Log:
 
         A batch is marked as read when the next one is requested, not before.
         """
-        from .signals.watch import forever
+        from .signals.watch import watch_until
 
-        return forever(self.store, self.who, stop=stop, events=events)
+        return watch_until(self.store, self.who, stop=stop, events=events)
 
     def gate(
         self, *, wu: str | None = None, initiative: str | None = None, reason: str | None = None
@@ -252,14 +252,14 @@ class Sessions:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    def start(self, **options: Any) -> lifecycle.Started:
+    def start(self, **options: Any) -> lifecycle.SessionStarted:
         """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""
         started = lifecycle.start(self._log.store, self._log.who, **options)
         own = started.session_id
-        self._log.who = callers.Who(as_=own, session=own, identity=self._log.who.identity)
+        self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
         return started
 
-    def end(self) -> lifecycle.Ended:
+    def end(self) -> lifecycle.SessionEnded:
         """End the caller's session and release its name."""
         return lifecycle.end(self._log.store, self._log.caller)
 

@@ -67,13 +67,13 @@ def urgency(lines: Iterable[tuple[str, bytes]]) -> int:
     return LATER
 
 
-def is_wanted(place: Repo) -> bool:
+def is_wanted(repo: Repo) -> bool:
     """Return whether to start a committer: none is alive, and ended processes are reaped here."""
-    if is_off(place):
+    if is_off(repo):
         return False
     from .log.lock import Lock
 
-    path = os.path.join(place.state, LOCK)
+    path = os.path.join(repo.state, LOCK)
     try:
         lock = Lock(path)
         if not lock.take():
@@ -81,21 +81,21 @@ def is_wanted(place: Repo) -> bool:
         lock.release()
     except StoreError:
         return False
-    return not _notice_zombie(place, read_small(path))
+    return not _notice_zombie(repo, read_small(path))
 
 
-def is_off(place: Repo) -> bool:
+def is_off(repo: Repo) -> bool:
     """Return whether commands must commit in process, because ended processes are never reaped here."""
-    return read_small(os.path.join(place.state, OFF)).strip() == b"off"
+    return read_small(os.path.join(repo.state, OFF)).strip() == b"off"
 
 
-def _notice_zombie(place: Repo, pid: bytes) -> bool:
+def _notice_zombie(repo: Repo, pid: bytes) -> bool:
     """Return whether process 1 never reaps ended committers.
 
     The first zombie is noted with the time. If the same process is still a zombie after `REAPED_SECONDS`, the answer is
     yes.
     """
-    path = os.path.join(place.state, OFF)
+    path = os.path.join(repo.state, OFF)
     noted, _, since = read_small(path).strip().partition(b" ")
     now = time.time()
     if noted and _is_zombie(noted) and since.isdigit():
@@ -137,7 +137,7 @@ def run(store: StoreIndex, *, pause: Callable[[float], None] = time.sleep) -> No
     """
     from .log.lock import Lock
 
-    path = os.path.join(store.place.state, LOCK)
+    path = os.path.join(store.repo.state, LOCK)
     failures = 0
     while failures < TRIES_MAX:
         lock = Lock(path)
@@ -249,10 +249,10 @@ def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = 
     try:
         found = commit(store, seconds, deferred=deferred)
     except (GitmemError, OSError) as error:
-        save_failure(store.place, error)
+        save_failure(store.repo, error)
         raise
     if found is not None:
-        atomic_write.remove_quietly(os.path.join(store.place.state, FAILED))
+        atomic_write.remove_quietly(os.path.join(store.repo.state, FAILED))
     return found
 
 
@@ -264,21 +264,21 @@ def try_commit_waiting(store: StoreIndex, *, deferred: bool = False) -> str | No
         return None
 
 
-def save_failure(place: Repo, error: Exception) -> None:
+def save_failure(repo: Repo, error: Exception) -> None:
     """Save the reason why a commit failed. Never raise an error."""
     message = error.message if isinstance(error, GitmemError) else str(error)
     text = " ".join(message.split())[:SENTENCE_MAX]
     try:
         atomic_write.replace(
-            os.path.join(place.state, FAILED), text.encode("utf-8", "backslashreplace") + b"\n"
+            os.path.join(repo.state, FAILED), text.encode("utf-8", "backslashreplace") + b"\n"
         )
     except OSError:
         return
 
 
-def last_failure(place: Repo) -> str:
+def last_failure(repo: Repo) -> str:
     """Return why the last commit failed; empty if it succeeded."""
     from .text.sanitize import sanitize_for_model
 
-    content = read_small(os.path.join(place.state, FAILED))[: SENTENCE_MAX * 4]
+    content = read_small(os.path.join(repo.state, FAILED))[: SENTENCE_MAX * 4]
     return sanitize_for_model(content.decode("utf-8", "replace").strip())

@@ -34,17 +34,17 @@ class IndexDamagedError(StoreError):
         self.may_repeat = not recorded
 
 
-def error_for(error: Exception, place: Repo, machine: str, *, recorded: bool) -> IndexDamagedError | None:
+def error_for(error: Exception, repo: Repo, machine: str, *, recorded: bool) -> IndexDamagedError | None:
     """Return the error to raise for a failure caused by a damaged index, and move that index aside; else None.
 
     Args:
         error: The failure that ended an operation.
-        place: Where the repository is.
+        repo: Where the repository is.
         machine: Name of this machine.
         recorded: Whether the operation had recorded anything.
     """
     if isinstance(error, (GitmemError, OSError)) or not remove_damaged.remove_if_damaged(
-        index_file.path(place, machine), error
+        index_file.path(repo, machine), error
     ):
         return None
     return IndexDamagedError(recorded=recorded)

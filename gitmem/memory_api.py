@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .memory import decay, edit, listing, node_fields
 from .memory.constants import Constants
-from .memory.versioned_node import Node
+from .memory.versioned_node import VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .agents.caller import Caller
     from .memory.accesses import Accessed, Stats
     from .memory.archive import Archived
-    from .memory.cleanup import Cleaned
+    from .memory.cleanup import CleanupResult
     from .memory.context import Context
     from .memory.delete import Deleted
     from .memory.export import Exported
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .memory.promote import Promoted
     from .memory.ready import Ready
     from .memory.recover import Recovered
-    from .memory.relations import Related
+    from .memory.relations import RelationResult
     from .memory.search import Hit, SearchResult
-    from .memory.show_node import Shown
+    from .memory.show_node import NodeDetail
     from .memory.source_files import Source
     from .memory.sources import Indexed
     from .memory.summarize import Summarized
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
             """The caller in whose name records are written."""
             ...
 
-    Id = str | Node | edit.Created  # an id, a unique prefix of one, or an object that has one
+    Id = str | VersionedNode | edit.Created  # an id, a unique prefix of one, or an object that has one
 
 
 class Memory(Constants):
@@ -82,13 +82,13 @@ class Memory(Constants):
         """Change fields of nodes; see `edit.change`."""
         return edit.change(self._log.store, self._log.caller, _ids(ids), **options)
 
-    def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> Related:
+    def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> RelationResult:
         """Record a relation of two nodes: blocks, parent of, related to or discovered from."""
         from .memory import relations
 
         return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
-    def get(self, id: Id) -> Node:
+    def get(self, id: Id) -> VersionedNode:
         """Return a node, by its id or a unique prefix. An unknown or ambiguous id is a UsageError."""
         from .memory import load as stored
         from .memory import resolve_node
@@ -100,15 +100,15 @@ class Memory(Constants):
         """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
         return listing.listing(self._log.store, **filters)
 
-    def load(self, **filters: Any) -> Sequence[Node]:
+    def load(self, **filters: Any) -> Sequence[VersionedNode]:
         """Return all matching nodes, in order of creation; see `listing.Filter`."""
         return listing.all_nodes(self._log.store, **filters)
 
-    def by_wu(self, wu: str, *, include_archived: bool = False) -> Sequence[Node]:
+    def by_wu(self, wu: str, *, include_archived: bool = False) -> Sequence[VersionedNode]:
         """Return the nodes of a work unit, in order of creation."""
         return listing.by_wu(self._log.store, wu, include_archived=include_archived)
 
-    def show(self, id: Id) -> Shown:
+    def show(self, id: Id) -> NodeDetail:
         """Return a node with its relations, history, score and commit."""
         from .memory import show_node
 
@@ -152,11 +152,11 @@ class Memory(Constants):
         """
         decay.validate(half_life)
         now = self._log.store.now() if now is None else now
-        found = node if isinstance(node, Node) else self.get(node)
+        found = node if isinstance(node, VersionedNode) else self.get(node)
         return decay.score(found, now=now, half_life=half_life)
 
     def recency_score(
-        self, node: Node, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
+        self, node: VersionedNode, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
     ) -> float:
         """Return the age factor of the score: 1 for a new node. Units are those of `decay_score`."""
         decay.validate(half_life)
@@ -171,7 +171,7 @@ class Memory(Constants):
 
     archive_by_decay = archive
 
-    def cleanup(self, **options: Any) -> Cleaned:
+    def cleanup(self, **options: Any) -> CleanupResult:
         """Delete expired nodes; see `cleanup.cleanup` for the rules and options."""
         from .memory import cleanup
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .index.index_file import View
     from .repo import Repo
-    from .trust.clone_key import Keys
+    from .trust.clone_key import CloneKeyReader
 
 
 class DomainPackages:
@@ -27,7 +27,7 @@ class DomainPackages:
 
     completed_kinds: tuple[str, ...] = sender_tables.READER_KINDS
 
-    def views(self, keys: Keys | None = None) -> Sequence[View]:
+    def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
         """Return the views of the index."""
         from . import views
 
@@ -41,7 +41,7 @@ class DomainPackages:
 
     def feed(self, store: Store) -> None:
         """Update the queues of this clone's sessions from the index."""
-        if not heartbeats.is_queued(store.index.db, store.place.state):
+        if not heartbeats.is_queued(store.index.db, store.repo.state):
             from .mailbox import session_queue
 
             session_queue.queue_new(store)
@@ -57,10 +57,10 @@ DOMAIN = DomainPackages()
 
 
 def open_store(
-    place: Repo,
+    repo: Repo,
     *,
     machine: str,
-    lives_on: bool,
+    long_lived: bool,
     now: Callable[[], int] = wall_clock,
     commit_after: float = 0.0,
     wal_elsewhere: Sequence[str] = (),
@@ -72,7 +72,7 @@ def open_store(
     Raises:
         StoreError: `unsupported-repository`.
     """
-    reject_unsupported(place)
-    git = open_port(place, lives_on=lives_on)
-    return Store(place, git, DOMAIN, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
+    reject_unsupported(repo)
+    git = open_port(repo, long_lived=long_lived)
+    return Store(repo, git, DOMAIN, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
                  wals_read=wals_read, progress=progress)  # fmt: skip

@@ -96,13 +96,13 @@ def find(
     return Repo(common, found, top, by_folder=not git_dir and found == start)
 
 
-def reject_unsupported(place: Repo) -> None:
+def reject_unsupported(repo: Repo) -> None:
     """Reject repositories in which the log would not be safe, or whose extensions gitmem does not know.
 
     Raises:
         StoreError: `unsupported-repository`, with a message that names the kind.
     """
-    config = read_small(os.path.join(place.common, "config"))
+    config = read_small(os.path.join(repo.common, "config"))
     lowered = config.lower()
     if any(word in lowered for word in _SUSPICIOUS):
         _refuse_odd_config(config)

@@ -50,7 +50,7 @@ class Store(StoreIndex):
 
     def __init__(
         self,
-        place: Repo,
+        repo: Repo,
         git: Git,
         domain: Domain,
         *,
@@ -63,7 +63,7 @@ class Store(StoreIndex):
         progress: Callable[[int], None] | None = None,
         config: CachedConfig | None = None,
     ) -> None:
-        self.place = place
+        self.repo = repo
         self.git = git
         self.domain = domain
         self.machine = machine
@@ -72,9 +72,9 @@ class Store(StoreIndex):
         self.progress = progress
         self.commit_after = commit_after
         self.log = LocalLog(
-            place, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read
+            repo, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read
         )
-        self.keys = clone_key.Keys(place.state, random, self.log.make_state)
+        self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
         super().__init__()
         self.log.committed = self.refresh
         self.log.recorded = lambda entries: self.refresh() if self.snapshot is None else None
@@ -107,11 +107,11 @@ class Store(StoreIndex):
 
     def head(self) -> tuple[str | None, str | None]:
         """Return the commit of this worktree's HEAD and its branch; None for each that does not exist."""
-        return self.git.head(self.place.git_dir)
+        return self.git.head(self.repo.git_dir)
 
     def branch(self) -> str | None:
         """Return the branch of this worktree; None if HEAD is not on a branch."""
-        return self.git.branch(self.place.git_dir)
+        return self.git.branch(self.repo.git_dir)
 
     def waits(self) -> bool:
         """Return whether entries that need a commit are waiting."""
@@ -196,7 +196,7 @@ class Store(StoreIndex):
             Whether catching up is left to the process.
         """
         is_much = LEFT_BYTES_MIN <= self.log.taken_in <= LEFT_BYTES_MAX
-        if self.starts_upkeep is None or not is_much or commit_process.is_off(self.place):
+        if self.starts_upkeep is None or not is_much or commit_process.is_off(self.repo):
             self.refresh()
             return False
         if start:
@@ -207,7 +207,7 @@ class Store(StoreIndex):
     def config(self) -> CachedConfig:
         """The cached git configuration, read on first use."""
         if self._config is None:
-            self._config = cached_config(self.place)
+            self._config = cached_config(self.repo)
         return self._config
 
     def settings(self) -> dict[str, str]:
@@ -228,13 +228,13 @@ class Store(StoreIndex):
         name, mail = ("".join(filter(str.isprintable, text or "")) for text in self.person())
         return (name or mail.partition("@")[0], mail) if mail else None
 
-    def close(self, *, tidies: bool = True) -> None:
+    def close(self, *, closes_index: bool = True) -> None:
         """Close the store.
 
         Args:
             tidies: Close the index too. Its last connection checkpoints SQLite's write-ahead log and waits for the
                 disk. Without it, the committer does that, see `tidy_index`.
         """
-        if tidies:
+        if closes_index:
             self.close_index()
         self.git.close()

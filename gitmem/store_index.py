@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .log.entry import LogEntry
     from .log.local_log import LocalLog
     from .repo import Repo
-    from .trust.clone_key import Keys
+    from .trust.clone_key import CloneKeyReader
 
     Answer = TypeVar("Answer")
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
         completed_kinds: tuple[str, ...]
 
-        def views(self, keys: Keys | None = None) -> Sequence[View]:
+        def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
             """Return the views of the index; with keys, those that check which lines this clone wrote."""
 
         def complete(
@@ -66,7 +66,7 @@ class LazyViews:
 
     shape = SHAPE
 
-    def __init__(self, domain: Domain, keys: Keys) -> None:
+    def __init__(self, domain: Domain, keys: CloneKeyReader) -> None:
         self._domain = domain
         self._keys = keys
 
@@ -77,12 +77,12 @@ class LazyViews:
 class StoreIndex(ABC):
     """The index part of a store; `Store` sets the attributes that it uses."""
 
-    place: Repo
+    repo: Repo
     git: Git
     domain: Domain
     machine: str
     log: LocalLog
-    keys: Keys
+    keys: CloneKeyReader
     progress: Callable[[int], None] | None
     recorded: bool
     commit_after: float
@@ -97,7 +97,7 @@ class StoreIndex(ABC):
         self.fed: object = None  # the state that `session_queue.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self.snapshot: Snapshot | None = None  # the snapshot of `in_one_look`
-        self._snapshots = query.Snapshots(self.place, self.machine, SHAPE)
+        self._snapshots = query.Snapshots(self.repo, self.machine, SHAPE)
         self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
         self.has_asked = False
         self._ahead: Index | None = None
@@ -110,8 +110,8 @@ class StoreIndex(ABC):
     def index(self) -> Index:
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
-            self._homeless = not os.path.isdir(self.place.state)
-            self._index = index_file.open_index(self.place, self.machine, self.views, records.read_groups)
+            self._homeless = not os.path.isdir(self.repo.state)
+            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read_groups)
         return self._index
 
     def in_one_look(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
@@ -164,7 +164,7 @@ class StoreIndex(ABC):
 
                 line_checks.catch_up_checked(self.index, self.log, self.keys.now(), self.progress)
         except sqlite3.DatabaseError as error:
-            self.do_without(error)
+            self.replace_index(error)
         self._feed()
         return self.index
 
@@ -196,16 +196,16 @@ class StoreIndex(ABC):
     def _feed(self) -> None:
         """Update the queues."""
 
-    def do_without(self, error: sqlite3.DatabaseError) -> None:
+    def replace_index(self, error: sqlite3.DatabaseError) -> None:
         """Replace an index that is damaged or not writable: by a new one, a copy, or one in memory."""
         from .index import catch_up
 
         self.index.close()
         self.fed = None
-        if catch_up.rebuild_damaged(index_file.path(self.place, self.machine), error):
-            self._index = index_file.open_index(self.place, self.machine, self.views, records.read_groups)
+        if catch_up.rebuild_damaged(index_file.path(self.repo, self.machine), error):
+            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read_groups)
         else:
-            self._index = index_file.open_copy(self.place, self.machine, self.views, records.read_groups)
+            self._index = index_file.open_copy(self.repo, self.machine, self.views, records.read_groups)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
@@ -233,7 +233,7 @@ class StoreIndex(ABC):
         from .index import catch_up, remove_damaged
 
         try:
-            if self._homeless and os.path.isdir(self.place.state):
+            if self._homeless and os.path.isdir(self.repo.state):
                 self.leave_index()
             self.adopt()
             with engine.BusyWait(self.index.db):
@@ -241,14 +241,14 @@ class StoreIndex(ABC):
                 self._feed()
         except Exception as error:
             self.leave_index()
-            remove_damaged.remove_if_damaged(index_file.path(self.place, self.machine), error)
+            remove_damaged.remove_if_damaged(index_file.path(self.repo, self.machine), error)
 
-    def foresee(self, lines: Sequence[bytes], group: Group) -> None:
-        """Give the index lines that are about to be recorded, to save parsing them; see `forget_foreseen`."""
+    def preload_lines(self, lines: Sequence[bytes], group: Group) -> None:
+        """Give the index lines that are about to be recorded, to save parsing them; see `discard_preloaded`."""
         self.index.foreseen = (lines, group)
 
-    def forget_foreseen(self) -> None:
-        """Forget the lines given to `foresee`: they were recorded, or never will be."""
+    def discard_preloaded(self) -> None:
+        """Forget the lines given to `preload_lines`: they were recorded, or never will be."""
         self.index.foreseen = None
         self.keys.forget_signed()
 

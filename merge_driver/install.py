@@ -64,7 +64,7 @@ class Status:
         return self.ours and self.attributes and self.runnable
 
 
-def install(place: Repo, program: str) -> list[str]:
+def install(repo: Repo, program: str) -> list[str]:
     """Make git merge the log's files by union, in every worktree of this repository.
 
     A `merge.gitmem.driver` from another source in the repository's config is left unchanged.
@@ -82,23 +82,23 @@ def install(place: Repo, program: str) -> list[str]:
     """
     if not os.path.isabs(program) or any(ord(char) < 32 for char in program):
         raise UsageError(f"{program!r} is no absolute path of a program that git could run.")
-    config, attributes = _config(place), _attributes(place)
+    config, attributes = _config(repo), _attributes(repo)
     note = b"" if os.path.isdir(os.path.dirname(attributes)) else _NEW_FOLDER
     # The driver first: an attribute with a missing driver produces conflict markers.
     changed = [
-        edit(config, lambda old: _with_section(place, old, program), like=config),
+        edit(config, lambda old: _with_section(repo, old, program), like=config),
         edit(attributes, lambda old: _with_rule(old, note), like=config),
     ]
     return [path for path in changed if path]
 
 
-def uninstall(place: Repo) -> list[str]:
+def uninstall(repo: Repo) -> list[str]:
     """Remove exactly what `install` added, and return the changed files.
 
     Raises:
         StoreError: a file is locked or cannot be read or written; it is unchanged.
     """
-    config, attributes = _config(place), _attributes(place)
+    config, attributes = _config(repo), _attributes(repo)
     marker = _RULES.take_out(read(attributes) or b"")[1]
     changed = [
         edit(attributes, _RULES.without, like=config),
@@ -112,42 +112,42 @@ def uninstall(place: Repo) -> list[str]:
     return [path for path in changed if path]
 
 
-def set_autosync(place: Repo, value: str | None) -> list[str]:
+def set_autosync(repo: Repo, value: str | None) -> list[str]:
     """Write `gitmem.autosync` to the repository's config, or remove it (None), and return the changed files.
 
     Raises:
         StoreError: the file is locked or cannot be written; it is unchanged.
     """
-    config = _config(place)
+    config = _config(repo)
     before = read(config)
     args = ["--replace-all", _AUTOSYNC, value] if value is not None else ["--unset-all", _AUTOSYNC]
-    done = run(place.common, ["config", "--file", config, *args], check=False)
+    done = run(repo.common, ["config", "--file", config, *args], check=False)
     if done.code not in (0, _NOT_SET):
         raise failure(["config"], done)
     return [config] if read(config) != before else []
 
 
-def status(place: Repo) -> Status:
+def status(repo: Repo) -> Status:
     """Return the driver's state as git sees it.
 
     Raises:
         StoreError: git cannot be asked.
     """
     sample = "signals/2026-11/21/gm-x.jsonl"
-    attribute = run(place.common, ["check-attr", "-z", "merge", "--", sample]).out.split(b"\0")[2]
-    answer = run(place.common, ["config", "-z", "--get", "merge.gitmem.driver"], check=False)
+    attribute = run(repo.common, ["check-attr", "-z", "merge", "--", sample]).out.split(b"\0")[2]
+    answer = run(repo.common, ["config", "-z", "--get", "merge.gitmem.driver"], check=False)
     driver = os.fsdecode(answer.out[:-1]) if answer.code == 0 else None
     program = _program(driver or "")
-    ours = program is not None and _SECTION.holds(read(_config(place)), _lines_of(program))
+    ours = program is not None and _SECTION.holds(read(_config(repo)), _lines_of(program))
     return Status(driver, ours, attribute == b"gitmem", program if ours else None)
 
 
-def _config(place: Repo) -> str:
-    return os.path.join(place.common, "config")
+def _config(repo: Repo) -> str:
+    return os.path.join(repo.common, "config")
 
 
-def _attributes(place: Repo) -> str:
-    return os.path.join(place.common, "info", "attributes")
+def _attributes(repo: Repo) -> str:
+    return os.path.join(repo.common, "info", "attributes")
 
 
 def _driver(program: str) -> str:
@@ -170,18 +170,18 @@ def _lines_of(program: str) -> bytes:
     return b"\tname = " + _NAME + _TAG + b'\n\tdriver = "' + value + b'"' + _TAG + b"\n"
 
 
-def _with_section(place: Repo, old: bytes | None, program: str) -> bytes | None:
+def _with_section(repo: Repo, old: bytes | None, program: str) -> bytes | None:
     body = _lines_of(program)
     if _SECTION.holds(old, body):
         return old
-    theirs = _settings(place, _SECTION.take_out(old or b"")[0])
+    theirs = _settings(repo, _SECTION.take_out(old or b"")[0])
     if any(setting.startswith(_DRIVER_KEY) for setting in theirs):
         return old
     new = _SECTION.add(old, body)
     ours = [b"merge.gitmem.name\n" + _NAME, _DRIVER_KEY + os.fsencode(_driver(program))]
-    if _settings(place, new) != theirs + ours:
+    if _settings(repo, new) != theirs + ours:
         raise StoreError(
-            f"{_config(place)} was left as it is: git would not read a section at its end as it is written.",
+            f"{_config(repo)} was left as it is: git would not read a section at its end as it is written.",
             hint="Look at the last lines of that file; `git config --local --list` shows what git reads.",
         )
     return new
@@ -194,8 +194,8 @@ def _with_rule(old: bytes | None, note: bytes) -> bytes | None:
     return _RULES.add(old, _RULE + b"\n", _NEW_FOLDER if _NEW_FOLDER in marker else note)
 
 
-def _settings(place: Repo, config: bytes) -> list[bytes]:
+def _settings(repo: Repo, config: bytes) -> list[bytes]:
     """Return every setting of a config as git reads it, `key LF value`, in order."""
     return run(
-        place.common, ["config", "--file", "-", "--no-includes", "--list", "-z"], input=config
+        repo.common, ["config", "--file", "-", "--no-includes", "--list", "-z"], input=config
     ).out.split(b"\0")[:-1]

@@ -40,7 +40,9 @@ def agreed(remote: Remote) -> bool:
 
 def agree(place: Repo, remote: str = "origin") -> None:
     """Agree to publish to a remote, as `gitmem init` does."""
-    consent.give(place, consent.destination(place, remote), consent.BY_INIT, lines.format_at(BEGINNING))
+    consent.give_consent(
+        place, consent.destination(place, remote), consent.BY_INIT, lines.format_at(BEGINNING)
+    )
 
 
 class Ticks:
@@ -150,7 +152,7 @@ class Hub:
         path = self.root / name
         git("clone", "--quiet", str(of or self.path), str(path), cwd=self.root)
         clone = self.open(path)
-        agree(clone.store.place)
+        agree(clone.store.repo)
         return clone
 
     def open(self, path: Path) -> Clone:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gitmem import records
 from gitmem import repo as place
 from gitmem.agents import caller
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import CommitMessage
 from gitmem.open_store import DOMAIN
@@ -86,7 +86,7 @@ def carry(one: Store, other: Store) -> None:
 def acting(store: Store, session: SessionResult | str, **who: object) -> Caller:
     """The caller with GITMEM_SESSION set."""
     session_id = session if isinstance(session, str) else session.session_id
-    found = caller.find(store, Who(session=session_id))
+    found = caller.find(store, CallerClaims(session=session_id))
     assert found
     return found
 

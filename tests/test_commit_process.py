@@ -60,7 +60,7 @@ def test_an_open_log_whose_commit_another_process_holds_up_makes_it_later(repo: 
     """Though nothing more is recorded; it asks once in a window."""
     with gitmem.open(str(repo), machine="test", commit_after=0.05) as log:
         log.sessions.start(name="Planck", agent_identity="test:worker:planck")
-        with Lock(os.path.join(log.store.place.state, "lock")) as lock:
+        with Lock(os.path.join(log.store.repo.state, "lock")) as lock:
             while not lock.take():
                 time.sleep(0.01)
             log.signals.send("hello", broadcast=True)

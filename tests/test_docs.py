@@ -19,7 +19,7 @@ from gitmem.git import remotes
 from gitmem.log import check_budget, lines, ref, wal_record
 from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
-from gitmem.log.union import canon, union
+from gitmem.log.union import canonical, union
 from gitmem.mailbox import broadcasts
 from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import fast_validate, ids, models
@@ -158,7 +158,7 @@ def test_the_union_is_that_of_the_example() -> None:
 
     assert union(values["a"], values["b"]) == values["union"]
     assert union(values["b"], values["a"]) == values["union"]
-    assert canon(values["union"]) == values["union"]
+    assert canonical(values["union"]) == values["union"]
 
 
 def test_keyed_ids_are_those_of_the_example() -> None:
@@ -184,7 +184,7 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     assert (standing.id, standing.intent) == ("sig-0004", "AGREE")
     assert [said.id for said in causality.in_order(thread, edges)] == sorted(thread)
     before = {name: said for name, said in thread.items() if name != "sig-0004"}
-    after = causality.seen_before("curie", before, set(), "sig-0003")
+    after = causality.ids_for_after("curie", before, set(), "sig-0003")
     assert after == thread["sig-0004"].names("after")
 
 

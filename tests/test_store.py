@@ -8,7 +8,7 @@ import pytest
 
 from gitmem import api, records, store_index, views
 from gitmem.agents import display_names, heartbeats
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.git import asked_config
@@ -26,7 +26,7 @@ def fails(*_: object) -> None:
 def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line is committed and the answer says so; the next look answers as if nothing had been."""
     store = open_store(repo, Clock())
-    planck = acting(store, lifecycle.start(store, Who(identity="a:b:planck"), name="Planck"))
+    planck = acting(store, lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck"))
     before = store.git.tip("refs/gitmem/log")
     with monkeypatch.context() as patch:
         patch.setattr("gitmem.index.insert.lines_of_files", fails)
@@ -43,7 +43,7 @@ def test_a_view_that_fails_does_not_undo_what_was_recorded(
 ) -> None:
     """A receipt is recorded once it is on the disk."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(identity="a:b:planck"), name="Planck")
+    lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck")
     rides = entry(store.log, "rides", deferred=True)
     with monkeypatch.context() as patch:
         patch.setattr("gitmem.index.insert.lines_of_files", fails)
@@ -58,7 +58,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
 ) -> None:
     """An operation that has the index in its hand still has it after the write."""
     store = open_store(repo, Clock())
-    planck = acting(store, lifecycle.start(store, Who(identity="a:b:planck"), name="Planck"))
+    planck = acting(store, lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck"))
     db = store.db()
     with monkeypatch.context() as patch:
         patch.setattr("gitmem.index.insert.lines_of_files", fails)
@@ -71,7 +71,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
 def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ref that git holds is tried twice and no more, however often one looks; the answer has the line that waits."""
     store = open_store(repo, Clock())
-    say(store, acting(store, lifecycle.start(store, Who(identity="a:b:planck"), name="Planck")))
+    say(store, acting(store, lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck")))
     waiting = entry(store.log, "waits")
     store.log.append(waiting)
     tried: list[object] = []
@@ -97,10 +97,10 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
         other = log.sessions.start(name="Curie", agent_identity="a:b:curie")
         before = commits(log)
         with log.batch() as batch:
-            log.who = Who(identity="a:b:planck", terminal=True)
+            log.who = CallerClaims(identity="a:b:planck", terminal=True)
             started = log.sessions.start(name="Planck")
             with pytest.raises(UsageError, match="planck is held"):
-                lifecycle.start(log.store, Who(identity="a:b:other"), name="planck")
+                lifecycle.start(log.store, CallerClaims(identity="a:b:other"), name="planck")
             changed = lifecycle.change(log.store, log.caller, name="Max", wu="WU-1")
             assert (changed.display_name, changed.wu_id, changed.recorded) == ("Max", "WU-1", True)
             sent = log.signals.send("hello", to=["Curie"])
@@ -113,7 +113,7 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
             assert commits(log) == before
         assert commits(log) == before + 1
         assert batch.commit
-        log.who = Who(as_=other.session_id)
+        log.who = CallerClaims(as_=other.session_id)
         assert [each["signal_id"] for each in log.inbox().signals] == [
             sent.signal["signal_id"], again.signal["signal_id"],
         ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
         before = bodies(log.store)
         with pytest.raises(RuntimeError), log.batch():  # noqa: PT012  (what was done in it before is the point)
             log.sessions.end()
-            log.who = Who(identity="a:b:planck", terminal=True)
+            log.who = CallerClaims(identity="a:b:planck", terminal=True)
             log.sessions.start(name="Planck")
             raise RuntimeError("no")
 
@@ -146,7 +146,7 @@ def test_a_process_that_begins_a_log_leaves_an_index(repo: Path) -> None:
     store = open_store(repo, Clock())
     assert store.db() is not None  # looked at before there is anything
 
-    lifecycle.start(store, Who(identity="a:b:planck"), name="Planck")
+    lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck")
 
     assert store.index.writable
     assert list((repo / ".git" / "gitmem").glob("index-*.sqlite3"))

@@ -17,7 +17,7 @@ class Wire(GitNetwork):
     """Notes every call: `fetch`, `push <ref>`, `delete <how many>`, `look`."""
 
     def __init__(self, clone: Clone) -> None:
-        super().__init__(clone.log.place.common)
+        super().__init__(clone.log.repo.common)
         self.calls: list[str] = []
         self.before: Callable[[str], None] = lambda call: None
         self.after: Callable[[str], None] = lambda call: None

@@ -51,7 +51,7 @@ def agents_md(
             output.write_lines([str(found.text).rstrip("\n")])
         return 0
     if file is None:
-        path = operation.default(at.place.worktree)
+        path = operation.default(at.repo.worktree)
         named = os.path.relpath(path, at.folder)
     else:
         path, named = os.path.join(at.folder, file), file
@@ -64,6 +64,6 @@ def agents_md(
 def _worktree(at: Environment) -> str | None:
     """Return the top of the work tree; None outside of one, where a file may be named all the same."""
     try:
-        return at.place.worktree
+        return at.repo.worktree
     except UsageError:
         return None

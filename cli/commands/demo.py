@@ -29,11 +29,11 @@ def demo(
     stage = Sandbox(folder, (lambda lines: None) if at.json else output.write_lines)
     try:
         _build(stage)
-        picture = _play(stage)
+        picture = _run_steps(stage)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    next_commands = _onward(stage.path("project") if keep else None)
+    next_commands = _next_commands(stage.path("project") if keep else None)
     if at.json:
         kept = folder if keep else None
         answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
@@ -49,7 +49,7 @@ def demo(
         )
 
 
-def _onward(kept: str | None) -> list[str]:
+def _next_commands(kept: str | None) -> list[str]:
     """Commands that work where the reader is, and write nothing there."""
     import sys
 
@@ -87,7 +87,7 @@ def _build(stage: Sandbox) -> None:
     stage.git(".", "clone", "--quiet", stage.path("hub.git"), "laptop")
 
 
-def _play(stage: Sandbox) -> str:
+def _run_steps(stage: Sandbox) -> str:
     """The play; the picture that it ends with."""
     planck = Agent("Planck", "project", "demo:architect:shop")
     curie = Agent("Curie", "prices", "demo:implementer:prices")

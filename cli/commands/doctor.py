@@ -24,7 +24,7 @@ class LocalInstallation:
         self.at = at
 
     def driver(self) -> DriverStatus:
-        return driver.installer.status(self.at.place)
+        return driver.installer.status(self.at.repo)
 
     def hooks(self) -> HookStatus:
         from gitmem.clients.hooks import status
@@ -32,7 +32,7 @@ class LocalInstallation:
         return status.read_status(places(self.at), git_hook(self.at))
 
     def install_driver(self) -> list[str]:
-        return driver.installer.install(self.at.place, driver.program())
+        return driver.installer.install(self.at.repo, driver.program())
 
     def install_hooks(self, client: str, scope: str) -> list[str]:
         from gitmem.clients.hooks import install

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.sessions.work_units import Unchecked
+    from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
 
     from .options import AllowSecret, Initiative, Wu
@@ -57,7 +57,7 @@ def gate(
     found = operation.check(
         at.store(), at.caller(), wu=wu, initiative=initiative, reason=reason, allow_secret=allow_secret
     )
-    _say(at, found)
+    _print_answer(at, found)
     return 0 if found.open else CLOSED
 
 
@@ -75,22 +75,22 @@ def _before_push(at: Environment) -> int:
     status = 0
     units = work_units.of_checkout(store, store.settings().get(work_units.SETTING))
     if not units:
-        _say_unchecked(at, work_units.unchecked(store))
+        _print_unchecked(at, work_units.unchecked(store))
     for wu in units:
         callers = pushing(store, at.who())
         if not callers:
-            _say_unchecked(at, work_units.unknown_pusher(wu))
+            _print_unchecked(at, work_units.unknown_pusher(wu))
         for caller in callers:
             found = operation.check(store, caller, wu=wu, heed_passes=True)
             if not found.open:
                 status = CLOSED
                 found.next = [*found.next[:2], operation.pass_command(wu)]
             if not found.open or found.warnings:
-                _say(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
+                _print_answer(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
     return status
 
 
-def _say_unchecked(at: Environment, found: Unchecked) -> None:
+def _print_unchecked(at: Environment, found: GateUnchecked) -> None:
     """Say what was not checked, and that the log lacks lines where it does."""
     from gitmem import moved_back
 
@@ -98,7 +98,7 @@ def _say_unchecked(at: Environment, found: Unchecked) -> None:
     output.answer(at.json, found, signals.unchecked)
 
 
-def _say(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
+def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
     """Answer, with commands that act as the one who is asked.
 
     Args:

@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ..environment import Environment
 from ..render import output, signals
 from ..values import duration, number
-from .inbox import note_stranger
+from .inbox import note_unknown_sender
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def log(
     most = number("-n", n, ENTRIES)
     commit_process.try_commit_waiting(at.store())  # so that git tells the same story
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
-    note_stranger(at, from_)
-    output.answer(at.json, found, signals.story)
+    note_unknown_sender(at, from_)
+    output.answer(at.json, found, signals.format_history)
 
 
 def converged(
@@ -76,7 +76,7 @@ def converged(
     from .. import autosync
     from ..syncing import sync_after_command
 
-    waker = change_watcher.ChangeWatcher(at.store(), change_watcher.Never(), events=False)
+    waker = change_watcher.ChangeWatcher(at.store(), change_watcher.NeverSet(), events=False)
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
     sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []

@@ -130,7 +130,7 @@ def places(at: Environment, scope: str = "user") -> ClientFolders:
 def _place(at: Environment) -> Repo | None:
     """The repository; None where there is none."""
     try:
-        return at.place
+        return at.repo
     except UsageError as error:
         if error.code != "not-a-repository":
             raise
@@ -186,9 +186,9 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
             next=[f"gitmem hooks install --git {operation.PRE_PUSH}"],
         )
     if new:
-        operation.refuse_bare(at.place)
+        operation.refuse_bare(at.repo)
     configured = _configured(at)
-    hook = operation.find(at.place, configured)
+    hook = operation.find(at.repo, configured)
     if hook is None:
         raise operation.outside(configured)
     return hook
@@ -201,6 +201,6 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     from gitmem.shared_mode import make_dirs
 
     found = operation.install(hook)
-    make_dirs(at.place.state)
-    hook_paths.write(at.place.state, user=user_state(), program=program())
+    make_dirs(at.repo.state)
+    hook_paths.write(at.repo.state, user=user_state(), program=program())
     return found

@@ -31,7 +31,7 @@ def lumenflow(
     from gitmem.importers.lumenflow import import_files
 
     found = import_files.import_folder(
-        at.store(lives_on=True),
+        at.store(long_lived=True),
         at.caller(),
         os.path.join(at.folder, folder),
         dry_run=dry_run,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..environment import Environment, machine
 from ..render import output
-from ..wal_folders import wals_elsewhere
+from ..wal_folders import external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def inbox(
     from gitmem.signals.inbox_owner import resolve_owner
 
     from ..render import signals
-    from ..values import moment, number
+    from ..values import number, parse_moment
 
-    oldest = moment(since) if since is not None else None
+    oldest = parse_moment(since) if since is not None else None
     most = number("--limit", limit, operation.LIMIT)
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
@@ -79,8 +79,8 @@ def inbox(
                 max_bytes = str(max(bytes_most * 2, MORE_BYTES))
             again = {"--for": for_, "--wu": wu, "--lane": lane, "--thread": thread, "--intent": intent, "--from": from_,
                      "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
-            reading.next.insert(0, _again(again))
-        note_stranger(at, from_)
+            reading.next.insert(0, _inbox_command(again))
+        note_unknown_sender(at, from_)
         if output.answer(at.json, reading, signals.inbox) and not no_mark:
             operation.mark(store, reading)
 
@@ -91,14 +91,14 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
     Args:
         count: Whether only the number is wanted.
     """
-    client_id = at.harness[1] if at.harness else None
+    client_id = at.client_session[1] if at.client_session else None
     if at.as_ is not None or not (at.session or client_id):
         return False
     from gitmem.signals import empty_inbox
 
-    elsewhere = [folder for folders in wals_elsewhere(at.place) for folder in folders]
+    elsewhere = [folder for folders in external_wals(at.repo) for folder in folders]
     reader = empty_inbox.reader(
-        at.place, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere
+        at.repo, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere
     )
     if reader is None:
         return False
@@ -113,7 +113,7 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
     return True
 
 
-def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:
+def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
     """The inbox once more, with the options that were typed."""
     from gitmem.text.shell_quote import command
 
@@ -128,7 +128,7 @@ def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:
     return command("gitmem", "inbox", *words)
 
 
-def note_stranger(at: Environment, name: str | None) -> None:
+def note_unknown_sender(at: Environment, name: str | None) -> None:
     """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
     from gitmem.agents import suggestions
 

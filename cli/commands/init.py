@@ -46,10 +46,10 @@ def init(
     from gitmem.sync import init as operation
 
     every = syncs.normalize_interval(autosync) if autosync is not None else None
-    store = at.store(lives_on=True)
+    store = at.store(long_lived=True)
     if uninstall:
-        changed = _unique([*installer.set_autosync(store.place, None), *installer.uninstall(store.place)])
-        syncs.switch(store.place, False)
+        changed = _unique([*installer.set_autosync(store.repo, None), *installer.uninstall(store.repo)])
+        syncs.switch(store.repo, False)
         left = operation.uninstall(store)
         lines = upkeep.uninstalled(left, changed)
         output.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
@@ -62,9 +62,9 @@ def init(
         allow_foreign=allow_foreign,
         timeout=duration(timeout),
     )
-    changed = installer.install(store.place, merger)
+    changed = installer.install(store.repo, merger)
     if autosync is not None:
-        changed = _unique([*changed, *installer.set_autosync(store.place, every)])
+        changed = _unique([*changed, *installer.set_autosync(store.repo, every)])
         operation.apply_autosync(store, found, every)
     if is_agent(at):  # its user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]

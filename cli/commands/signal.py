@@ -138,7 +138,9 @@ def lines_of(found: Sent) -> list[str]:
     intent = str(signal.get("intent") or "INFO")
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
-    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", output.where(found.commit)))]
+    lines = [
+        SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", output.record_position(found.commit)))
+    ]
     if signal.get("thread_id"):
         lines.append(f"thread: {signal['thread_id']}")
     if found.pushed:

@@ -48,7 +48,7 @@ def sync(
         from gitmem.sync import sync_remotes as operation
 
         synced = operation.sync(
-            at.store(lives_on=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
+            at.store(long_lived=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
             allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
         )  # fmt: skip
         if publish:

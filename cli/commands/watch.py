@@ -11,9 +11,9 @@ from .. import autosync
 from ..environment import Environment
 from ..render import output
 from ..render import watch as render
-from ..render.text import ago
+from ..render.text import format_ago
 from ..values import duration
-from ..wal_folders import wals_elsewhere
+from ..wal_folders import external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 
-    from ..children import Syncs
+    from ..children import BackgroundSyncs
     from ..signal_file import SignalFile
 
 TICK_SECONDS = 2.0
@@ -64,7 +64,7 @@ def watch(
     every, limit = _seconds("--sync", sync), _seconds("--exec-limit", exec_limit or EXEC_LIMIT)
     stop = WatchEnded()
     store = at.store()
-    of = watching.whose(store, at.who(), session)
+    of = watching.watch_owner(store, at.who(), session)
     if of.peek and exec_ is not None:
         raise UsageError(
             f"{of.peek} So --exec runs nothing for them.",
@@ -80,24 +80,24 @@ def watch(
 
         showing.kept = SignalFile(os.path.join(at.folder, write), LIMIT)
     seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, tell=_note)
-    syncs: Syncs | None = None
+    syncs: BackgroundSyncs | None = None
     if every is not None:
-        from ..children import Syncs
+        from ..children import BackgroundSyncs
 
-        syncs = Syncs(at.folder, every)
+        syncs = BackgroundSyncs(at.folder, every)
     with stop:
         if session is None and of.caller is not None and of.caller.remark:
             _note(of.caller.remark)
         _note(of.peek or f"watching for signals to {of.name}; Ctrl-C ends it{_other(store, of)}")
         try:
-            _go_on(at, seen, showing, syncs)
+            _watch_loop(at, seen, showing, syncs)
         finally:
             seen.close()
             if syncs is not None:
                 syncs.close()
 
 
-def _go_on(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Syncs | None) -> None:
+def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: BackgroundSyncs | None) -> None:
     """Show and wait, until it is enough."""
     changed = True
     while not showing.stop.is_set():
@@ -112,7 +112,7 @@ def _go_on(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Syncs | 
             autosync.start_if_due(at)
         elif (said := syncs.tick()) is not None:
             _note(said)
-        seen.store.log.read_also(wals_elsewhere(at.place)[1])
+        seen.store.log.read_also(external_wals(at.repo)[1])
         if not output.is_read():
             return
         changed = seen.wait(TICK_SECONDS if syncs is None else SYNC_TICK_SECONDS)
@@ -144,7 +144,8 @@ class SignalPrinter:
             said = "\n".join(render.event(fields, self.of) for fields in batch.signals)
         else:
             texts = [
-                render.text(fields, self.of, age=ago(str(fields["created_at"]))) for fields in batch.signals
+                render.text(fields, self.of, age=format_ago(str(fields["created_at"])))
+                for fields in batch.signals
             ]
             said = render.together(texts)
         if not output.write(said):

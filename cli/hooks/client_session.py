@@ -46,7 +46,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     if found is None:
         return
     hook_state.add_session(store, call.client, found.session_id)
-    _create_beat_files(store, call.session, found.session_id)
+    _create_heartbeat_files(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
@@ -70,13 +70,13 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
         return
     hook_state.remove_session(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
-        atomic_write.remove_quietly(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
+        atomic_write.remove_quietly(os.path.join(store.repo.state, PROMPTS, os.path.basename(name) or "-"))
     lifecycle.end(store, callers.of_session(found, "harness"))
 
 
 def _prepare(at: Environment, store: Store) -> None:
     """Write the files that the script needs. An unwritable folder must not stop the hook."""
-    state = store.place.state
+    state = store.repo.state
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
         try:
             os.mkdir(os.path.join(state, name), mode)
@@ -86,14 +86,14 @@ def _prepare(at: Environment, store: Store) -> None:
     checked_scripts.share(state)
     hook_errors.lift_limit(state)
     hook_state.cache_settings(store)
-    hook_paths.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.place))
+    hook_paths.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.repo))
 
 
-def _create_beat_files(store: Store, *names: str | None) -> None:
+def _create_heartbeat_files(store: Store, *names: str | None) -> None:
     """Create the files that the script touches, with the repository's file mode: a shell has only its umask."""
     for name in names:
         if name and os.path.basename(name) == name and not name.startswith("."):
-            path = os.path.join(store.place.state, BEATS, name)
+            path = os.path.join(store.repo.state, BEATS, name)
             try:
                 os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
             except (OSError, ValueError):
@@ -117,7 +117,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
             return adopted
     variable = events.SESSION_VARIABLES.get(call.client, call.client)
     identity = at.identity if call.client not in events.FORGETFUL else None
-    given = callers.Who(harness=(variable, call.session or ""), identity=identity)
+    given = callers.CallerClaims(client_session=(variable, call.session or ""), identity=identity)
     before = known or (own_sessions.of_client(store, call.session, ended=True) if call.session else None)
     wu = _work_unit(store) if before is None or not before.wu_id else None
     try:
@@ -126,7 +126,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
         if given.identity is None and wu is None:
             raise
         # An invalid identity or branch name must not keep signals from the agent.
-        hook_errors.note(store.place.state, store.now(), f"{call.client} {call.event}", error.message)
+        hook_errors.note(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
         given.identity = None
         started = lifecycle.start(store, given, client=call.client)
     return presence.get(store, started.session_id)

@@ -73,7 +73,7 @@ def _try(call: HookInput, clock: HookTimer) -> int:
 
 def _begin(at: Environment, call: HookInput, clock: HookTimer) -> int:
     at.is_hook = True
-    clock.state = at.place.state
+    clock.state = at.repo.state
     if not os.path.isdir(clock.state):
         return 0  # no log here, and a hook in user scope must not start one in every repository
     return _answer(at, call, clock)

@@ -9,7 +9,7 @@ from gitmem.mailbox import delivery_lock, receipts
 from gitmem.signals import inbox, message_frame
 
 from ..render import output
-from ..render.text import ago
+from ..render.text import format_ago
 from . import hook_caller
 from .client_output import answer
 
@@ -104,7 +104,7 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
 
     def text(fields: Mapping[str, object]) -> str:
         said = str(fields.get("created_at"))
-        age = ago(said, now) if said < presence.iso(now - OLD_MICROS) else None
+        age = format_ago(said, now) if said < presence.iso(now - OLD_MICROS) else None
         return message_frame.signal_text(
             fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
         )
@@ -136,6 +136,6 @@ def budget(store: Store) -> int:
 
 def limit_retries(store: Store, call: HookInput) -> None:
     """Limit retries of a failed commit to once a turn; signals must still be shown at every tool call."""
-    hook_errors.set_left(store.place.state, hook_state.has_waiting_entries(store))
+    hook_errors.set_left(store.repo.state, hook_state.has_waiting_entries(store))
     if call.kind != TOOL:
-        hook_errors.lift_limit(store.place.state)
+        hook_errors.lift_limit(store.repo.state)

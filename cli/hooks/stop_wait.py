@@ -29,7 +29,7 @@ POLL_SECONDS = 0.5
 WOKEN = 2
 
 
-class Sleep:
+class StopWait:
     """The sleeper of a session.
 
     Args:
@@ -40,16 +40,16 @@ class Sleep:
 
     __slots__ = ("_flag", "_mark", "_parent", "_prompt", "_said", "_session", "_token")
 
-    def __init__(self, state: str, session_id: str, harness: str) -> None:
+    def __init__(self, state: str, session_id: str, client_session: str) -> None:
         self._flag = os.path.join(state, "flags", session_id)
         self._session = os.path.join(state, "sessions", session_id)
-        self._prompt = os.path.join(state, PROMPTS, os.path.basename(harness) or "-")
+        self._prompt = os.path.join(state, PROMPTS, os.path.basename(client_session) or "-")
         self._mark = os.path.join(state, WAKES, session_id)
         self._said = _changed(self._prompt)
         self._parent = os.getppid()
         self._token = f"{os.getpid()} {time.time_ns()}\n".encode()
 
-    def lie_down(self) -> None:
+    def acquire_turn(self) -> None:
         """Become the session's only sleeper. After a failed write `is_over` is true: it might wake again and again."""
         try:
             shared_mode.make_dirs(os.path.dirname(self._mark))
@@ -75,7 +75,7 @@ class Sleep:
         except OSError:
             return False
 
-    def get_up(self) -> None:
+    def release_turn(self) -> None:
         """Remove the mark of this sleeper."""
         try:
             with open(self._mark, "rb") as file:
@@ -93,24 +93,24 @@ def wait(
     caller = hook_caller.caller(at, call)
     if caller is None or caller.session_id is None:
         return 0
-    sleep = Sleep(at.place.state, caller.session_id, call.session or "")
+    sleep = StopWait(at.repo.state, caller.session_id, call.session or "")
     at.close()
-    sleep.lie_down()
+    sleep.acquire_turn()
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
             autosync.start(at, autosync.LOOK)  # an idle agent starts no other command
-            if sleep.is_called() and _wake(at, call):
+            if sleep.is_called() and _deliver_unread(at, call):
                 return WOKEN
             if time.monotonic() >= deadline:
                 return 0
             time.sleep(poll)
         return 0
     finally:
-        sleep.get_up()
+        sleep.release_turn()
 
 
-def _wake(at: Environment, call: HookInput) -> bool:
+def _deliver_unread(at: Environment, call: HookInput) -> bool:
     """Show the unread signals; return False if there are none, or another process delivers them."""
     from gitmem.mailbox import delivery_lock
 
@@ -125,7 +125,7 @@ def _wake(at: Environment, call: HookInput) -> bool:
             text_of = show_signals.shown(store, caller, hook_caller.via(at, call, caller))
             reading = show_signals.unread(store, caller, text_of, directed=True)
             text = show_signals.injection(reading, text_of)
-            if text and not _say(text):
+            if text and not _write_stderr(text):
                 return False
             inbox.mark(store, reading)
             return bool(text)
@@ -133,7 +133,7 @@ def _wake(at: Environment, call: HookInput) -> bool:
         at.close()
 
 
-def _say(text: str) -> bool:
+def _write_stderr(text: str) -> bool:
     """Write to standard error and flush; return whether that succeeded."""
     err = sys.stderr
     try:

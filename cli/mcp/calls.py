@@ -14,8 +14,8 @@ from . import tool_results
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .delivery import Handing
-    from .mcp_session import Desk, Here
+    from .delivery import SignalDelivery
+    from .mcp_session import CallEnvironment, McpSession
 
 
 def _listed(value: Any) -> Any:
@@ -28,14 +28,16 @@ Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=lis
 Wu = Annotated[str, Field(description=shared.WU.help)]
 
 
-class Calls:
+class ToolCalls:
     """Base of the tools. An empty text is one that was not given, as models like to fill every field."""
 
-    def __init__(self, desk: Desk, handing: Handing) -> None:
+    def __init__(self, desk: McpSession, handing: SignalDelivery) -> None:
         self._desk = desk
         self._handing = handing
 
-    async def _do(self, ctx: Ctx, tool: str, job: Callable[[Here], CallToolResult]) -> CallToolResult:
+    async def _do(
+        self, ctx: Ctx, tool: str, job: Callable[[CallEnvironment], CallToolResult]
+    ) -> CallToolResult:
         """Run a job at the desk; what goes wrong is an answer, too."""
         self._meet(ctx)
         try:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox import InboxResult
 
-    from .mcp_session import Desk, Here
+    from .mcp_session import CallEnvironment, McpSession
 
-    Show = Callable[[Here, Caller], tuple[InboxResult, CallToolResult]]
+    Show = Callable[[CallEnvironment, Caller], tuple[InboxResult, CallToolResult]]
 
 GATE_SECONDS = 10.0  # so long an answer may take to be written before other calls go on
 
 
-class _Shown:
+class _PendingAnswer:
     """An answer on its way: what it shows, and what to leave when it has gone."""
 
     __slots__ = ("has_gate", "reading", "stack")
@@ -44,14 +44,14 @@ class _Shown:
         self.stack = ExitStack()
 
 
-class Handing:
+class SignalDelivery:
     """The one way by which signals reach the client."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: McpSession) -> None:
         self._desk = desk
         self._loop = asyncio.get_running_loop()
         self._gate = asyncio.Lock()
-        self._shown: dict[RequestId, _Shown] = {}
+        self._shown: dict[RequestId, _PendingAnswer] = {}
 
     async def settled(self) -> None:
         """Wait until what was shown is marked: who answers it has seen it."""
@@ -66,11 +66,11 @@ class Handing:
             show: Runs in the desk's thread: what was read, and the answer.
             marks: Whether it counts as delivered once it was handed over.
         """
-        shown = _Shown(await self._enter())
+        shown = _PendingAnswer(await self._enter())
         self._shown[request] = shown
         return await self._desk.worker.run(partial(self._show, shown, show, marks))
 
-    def _show(self, shown: _Shown, show: Show, marks: bool) -> CallToolResult:
+    def _show(self, shown: _PendingAnswer, show: Show, marks: bool) -> CallToolResult:
         try:
             at = shown.stack.enter_context(self._desk.here())
             caller = self._desk.caller(at)
@@ -105,14 +105,14 @@ class Handing:
                 self._loop.call_soon_threadsafe(self._gate.release)
 
     @staticmethod
-    def _mark(at: Here, shown: _Shown) -> None:
+    def _mark(at: CallEnvironment, shown: _PendingAnswer) -> None:
         """Inside of the turn. What can't be recorded is shown again."""
         if shown.reading is None:
             return
         try:
             inbox.mark(at.store(), shown.reading)
         except Exception as error:
-            known = failure.known_of(error)
+            known = failure.own_error_of(error)
             what = known.message if known is not None else failure.details(error, ["mcp", "inbox"])
             output.write_error(f"gitmem: what was shown could not be marked as delivered. {what}")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from gitmem.agents.caller import Caller, Who
+    from gitmem.agents.caller import Caller, CallerClaims
     from gitmem.store import Store
 
     Answer = TypeVar("Answer")
@@ -33,7 +33,7 @@ CLIENT_MAX = 40  # characters
 STOP_SECONDS = 5.0
 
 
-class Here(Environment):
+class CallEnvironment(Environment):
     """The surroundings of one call. Nobody sits at a terminal, whatever the pipes are.
 
     Args:
@@ -45,18 +45,18 @@ class Here(Environment):
         self.own = own
         self.looks = True  # the client has nothing else that would
 
-    def who(self) -> Who:
+    def who(self) -> CallerClaims:
         who = super().who()
         who.terminal = False
         if who.as_ is not None and who.as_ == self.own:
             who.session = self.own  # it acts as itself
         return who
 
-    def store(self, *, lives_on: bool = True) -> Store:
-        return super().store(lives_on=lives_on)
+    def store(self, *, long_lived: bool = True) -> Store:
+        return super().store(long_lived=long_lived)
 
 
-class Desk:
+class McpSession:
     """One server's way to the log.
 
     Args:
@@ -71,24 +71,24 @@ class Desk:
         self.own: str | None = None  # the session that was started here
         self.worker = Worker("gitmem mcp desk")
 
-    async def run(self, job: Callable[[Here], Answer]) -> Answer:
+    async def run(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
         """What a job gives, in the one thread that has the store."""
         return await self.worker.run(lambda: self.do(job))
 
-    def do(self, job: Callable[[Here], Answer]) -> Answer:
+    def do(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
         return run_in(self.here, job)
 
-    def here(self) -> Here:
-        return Here(self.directory, self.as_, self.own)
+    def here(self) -> CallEnvironment:
+        return CallEnvironment(self.directory, self.as_, self.own)
 
     def known_as(self, name: str) -> None:
         """Remember what the client calls itself."""
         slug = "".join(char if char.isalnum() else "-" for char in name.lower() if char.isascii()).strip("-")
         self.client = next((each for each in CLIENTS if slug.startswith(each)), slug[:CLIENT_MAX]) or None
 
-    def caller(self, at: Here) -> Caller:
+    def caller(self, at: CallEnvironment) -> Caller:
         """Who acts; a session is started where nothing says so."""
-        if self.own is None and not self._is_somebody(at):
+        if self.own is None and not self._is_identified(at):
             self._start(at)
         try:
             return at.caller()
@@ -98,23 +98,26 @@ class Desk:
         self.own = None  # somebody ended it
         return self._start(at)
 
-    def reader(self, at: Here) -> Caller | None:
+    def reader(self, at: CallEnvironment) -> Caller | None:
         """Who looks, where that is clear; nothing is started for a look."""
-        return at.caller_if_any() if self.own is not None or self._is_somebody(at) else None
+        return at.caller_if_any() if self.own is not None or self._is_identified(at) else None
 
-    def _is_somebody(self, at: Here) -> bool:
+    def _is_identified(self, at: CallEnvironment) -> bool:
         who = at.who()
         if who.as_ or who.session:
             return True
-        return who.harness is not None and own_sessions.of_client(at.store(), who.harness[1]) is not None
+        return (
+            who.client_session is not None
+            and own_sessions.of_client(at.store(), who.client_session[1]) is not None
+        )
 
-    def _start(self, at: Here) -> Caller:
+    def _start(self, at: CallEnvironment) -> Caller:
         """Start a session. One of a harness is found by its id from now on, and is the harness's to end."""
         at.as_ = self.as_
         at.store().snapshot = None  # it lacks the session that starts
         who = at.who()
         started = lifecycle.start(at.store(), who, client=self.client)
-        if who.harness is None:
+        if who.client_session is None:
             self.own = at.own = at.as_ = started.session_id
             output.set_options(self.directory, self.own)
         found = callers.find(at.store(), at.who())

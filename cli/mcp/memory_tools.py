@@ -12,15 +12,15 @@ from gitmem.memory.context import ENOUGH_MAX
 from .. import shared_options as shared
 from ..render.mem import listing, nodes
 from . import tool_results
-from .calls import Calls, Ctx, Words
-from .mcp_session import Here
+from .calls import Ctx, ToolCalls, Words
+from .mcp_session import CallEnvironment
 
 Files = Annotated[Words, Field(description=shared.PATHS.help)]
 Wu = Annotated[str, Field(description=shared.NODE_WU.help)]
 MATCHES_MAX = 50  # a larger answer is cut by clients
 
 
-class MemoryTools(Calls):
+class MemoryTools(ToolCalls):
     """What agents write down, and find again."""
 
     async def mem_create(
@@ -37,7 +37,7 @@ class MemoryTools(Calls):
         """Write down a finding, bug or decision, for whoever comes later. Without `wu`, that of your session.
         With `paths` it shows as stale when they change."""
 
-        def job(at: Here) -> CallToolResult:
+        def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import edit as operation
 
             created = operation.create(
@@ -59,7 +59,7 @@ class MemoryTools(Calls):
         """Find what was written down, the best match first. Look before you decide or repeat work. Words in
         double quotes must stand together."""
 
-        def job(at: Here) -> CallToolResult:
+        def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import search
 
             found = search.search(at.store(), query, wu=wu or None, tags=tags, limit=limit)
@@ -75,7 +75,7 @@ class MemoryTools(Calls):
     ) -> CallToolResult:
         """What the memory has on a work unit, in so many bytes. Read it before you start on one."""
 
-        def job(at: Here) -> CallToolResult:
+        def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import context as operation
 
             found = operation.context(at.store(), self._desk.reader(at), wu=wu or None, max_size=max_size)
@@ -87,7 +87,7 @@ class MemoryTools(Calls):
         """What you need to go on after a compaction or restart: who you are, the last checkpoint, what happened
         since, and the context."""
 
-        def job(at: Here) -> CallToolResult:
+        def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import recover
 
             found = recover.recover(at.store(), self._desk.caller(at), wu=wu or None)
@@ -98,7 +98,7 @@ class MemoryTools(Calls):
     async def mem_checkpoint(self, ctx: Ctx, note: str, next_steps: str = "", wu: Wu = "") -> CallToolResult:
         """Write down how far the work is, for mem_recover: before a pause, a hand-over or a compaction."""
 
-        def job(at: Here) -> CallToolResult:
+        def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import checkpoints as operation
 
             created = operation.checkpoint(
@@ -111,7 +111,7 @@ class MemoryTools(Calls):
     async def mem_ready(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
         """What can be taken up in a work unit, the most important first, and what waits for what."""
 
-        def job(at: Here) -> CallToolResult:
+        def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import node_fields, ready
 
             unit = node_fields.unit_of(wu or None, None if wu else self._desk.reader(at))

@@ -8,17 +8,17 @@ from mcp.server.mcpserver.exceptions import ResourceError
 
 from ..render import signals
 from . import tool_results
-from .calls import Calls
+from .calls import ToolCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp.server import MCPServer
 
-    from .mcp_session import Here
+    from .mcp_session import CallEnvironment
 
 
-class Resources(Calls):
+class Resources(ToolCalls):
     """What a client may put before its model without a call."""
 
     def add_to(self, server: MCPServer) -> None:
@@ -31,7 +31,7 @@ class Resources(Calls):
         add("gitmem://context/{wu}", description="What the memory has on a work unit.")(self.context)
 
     async def thread(self, id: str) -> str:
-        def job(at: Here) -> str:
+        def job(at: CallEnvironment) -> str:
             from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._desk.reader(at))
@@ -46,7 +46,7 @@ class Resources(Calls):
         return await self._context(wu)
 
     async def _context(self, wu: str | None) -> str:
-        def job(at: Here) -> str:
+        def job(at: CallEnvironment) -> str:
             from gitmem.memory import context
 
             found = context.context(at.store(), self._desk.reader(at), wu=wu)
@@ -54,7 +54,7 @@ class Resources(Calls):
 
         return await self._read(job)
 
-    async def _read(self, job: Callable[[Here], str]) -> str:
+    async def _read(self, job: Callable[[CallEnvironment], str]) -> str:
         try:
             await self._handing.settled()
             return await self._desk.run(job)

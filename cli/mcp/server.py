@@ -20,12 +20,12 @@ from gitmem.errors import UsageError
 
 from ..render import output as rendered
 from . import tool_results
-from .delivery import Handing
-from .mcp_session import Desk
+from .delivery import SignalDelivery
+from .mcp_session import McpSession
 from .memory_tools import MemoryTools
 from .resources import Resources
 from .tools import Tools
-from .transport import Wire, claim
+from .transport import StdioTransport, claim
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from .calls import Calls
+    from .calls import ToolCalls
 
 INSTRUCTIONS = """\
 gitmem lets agents and people who share this git repository signal each other, agree and remember. Every fact is \
@@ -56,7 +56,7 @@ LAST_WORDS_SECONDS = 1.0
 class Server(MCPServer[Any]):
     """The SDK's server with tools whose arguments are refused in our own words."""
 
-    def __init__(self, *rooms: Calls) -> None:
+    def __init__(self, *rooms: ToolCalls) -> None:
         every = {name: getattr(room, name) for room in rooms for name in NAMES if hasattr(room, name)}
         self._ours = {name: _tool(every[name], name) for name in NAMES}
         super().__init__(
@@ -90,7 +90,7 @@ class Server(MCPServer[Any]):
             return tool_results.of_error(_usage(f"{name} can't take these arguments. {said}"), name)
         return None
 
-    async def serve(self, wire: Wire) -> None:
+    async def serve(self, wire: StdioTransport) -> None:
         """Answer until the client closes its end."""
         wire.listen()
         server = self._lowlevel_server
@@ -135,9 +135,9 @@ def run(directory: str | None, as_: str | None) -> None:
 
 
 async def _run(directory: str | None, as_: str | None, input: int, output: int) -> None:
-    desk, network = Desk(directory, as_), Worker("gitmem mcp network")
-    handing = Handing(desk)
-    wire = Wire(input, output, handing.written)
+    desk, network = McpSession(directory, as_), Worker("gitmem mcp network")
+    handing = SignalDelivery(desk)
+    wire = StdioTransport(input, output, handing.written)
     server = Server(Tools(desk, handing, network), MemoryTools(desk, handing))
     Resources(desk, handing).add_to(server)
     with anyio.CancelScope() as scope:

@@ -82,7 +82,7 @@ def sentences(error: Exception, where: str) -> str:
 
 
 def _known(error: Exception, where: str) -> GitmemError:
-    known = failure.known_of(error)
+    known = failure.own_error_of(error)
     if known is None:
         output.write_error(failure.details(error, ["mcp", where]))
         known = failure.unexpected(error, "The server wrote a report to its standard error.")

@@ -74,7 +74,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-class Wire:
+class StdioTransport:
     """Reads from one descriptor, writes to the other; `incoming` is for the SDK, and so is this as its writer."""
 
     def __init__(self, input: int, output: int, written: Callable[[RequestId, bool], None]) -> None:
@@ -172,7 +172,7 @@ class Wire:
         """Wait so long for what is still to be written."""
         self._writer.stop(seconds)
 
-    async def __aenter__(self) -> Wire:
+    async def __aenter__(self) -> StdioTransport:
         return self
 
     async def __aexit__(

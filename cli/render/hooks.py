@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .output import sanitize
-from .text import SEPARATOR, ago
+from .text import SEPARATOR, format_ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def status(found: HookStatus) -> list[str]:
             f"git pre-push: {found.pre_push if found.pre_push != 'foreign' else 'somebody else’s, without the gate'}"
         )
     if found.last_run is not None:
-        lines.append(f"a hook ran last: {ago(found.last_run)}")
+        lines.append(f"a hook ran last: {format_ago(found.last_run)}")
     if found.last_error is not None:
         lines.append(f"last trouble in a hook: {sanitize(found.last_error)}")
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import sanitize, where
+from .output import record_position, sanitize
 from .text import SEPARATOR, table
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ def imported(found: Imported) -> list[str]:
     return [
         _head(found),
         *table(rows),
-        *_told("skipped", found.problems, found.problems_more),
-        *_told("note", found.remarks, found.remarks_more),
+        *_counts_line("skipped", found.problems, found.problems_more),
+        *_counts_line("note", found.remarks, found.remarks_more),
         *(f"note: {sanitize(each)}" for each in found.warnings),
     ]
 
@@ -32,11 +32,11 @@ def _head(found: Imported) -> str:
     if found.dry_run:
         return f"{folder}: this would be imported, and nothing was written"
     if found.commit is not None or found.recorded:
-        return folder + SEPARATOR + where(found.commit)
+        return folder + SEPARATOR + record_position(found.commit)
     return f"{folder}: nothing new"
 
 
-def _told(word: str, every: Sequence[LineNote], more: int) -> list[str]:
+def _counts_line(word: str, every: Sequence[LineNote], more: int) -> list[str]:
     lines = []
     for each in every:
         where = sanitize(f"{each.file}:{each.line}" if each.line else each.file, keep="")

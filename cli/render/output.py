@@ -141,15 +141,15 @@ def set_options(directory: str | None, as_: str | None) -> None:
 
 def with_options(commands: Sequence[str]) -> list[str]:
     """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller."""
-    return [_onward(each) for each in commands] if _typed else list(commands)
+    return [_continuation(each) for each in commands] if _typed else list(commands)
 
 
 def program() -> str:
     """Return the program with these options for a reply line: a copy must act as the same caller."""
-    return _onward("gitmem reply").removesuffix(" reply") if _typed else "gitmem"
+    return _continuation("gitmem reply").removesuffix(" reply") if _typed else "gitmem"
 
 
-def _onward(command: str) -> str:
+def _continuation(command: str) -> str:
     from gitmem.text.shell_quote import quote
 
     program, _, rest = command.partition(" ")
@@ -198,7 +198,7 @@ def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
 
 
-def where(commit: str | None) -> str:
+def record_position(commit: str | None) -> str:
     """Return the position of a record, for the end of a line."""
     return f"commit {commit[:12]}" if commit else "recorded"
 
@@ -208,7 +208,7 @@ def nothing_line(reader: str) -> str:
     return f"Nothing new for {sanitize(reader, keep='')}"
 
 
-class Progress:
+class IndexProgress:
     """Report on standard error that the index is being built, if that takes more than a second."""
 
     def __init__(self) -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from gitmem.signals.message_frame import within
 
-from .output import sanitize, where, with_options
-from .text import SEPARATOR, ago, table, trouble
+from .output import record_position, sanitize, with_options
+from .text import SEPARATOR, format_ago, sync_error_line, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitmem.agents.display_names import NameChanged, NamePool
-    from gitmem.sessions.lifecycle import Ended, SessionResult, Started
+    from gitmem.sessions.lifecycle import SessionEnded, SessionResult, SessionStarted
     from gitmem.sessions.roster import Roster, SessionList, WhoAmI
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns
 
 
-def started(found: Started) -> list[str]:
+def started(found: SessionStarted) -> list[str]:
     """Return a new session. The last line is the command that selects it for the caller's shell."""
     rest = with_options([command for command in found.next if not command.startswith("export ")])
     return [
@@ -43,7 +43,7 @@ def session(found: SessionResult) -> list[str]:
     return lines
 
 
-def ended(found: Ended) -> list[str]:
+def ended(found: SessionEnded) -> list[str]:
     """Return the line for a session that has ended."""
     return [plain(f"{found.display_name} ({found.session_id}) has ended")]
 
@@ -51,7 +51,7 @@ def ended(found: Ended) -> list[str]:
 def roster(found: Roster | SessionList) -> list[str]:
     """Return the sessions as a table; its last column is left out if no activity is known."""
     rows = [_row(each) for each in found.sessions]
-    failed = trouble(getattr(found, "autosync", None))
+    failed = sync_error_line(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
     if not rows:
         return [plain(remark or "Nobody is here"), *failed]
@@ -69,7 +69,7 @@ def _row(each: Mapping[str, object]) -> tuple[str, ...]:
     row = (
         each.get("display_name"),
         each.get("status"),
-        ago(str(each.get("last_seen"))),
+        format_ago(str(each.get("last_seen"))),
         "-" if unread is None else unread,
         each.get("agent_identity") or each.get("session_id"),
         " ".join(work) or "-",
@@ -94,7 +94,7 @@ def names_changed(found: NameChanged) -> list[str]:
     lines = []
     if found.names:
         verb = "added" if found.event == "add" else "removed"
-        lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{where(found.commit)}")
+        lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{record_position(found.commit)}")
     if found.unchanged:
         state = "in the pool already" if found.event == "add" else "not in the pool"
         are = "is" if len(found.unchanged) == 1 else "are"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gitmem.signals.message_frame import LIMIT
 
-from .output import nothing_line, sanitize, where
-from .text import SEPARATOR, ago, framed, plural, sender_text, table
+from .output import nothing_line, record_position, sanitize
+from .text import SEPARATOR, format_ago, framed, plural, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.sessions.work_units import Unchecked
+    from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count, Inbox, InboxResult
@@ -114,13 +114,13 @@ def _missing(each: Recipient, found: Converged) -> str:
     return f"{name} agreed before a later proposal: {name} must AGREE again" if stale else ""
 
 
-def story(found: LogPage) -> list[str]:
+def format_history(found: LogPage) -> list[str]:
     """Return records of the log as a table: age, id and description."""
     from gitmem.commit_message import describe
 
     if not found.entries:
         return ["Nothing in the log fits."]
-    rows = [(ago(str(entry["created_at"])), _id_of(entry), describe(entry)) for entry in found.entries]
+    rows = [(format_ago(str(entry["created_at"])), _id_of(entry), describe(entry)) for entry in found.entries]
     return table(rows)
 
 
@@ -136,7 +136,7 @@ def one(found: RecordDetail) -> list[str]:
     ambiguous = ["ambiguous: it has two contents"] if found.ambiguous else []
     if found.kind == "signal":
         return [*framed(record), where, *ambiguous]
-    lines = [f"{found.kind}{SEPARATOR}{ago(str(record.get('created_at')))}{SEPARATOR}{where}"]
+    lines = [f"{found.kind}{SEPARATOR}{format_ago(str(record.get('created_at')))}{SEPARATOR}{where}"]
     for key, value in record.items():
         words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
         lines.append(f"{sanitize(key, keep='')}: {sanitize(words, keep='')}")
@@ -153,31 +153,31 @@ def gate(found: Gate) -> list[str]:
     if found.open and not found.passed:
         return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
     if found.passed:
-        head = f"gate passed: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where(found.commit)}"
+        head = f"gate passed: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{record_position(found.commit)}"
     else:
         head = f"gate closed: {count_text(found)} on {about} for {reader}"
     lines = [head]
     for signal in found.signals:
-        lines += _held_up(signal)
+        lines += _delay_reason(signal)
     if found.more:
         lines.append(f"and {found.more} more")
     return [*lines, *notes]
 
 
-def unchecked(found: Unchecked) -> list[str]:
+def unchecked(found: GateUnchecked) -> list[str]:
     """Return why a gate was not checked."""
     about = f"on {sanitize(found.wu_id, keep='')}" if found.wu_id else "for this push"
     notes = _notes(found.warnings)
     return [f"gate: nothing was checked {about}: {sanitize(found.reason)}", *notes]
 
 
-def _held_up(signal: Mapping[str, object]) -> list[str]:
+def _delay_reason(signal: Mapping[str, object]) -> list[str]:
     parts = [
         str(signal["signal_id"]),
         str(signal["intent"]),
         f"from {sender_text(signal['sender_name'], signal['sender_identity'])}",
         str(signal["wu_id"] or signal["initiative_id"] or ""),
-        ago(str(signal["created_at"])),
+        format_ago(str(signal["created_at"])),
         str(signal["why"]),
         "needs AGREE or REJECT" if signal["requires_ack"] else "",
     ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitmem.sync.autosync import FailedSync
 
 
-def ago(at: str, now: int | None = None) -> str:
+def format_ago(at: str, now: int | None = None) -> str:
     """Return the age of a time such as `2026-11-21T20:00:00.123456Z`; the time itself if it is in the future.
 
     Args:
@@ -62,7 +62,7 @@ def framed(signal: Mapping[str, object], *, note: str = "", line: str | None = N
     Args:
         line: The command for a reply, if the reader gets one.
     """
-    text = message_frame.signal_text(signal, age=ago(str(signal.get("created_at"))), note=note)
+    text = message_frame.signal_text(signal, age=format_ago(str(signal.get("created_at"))), note=note)
     return message_frame.with_reply_line(text, line).split("\n")
 
 
@@ -81,8 +81,8 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def trouble(found: FailedSync | None) -> list[str]:
+def sync_error_line(found: FailedSync | None) -> list[str]:
     """Return the error of the last sync in a line, or no line."""
     if found is None:
         return []
-    return [f"{found.what}, {ago(found.at)}: {sanitize(found.message)}"]
+    return [f"{found.what}, {format_ago(found.at)}: {sanitize(found.message)}"]

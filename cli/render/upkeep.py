@@ -30,9 +30,9 @@ def sync(found: SyncResult) -> list[str]:
         " ".join(each.message.split()).startswith(before.message) for each in found.remotes
     ):
         return lines  # the same error again
-    from .text import trouble
+    from .text import sync_error_line
 
-    return [*lines, *trouble(before)]
+    return [*lines, *sync_error_line(before)]
 
 
 def _with_records(each: RemoteResult) -> list[str]:

@@ -9,7 +9,7 @@ from ..text.sanitize import sanitize
 from ..trust import clone_key
 from . import own_recipients, own_sessions, presence
 from .caller_identity import Caller as Caller
-from .caller_identity import Who as Who
+from .caller_identity import CallerClaims as CallerClaims
 from .caller_identity import is_own_person as is_own_person
 from .caller_identity import of_session as of_session
 from .caller_identity import own_person as own_person
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .presence import Presence
 
 
-def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
+def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None:
     """Return the caller.
 
     Args:
@@ -38,8 +38,8 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
             return caller
         if who.session is not None:
             return of_session(_session(store, who.session, "GITMEM_SESSION names"), "session")
-        if who.harness is not None:
-            return _harness(store, who.harness)
+        if who.client_session is not None:
+            return _harness(store, who.client_session)
         if who.terminal and who.client is None:
             return person(store, "terminal")
         from . import unnamed_caller
@@ -51,7 +51,7 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
         return None
 
 
-def is_unidentified(store: Store, who: Who) -> bool:
+def is_unidentified(store: Store, who: CallerClaims) -> bool:
     """Return whether nothing identifies the caller, in a clone without a session that could be the caller's."""
     from . import local_sessions
 
@@ -146,8 +146,8 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
     return found
 
 
-def _harness(store: Store, harness: tuple[str, str]) -> Caller:
-    variable, value = harness
+def _harness(store: Store, client_session: tuple[str, str]) -> Caller:
+    variable, value = client_session
     found = own_sessions.of_client(store, value)
     if found is not None:
         return of_session(found, "harness")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SET_MAIL = "git config user.email you@example.org"
 
 
-class Who:
+class CallerClaims:
     """The caller by the command line and the environment.
 
     Args:
@@ -26,20 +26,20 @@ class Who:
             even at a terminal.
     """
 
-    __slots__ = ("as_", "client", "harness", "identity", "session", "terminal")
+    __slots__ = ("as_", "client", "client_session", "identity", "session", "terminal")
 
     def __init__(
         self,
         as_: str | None = None,
         session: str | None = None,
-        harness: tuple[str, str] | None = None,
+        client_session: tuple[str, str] | None = None,
         terminal: bool = False,
         identity: str | None = None,
         client: str | None = None,
     ) -> None:
         self.as_ = as_
         self.session = session
-        self.harness = harness
+        self.client_session = client_session
         self.terminal = terminal
         self.identity = identity
         self.client = client
@@ -47,7 +47,9 @@ class Who:
     @property
     def is_silent(self) -> bool:
         """Whether nothing identifies the caller."""
-        return not (self.as_ or self.session or self.harness or self.client is not None or self.terminal)
+        return not (
+            self.as_ or self.session or self.client_session or self.client is not None or self.terminal
+        )
 
 
 class Caller:
@@ -60,7 +62,7 @@ class Caller:
         is_person: Whether it is a person, `human:<mail>`.
         raw: Whether `reader` represents a client's own session id under which no session was started.
         client_id: That id, which is never published.
-        source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the only session of this worktree in
+        source: `as`, `session`, `client_session`, `raw`, `terminal`, `worktree` (the only session of this worktree in
             24 hours), or `nobody`: nothing identified the caller, and the clone has no session.
         remark: What the caller should know about its identification.
         next: Commands that would identify it more clearly.
@@ -91,7 +93,7 @@ class Caller:
         self.next: list[str] = []
         self.record: dict[str, str] | None = None
         self.record_at = 0
-        self.who: Who | None = None
+        self.who: CallerClaims | None = None
 
     @property
     def ids(self) -> list[str]:

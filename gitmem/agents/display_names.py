@@ -261,7 +261,7 @@ def _change(
             wanted.setdefault(fold(name), name)
     if not wanted:
         return NameChanged(event, (), unchanged, None, False)
-    told = list(wanted.values())
+    described = list(wanted.values())
     sender = {
         "sender_identity": caller.reader,
         "sender_session": caller.session_id,
@@ -269,13 +269,13 @@ def _change(
     }
     lines = [
         store.line("name", {"name": name, "event": event, **sender}, allow_secret=allow_secret)
-        for name in told
+        for name in described
     ]
     verb = "join" if event == "add" else "leave"
-    subject = f"{told[0]} {verb}s the pool of names"
-    if len(told) > 1:
-        subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
+    subject = f"{described[0]} {verb}s the pool of names"
+    if len(described) > 1:
+        subject = f"{len(described)} names {verb} the pool: {', '.join(described)}"
     appended = store.record(
         lines, CommitMessage(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers())
     )
-    return NameChanged(event, told, unchanged, appended.commit, True)
+    return NameChanged(event, described, unchanged, appended.commit, True)

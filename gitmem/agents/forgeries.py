@@ -83,7 +83,7 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
     return found
 
 
-class Marks:
+class SenderWarnings:
     """The warnings displayed beside the sender of a signal, for one answer.
 
     Args:
@@ -107,7 +107,7 @@ class Marks:
             return None
         from ..trust import line_checks, own_identities
 
-        names = line_checks.speakers(record)
+        names = line_checks.named_sources(record)
         db = self._store.index.db
         if any(line_checks.is_own(db, name) for name in names):
             return NOT_THE_SESSION
@@ -120,5 +120,5 @@ class Marks:
     def _was_acknowledged(self, line: bytes) -> bool:
         """Return whether the ledger has a line. Lines of gitmem 0.1 have no MAC, but may be in the ledger."""
         if self._acknowledged is None:
-            self._acknowledged = {each for row in ledger.read(self._store.log.place) for each in row.digests}
+            self._acknowledged = {each for row in ledger.read(self._store.log.repo) for each in row.digests}
         return ledger.digest(line) in self._acknowledged

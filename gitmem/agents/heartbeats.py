@@ -79,9 +79,9 @@ def is_safe(name: str) -> bool:
     return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
 
 
-def flag_names(session_id: str, harness: str | None) -> list[str]:
+def flag_names(session_id: str, client_session: str | None) -> list[str]:
     """Return the names under which a session has flags and heartbeats."""
-    return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
+    return [name for name in dict.fromkeys((session_id, client_session or "")) if is_safe(name)]
 
 
 def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
@@ -94,7 +94,7 @@ def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: Mapping[
     Returns:
         False if this is not enough: the index has to catch up and the queues have to be filled.
     """
-    state, recipients = store.place.state, signal["recipients"]
+    state, recipients = store.repo.state, signal["recipients"]
     if not isinstance(recipients, list) or not recipients:
         return False
     if (
@@ -115,7 +115,7 @@ def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: Mapping[
 
 def worktree(store: Store) -> str:
     """Return the real path of this worktree, or of the git folder if there is none."""
-    return store.place.worktree or store.place.git_dir
+    return store.repo.worktree or store.repo.git_dir
 
 
 def label(store: Store) -> str:
@@ -127,11 +127,13 @@ def label(store: Store) -> str:
     return text[:LABEL_MAX] or "worktree"
 
 
-def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> None:
+def start(store: Store, session_id: str, client_session: tuple[str, str] | None) -> None:
     """Record that a session starts in this worktree, and forget those that were not seen for a month."""
     folder = _folder(store)
     content = (
-        os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
+        os.fsencode(worktree(store))
+        + b"\0"
+        + (client_session[1] if client_session else "").encode("utf-8", "replace")
     )
     try:
         shared_mode.make_dirs(folder)
@@ -171,7 +173,7 @@ def last_seen(store: Store, session_id: str) -> int:
     if not is_id("sess", session_id):
         return 0
     at = _modified_micros(os.path.join(_folder(store), session_id))
-    return max(at, _beat(store, session_id, _beats(store))) if at else 0
+    return max(at, _heartbeat_of(store, session_id, _heartbeat_files(store))) if at else 0
 
 
 def all_last_seen(store: Store) -> dict[str, int]:
@@ -184,30 +186,32 @@ def all_last_seen(store: Store) -> dict[str, int]:
                     found[entry.name] = entry.stat().st_mtime_ns // 1000
     except OSError:
         pass
-    beats = _beats(store) if found else set()
-    return {name: max(at, _beat(store, name, beats)) for name, at in found.items()} if beats else found
+    beats = _heartbeat_files(store) if found else set()
+    return (
+        {name: max(at, _heartbeat_of(store, name, beats)) for name, at in found.items()} if beats else found
+    )
 
 
-def _beats(store: Store) -> set[str]:
+def _heartbeat_files(store: Store) -> set[str]:
     """Return the names that hooks have touched."""
     try:
-        return set(os.listdir(os.path.join(store.place.state, BEATS)))
+        return set(os.listdir(os.path.join(store.repo.state, BEATS)))
     except OSError:
         return set()
 
 
-def _beat(store: Store, session_id: str, beats: set[str]) -> int:
+def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
     """Return when a hook last touched a name of a session, in microseconds since the epoch; 0 for never."""
     if not beats:
         return 0
     names = {session_id, _read(store, session_id)[1]} & beats
-    return max((_modified_micros(os.path.join(store.place.state, BEATS, name)) for name in names), default=0)
+    return max((_modified_micros(os.path.join(store.repo.state, BEATS, name)) for name in names), default=0)
 
 
 def forget_old(store: Store, oldest: int) -> None:
     """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
     for kind in (BEATS, PROMPTS, WAKES, EMPTY):
-        folder = os.path.join(store.place.state, kind)
+        folder = os.path.join(store.repo.state, kind)
         try:
             for name in os.listdir(folder):
                 if _modified_micros(os.path.join(folder, name)) < oldest:
@@ -227,10 +231,10 @@ def _read(store: Store, session_id: str) -> tuple[str, str]:
     """Return the worktree that a session started in and the client's own id for it, from its file."""
     try:
         with open(os.path.join(_folder(store), session_id), "rb") as file:
-            where, _, harness = file.read().partition(b"\0")
+            where, _, client_session = file.read().partition(b"\0")
     except OSError:
         return "", ""
-    return os.fsdecode(where), harness.decode("utf-8", "replace")
+    return os.fsdecode(where), client_session.decode("utf-8", "replace")
 
 
 def client_of(store: Store, session_id: str) -> str:
@@ -263,4 +267,4 @@ def known_sessions(store: Store) -> dict[str, tuple[str, int]]:
 
 
 def _folder(store: Store) -> str:
-    return os.path.join(store.place.state, "sessions")
+    return os.path.join(store.repo.state, "sessions")

@@ -29,7 +29,7 @@ PINS_MAX = 1000
 FILE_MAX_BYTES = 4096
 
 
-class Pin:
+class NamePin:
     """A name, and whom it meant at its first use here.
 
     Attributes:
@@ -46,7 +46,7 @@ class Pin:
         self.identity = identity
 
 
-def read(store: Store, name: str) -> Pin | None:
+def read(store: Store, name: str) -> NamePin | None:
     """Return the pin of a name in any spelling, or None if there is no readable one."""
     return _parse(_content(_path(store, name)), fold(name))
 
@@ -128,7 +128,7 @@ def replace(store: Store, one: Presence, *former: str) -> None:
 
 def unreadable(store: Store) -> Iterator[str]:
     """Yield the paths of pins that can't be read, for doctor. Their names are not pinned."""
-    folder = os.path.join(store.place.state, FOLDER)
+    folder = os.path.join(store.repo.state, FOLDER)
     for entry in atomic_write.names_in(folder):
         path = os.path.join(folder, entry)
         pin = _parse(_content(path), None)
@@ -156,7 +156,7 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
     ]
 
 
-def _holder(store: Store, pin: Pin) -> Presence | None:
+def _holder(store: Store, pin: NamePin) -> Presence | None:
     """Return the session of a pin; if its identity has several, one that is at work and asks for the name."""
     sessions = own_recipients.of_identity(store, pin.identity) if pin.identity else []
     if not sessions:
@@ -171,7 +171,7 @@ def _asks_for(one: Presence, name: str) -> bool:
 
 def _path(store: Store, name: str) -> str:
     return os.path.join(
-        store.place.state, FOLDER, sha256(fold(name).encode("utf-8", "replace")).hexdigest()[:32]
+        store.repo.state, FOLDER, sha256(fold(name).encode("utf-8", "replace")).hexdigest()[:32]
     )
 
 
@@ -183,7 +183,7 @@ def _content(path: str) -> bytes | None:
         return None
 
 
-def _parse(content: bytes | None, folded: str | None) -> Pin | None:
+def _parse(content: bytes | None, folded: str | None) -> NamePin | None:
     """Return the pin in a file; None for another name's pin, a torn file or a foreign one."""
     try:
         name, session_id, identity, rest = (content or b"").decode().split("\n")
@@ -191,7 +191,7 @@ def _parse(content: bytes | None, folded: str | None) -> Pin | None:
         return None
     if not (name and session_id) or rest or folded not in (None, fold(name)):
         return None
-    return Pin(name, session_id, identity)
+    return NamePin(name, session_id, identity)
 
 
 def _evict_oldest(folder: str) -> None:

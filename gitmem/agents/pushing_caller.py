@@ -8,10 +8,10 @@ from . import caller, caller_identity, local_sessions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
-    from .caller_identity import Caller, Who
+    from .caller_identity import Caller, CallerClaims
 
 
-def pushing(store: Store, who: Who) -> list[Caller]:
+def pushing(store: Store, who: CallerClaims) -> list[Caller]:
     """Return who may be pushing: the caller that `who` names, else every session of this worktree in 24 hours.
 
     Git gives its hook no terminal. If this worktree has no session, the person pushes. Return nobody if no caller of

@@ -42,7 +42,7 @@ def error(store: Store, text: str, option: str) -> UsageError:
     next_commands = [
         command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
     ]
-    if _never_synced(store):
+    if _has_never_synced(store):
         hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
         next_commands.insert(0, "gitmem sync")
     elif is_word(text):
@@ -110,7 +110,7 @@ def ended_identity(identity: str, latest: Presence, now: int) -> str:
     return f"All sessions of {sanitize(identity)} have ended, {when}; its next session reads this."
 
 
-def _never_synced(store: Store) -> bool:
+def _has_never_synced(store: Store) -> bool:
     from ..log.ref import REMOTES_PREFIX
 
     return not store.git.refs(REMOTES_PREFIX) and store.has_remote()

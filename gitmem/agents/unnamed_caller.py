@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..store import Store
-    from .caller_identity import Caller, Who
+    from .caller_identity import Caller, CallerClaims
     from .presence import Presence
 
 CANDIDATES_MAX = 10
 
 
-def choose(store: Store, who: Who) -> Caller:
+def choose(store: Store, who: CallerClaims) -> Caller:
     """Choose the caller by the sessions of this clone.
 
     The only session of this worktree in 24 hours is chosen. If sessions are known and none can be chosen, this is an

@@ -20,7 +20,7 @@ FOREIGN = (
 )
 
 
-def surroundings() -> dict[str, str]:
+def sources() -> dict[str, str]:
     """The environment for the programs that an adapter starts."""
     return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
 
@@ -54,7 +54,7 @@ def another(folder: Path) -> Path:
 def git(folder: Path, *args: str) -> str:
     """Run git in a folder and return its output, stripped; fail the case if git fails."""
     done = subprocess.run(
-        ["git", *args], cwd=folder, env=surroundings(), capture_output=True, text=True, check=False
+        ["git", *args], cwd=folder, env=sources(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
     return done.stdout.strip()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
-from .clones import another, connect, new_repository, surroundings
+from .clones import another, connect, new_repository, sources
 from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
 
 USAGE = 2  # the exit status of what was asked wrongly
@@ -28,7 +28,7 @@ def program(args: Sequence[str]) -> tuple[int, str]:
     """The program that is installed beside this Python, in a process of its own."""
     name = "gitmem.exe" if os.name == "nt" else "gitmem"
     command = [os.path.join(os.path.dirname(sys.executable), name), *args]
-    done = subprocess.run(command, env=surroundings(), capture_output=True, check=False)
+    done = subprocess.run(command, env=sources(), capture_output=True, check=False)
     return done.returncode, done.stdout.decode()
 
 

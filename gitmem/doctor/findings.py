@@ -212,9 +212,9 @@ class Check:
 
 def _network(store: Store) -> tuple[str, str]:
     """Return the commands that sync this repository and that fetch its log's objects again; "" without a remote."""
-    known = remote.configured(store.place)
+    known = remote.configured(store.repo)
     try:
-        usual = remote.default_remote(store.place)
+        usual = remote.default_remote(store.repo)
         sync = SYNC
     except UsageError:
         usual = known[0] if known else ""

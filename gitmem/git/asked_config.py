@@ -24,7 +24,7 @@ _UNREADABLE = "unable to read config file '"
 
 
 def ask(
-    common: str, surroundings: ConfigSources, path: str, now: Callable[[], int]
+    common: str, sources: ConfigSources, path: str, now: Callable[[], int]
 ) -> tuple[GitConfig, dict[str, str]]:
     """Ask git for its configuration, and write the cache if the answer may be cached.
 
@@ -41,11 +41,11 @@ def ask(
         StoreError: git cannot be started or cannot read its configuration.
     """
     began = now()
-    before = stamps(surroundings.files)
+    before = stamps(sources.files)
     out = run.run(common, ["config", "-z", "--show-origin", "--list"]).out
     rows = _rows(out)
     config = _config(rows)
-    files = _files(rows, surroundings.home) if surroundings.may_keep else None
+    files = _files(rows, sources.home) if sources.may_keep else None
     if files is None:
         return config, {**before, ASK_AGAIN: ""}
     found = {**stamps(files[:FILES_MAX]), **before}
@@ -54,12 +54,12 @@ def ask(
     is_gone = any(found[origin.removeprefix(_FILE)] == MISSING for origin, _, _ in rows)
     if is_gone or before != stamps(before) or any(_is_racy(stamp, began) for stamp in found.values()):
         return config, found
-    system = _system_file(common) if surroundings.system is None else surroundings.system
+    system = _system_file(common) if sources.system is None else sources.system
     if os.path.isabs(system):
         found |= stamps([system])
-        content = encode(surroundings.key, found, config)
+        content = encode(sources.key, found, config)
         if not _is_racy(found[system], began) and len(content) <= BYTES_MAX:
-            _keep(path, content)
+            _write_cache(path, content)
     return config, found
 
 
@@ -119,7 +119,7 @@ def _system_file(common: str) -> str:
     return os.fsdecode(done.out.strip()) if done.code == 0 else ""
 
 
-def _keep(path: str, content: bytes) -> None:
+def _write_cache(path: str, content: bytes) -> None:
     """Write the cache for this user alone. Ignore errors: git is asked each time then."""
     try:
         atomic_write.replace(path, content, private=True)

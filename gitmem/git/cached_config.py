@@ -89,16 +89,16 @@ class CachedConfig:
         return self._read(with_remotes=True).remotes or ()
 
     def _read(self, *, with_remotes: bool) -> GitConfig:
-        surroundings, known = ConfigSources(self._common), self._known
-        if known is not None and (self._key != surroundings.key or self._stamps != stamps(self._stamps)):
+        sources, known = ConfigSources(self._common), self._known
+        if known is not None and (self._key != sources.key or self._stamps != stamps(self._stamps)):
             known = None
         if ASK_AGAIN in self._stamps and time.monotonic() >= self._until:
             known = None
         if known is None or (with_remotes and known.remotes is None):
-            self._key = surroundings.key
-            found = _load(self._path, surroundings) if surroundings.may_keep and not with_remotes else None
+            self._key = sources.key
+            found = _load(self._path, sources) if sources.may_keep and not with_remotes else None
             if found is None:
-                found = self._ask(self._common, surroundings, self._path, self._now)
+                found = self._ask(self._common, sources, self._path, self._now)
             known, self._stamps = found
             self._until = time.monotonic() + AGAIN_SECONDS
             self._known = known
@@ -189,7 +189,7 @@ def _flat(pairs: Mapping[str, str]) -> list[str]:
     return [text for pair in pairs.items() for text in pair]
 
 
-def _load(path: str, surroundings: ConfigSources) -> tuple[GitConfig, dict[str, str]] | None:
+def _load(path: str, sources: ConfigSources) -> tuple[GitConfig, dict[str, str]] | None:
     """Return the cached answer and its stamps; None if it is not valid now."""
     head, _, body = _content(path).partition(b"\0")
     if head != b"%s %s" % (MAGIC, sha256(body).hexdigest().encode()):
@@ -200,10 +200,10 @@ def _load(path: str, surroundings: ConfigSources) -> tuple[GitConfig, dict[str, 
     except (ValueError, IndexError):
         return None
     end = 1 + keys + 2 * files
-    if rows[1 : 1 + keys] != surroundings.key or len(rows) != end + 1 + 2 * values:
+    if rows[1 : 1 + keys] != sources.key or len(rows) != end + 1 + 2 * values:
         return None
     found = dict(zip(rows[1 + keys : end : 2], rows[2 + keys : end : 2], strict=True))
-    if not found.keys() >= set(surroundings.files) or UNREADABLE in found.values() or stamps(found) != found:
+    if not found.keys() >= set(sources.files) or UNREADABLE in found.values() or stamps(found) != found:
         return None
     pairs = dict(zip(rows[end + 1 :: 2], rows[end + 2 :: 2], strict=True))
     return GitConfig(pairs, bool(rows[end])), found

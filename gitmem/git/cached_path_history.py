@@ -10,7 +10,7 @@ import os
 
 from .. import atomic_write, shared_mode
 from ..digests import sha256
-from .port import Behind
+from .port import PathChanges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,24 +35,24 @@ BYTES_MAX = 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
 
-class CachedBehind:
+class CachedPathChanges:
     """The cached answer to one query.
 
     Args:
-        place: Where the repository is.
+        repo: Where the repository is.
         tip: The commit that is compared with.
         pairs: Pairs of commit and path, each once.
     """
 
-    def __init__(self, place: Repo, tip: str, pairs: Sequence[Pair]) -> None:
+    def __init__(self, repo: Repo, tip: str, pairs: Sequence[Pair]) -> None:
         asked = sha256("\0".join(word for pair in pairs for word in pair).encode("utf-8", "surrogateescape"))
         self._pairs = pairs
-        self._path = os.path.join(place.state, FOLDER, asked.hexdigest()[:2])
+        self._path = os.path.join(repo.state, FOLDER, asked.hexdigest()[:2])
         self._head = " ".join(
-            [tip, asked.hexdigest(), *(_stamp(os.path.join(place.common, name)) for name in SHOWS)]
+            [tip, asked.hexdigest(), *(_stamp(os.path.join(repo.common, name)) for name in SHOWS)]
         )
 
-    def read(self) -> dict[Pair, Behind] | None:
+    def read(self) -> dict[Pair, PathChanges] | None:
         """Return the answer; None if it is not cached or not valid."""
         try:
             with open(self._path, "rb") as file:
@@ -67,14 +67,14 @@ class CachedBehind:
                 number, count, last, gone, at_least = row.split(" ")
                 if len(row) > ROW_MAX or not _HEX.issuperset(last):
                     return None
-                found[self._pairs[int(number)]] = Behind(
+                found[self._pairs[int(number)]] = PathChanges(
                     int(count), last or None, gone == "1", at_least == "1"
                 )
         except (ValueError, IndexError):
             return None
         return found
 
-    def write(self, found: Mapping[Pair, Behind]) -> None:
+    def write(self, found: Mapping[Pair, PathChanges]) -> None:
         """Cache an answer. Never raise an error."""
         rows = [
             f"{number} {each.count} {each.last or ''} {each.gone:d} {each.at_least:d}"

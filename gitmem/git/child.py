@@ -20,7 +20,7 @@ _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9  # Python ignores the first two; git mu
 _CHUNK_BYTES = 1 << 16
 
 
-class Child:
+class ChildProcess:
     """A process in its own session, with pipes; `stdin` and `stderr` may be None."""
 
     def __init__(
@@ -136,7 +136,7 @@ class Child:
         return b"".join(out), b"".join(err)
 
 
-def spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> Child:
+def spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> ChildProcess:
     """Start git by `posix_spawn`, in its own session.
 
     Args:
@@ -185,7 +185,7 @@ def spawn(command: list[str], environment: Mapping[str, str], input: bool, error
     if errors:
         os.close(pipes[-1])
         stderr = os.fdopen(pipes[-2], "rb", 0)
-    return Child(pid, stdin, os.fdopen(ours_out, "rb"), stderr)
+    return ChildProcess(pid, stdin, os.fdopen(ours_out, "rb"), stderr)
 
 
 def _pipe() -> tuple[int, int]:

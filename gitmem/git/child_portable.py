@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 from typing import IO, TYPE_CHECKING, cast
 
-from .child import KILL_PATIENCE_SECONDS, Child
+from .child import KILL_PATIENCE_SECONDS, ChildProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class PortableChild(Child):
+class PortableChild(ChildProcess):
     """See `Child`."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
@@ -49,7 +49,7 @@ class PortableChild(Child):
 
 def start_portably(
     command: Sequence[str], environment: Mapping[str, str], cwd: str, *, input: bool, errors: bool
-) -> Child:
+) -> ChildProcess:
     """See `child.spawn`."""
     return PortableChild(
         subprocess.Popen(

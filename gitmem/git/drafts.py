@@ -10,14 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .port import Draft, Reads
+    from .port import Draft, ObjectReads
 
     Folder = dict[str, "TreeEntry | Folder"]
 
 _LINK = "160000"  # a submodule; its commit is in another repository
 
 
-class Chain:
+class DraftObjects:
     """The objects of commits to be written: kind and content by id.
 
     Args:
@@ -25,7 +25,7 @@ class Chain:
         id_length: Number of hex digits of an object id there.
     """
 
-    def __init__(self, git: Reads, id_length: int) -> None:
+    def __init__(self, git: ObjectReads, id_length: int) -> None:
         self.objects: dict[str, tuple[bytes, bytes]] = {}
         self._git = git
         self._id_length = id_length

@@ -6,16 +6,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .port import Commit, Reads
+    from .port import Commit, ObjectReads
 
 STEPS_MIN = 32
 STEPS_MAX = 256  # for more commits git is faster
 
 
-class Trunk:
+class HistoryWalk:
     """The history of some commits, walked only as far back as needed."""
 
-    def __init__(self, git: Reads, *tips: str) -> None:
+    def __init__(self, git: ObjectReads, *tips: str) -> None:
         self.git = git
         self._reached: set[str] = set()
         self._ends = list(tips)
@@ -67,7 +67,7 @@ class Trunk:
             self._ends = [parent for oid in ends for parent in self.git.commit(oid).parents]
 
 
-def bases(git: Reads, commits: Sequence[str]) -> list[str]:
+def bases(git: ObjectReads, commits: Sequence[str]) -> list[str]:
     """Return the parents of some commits that are not among those commits."""
     inside = set(commits)
     parents = (parent for oid in commits for parent in git.commit(oid).parents)

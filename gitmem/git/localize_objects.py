@@ -38,7 +38,7 @@ def localize(common: str, tip: str) -> None:
     stale: list[str] = []
     if len(packs) >= PACKS_MAX:
         known, packs, stale = [], [], packs
-    oids = _reached(common, tips, known)
+    oids = _reachable_objects(common, tips, known)
     pack = os.path.join(objects, "pack", "pack")
     if oids:
         args = [*queries.DURABLE, "pack-objects", "--quiet", "--delta-base-offset", pack]
@@ -56,7 +56,7 @@ def localize(common: str, tip: str) -> None:
         atomic_write.remove_quietly(f"{pack}-{name}.keep")  # the next gc removes the pack
 
 
-def _reached(common: str, tips: list[str], known: list[str]) -> list[bytes]:
+def _reachable_objects(common: str, tips: list[str], known: list[str]) -> list[bytes]:
     """Return the objects reachable from commits, without those reachable from known commits."""
     args = ["rev-list", "--objects", "--missing=allow-promisor", "--stdin"]
     wanted = "".join(f"{oid}\n" for oid in tips)

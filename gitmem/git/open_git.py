@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from .cached_config import CachedConfig as CachedConfig
     from .cached_config import ConfigSources, GitConfig
     from .plumbing import Git as Git
-    from .port import Behind as Behind
+    from .port import PathChanges as PathChanges
     from .port import TreeEntry as TreeEntry
 
 
 class _LazyGit:
     """A port that opens git only for queries that ref files cannot answer: most commands make none."""
 
-    def __init__(self, place: Repo) -> None:
-        self._place = place
+    def __init__(self, repo: Repo) -> None:
+        self._place = repo
         self._opened: Git | None = None
 
     def tip(self, ref: str) -> str | None:
@@ -32,12 +32,12 @@ class _LazyGit:
         plain = read_ref.plain_tip(self._place.common, ref) if self._opened is None else None
         return plain or self._open().tip(ref)
 
-    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], PathChanges]:
         """See `Git.behind`; the answer is cached."""
-        from .cached_path_history import CachedBehind
+        from .cached_path_history import CachedPathChanges
 
         asked = list(dict.fromkeys(pairs))
-        known = CachedBehind(self._place, tip, asked)
+        known = CachedPathChanges(self._place, tip, asked)
         found = known.read()
         if found is None:
             found = self._open().behind(tip, asked)
@@ -61,7 +61,7 @@ class _LazyGit:
         return self._opened
 
 
-def open_port(place: Repo, *, lives_on: bool) -> Git:
+def open_port(repo: Repo, *, long_lived: bool) -> Git:
     """Open the port to a repository's git. Both implementations write in the same way.
 
     Args:
@@ -71,32 +71,32 @@ def open_port(place: Repo, *, lives_on: bool) -> Git:
     Raises:
         StoreError: `dubious-ownership`, if the repository belongs to another user and git does not trust it.
     """
-    reject_untrusted(place)
-    if not lives_on:
-        return _LazyGit(place)  # type: ignore[return-value]  # what it lacks it asks of the one that it opens
+    reject_untrusted(repo)
+    if not long_lived:
+        return _LazyGit(repo)  # type: ignore[return-value]  # what it lacks it asks of the one that it opens
     from .inprocess import DulwichGit
 
-    _restore_held(place)
-    return DulwichGit(place.common)
+    _restore_held(repo)
+    return DulwichGit(repo.common)
 
 
-def _restore_held(place: Repo) -> None:
+def _restore_held(repo: Repo) -> None:
     """Restore objects that an earlier version kept beside the object folder."""
-    if os.path.isdir(os.path.join(place.common, "gitmem", "held")):
+    if os.path.isdir(os.path.join(repo.common, "gitmem", "held")):
         from . import held_objects_0_1
 
-        held_objects_0_1.restore(place.common)
+        held_objects_0_1.restore(repo.common)
 
 
-def cached_config(place: Repo) -> CachedConfig:
+def cached_config(repo: Repo) -> CachedConfig:
     """Return the cached git configuration of a repository; nothing is loaded before its first use."""
     from .cached_config import CachedConfig
 
     def ask(
-        common: str, surroundings: ConfigSources, path: str, now: Callable[[], int]
+        common: str, sources: ConfigSources, path: str, now: Callable[[], int]
     ) -> tuple[GitConfig, dict[str, str]]:
         from . import asked_config
 
-        return asked_config.ask(common, surroundings, path, now)
+        return asked_config.ask(common, sources, path, now)
 
-    return CachedConfig(place.common, place.state, ask)
+    return CachedConfig(repo.common, repo.state, ask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import run
 from .objects import is_oid
-from .port import Behind
+from .port import PathChanges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class _Step:
         self.touched: set[str] = set()
 
 
-def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, Behind]:
+def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, PathChanges]:
     """Return the pairs of commit and path that differ at `tip`, with the changes that the commit lacks."""
     wanted = [
         (commit, path)
@@ -49,7 +49,7 @@ def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, Behind]:
     steps = _walk(common, tip, commits, {path for _, path in differing})
     cut = len(steps) > WALK_MAX
     steps = steps[:WALK_MAX]
-    reached = _reach(steps)
+    reached = _ancestors_as_bits(steps)
     touching = _touching(steps)
     found = {}
     for (commit, path), (was_there, is_there) in differing.items():
@@ -60,7 +60,7 @@ def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, Behind]:
         if not was_there and is_there and not at_least:
             count -= 1  # the commit that added the path contains what was known before it was committed
         if count > 0 or at_least:
-            found[commit, path] = Behind(count, last, not is_there, at_least)
+            found[commit, path] = PathChanges(count, last, not is_there, at_least)
     return found
 
 
@@ -182,7 +182,7 @@ def _touching(steps: Sequence[_Step]) -> Mapping[str, int]:
     return found
 
 
-def _reach(steps: Sequence[_Step]) -> Mapping[str, int]:
+def _ancestors_as_bits(steps: Sequence[_Step]) -> Mapping[str, int]:
     """Return for each commit of the walk the commits that it reaches, including itself, as a bit mask over `steps`."""
     number = {step.oid: at for at, step in enumerate(steps)}
     reached: dict[str, int] = {}

@@ -10,7 +10,7 @@ import time
 
 from ..errors import StoreError
 from . import durable, formats, packing, queries, run
-from .fork_point import Trunk
+from .fork_point import HistoryWalk
 from .objects import is_empty_tree, is_oid, parse_commit, parse_tree
 from .project import Project
 
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .child import Child
-    from .port import Behind, Commit, Draft, Move, TreeEntry
+    from .child import ChildProcess
+    from .port import Commit, Draft, Move, PathChanges, TreeEntry
 
 CUT_SECONDS = 1.0
 HEADS_AT_ONCE = 250  # queries and answers fit into the pipe buffers, so neither side blocks
@@ -35,7 +35,7 @@ class Git(Project):
 
     def __init__(self, common: str) -> None:
         self.common = common
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._id_length = 0
         self._cut: frozenset[str] = frozenset()
         self._cut_until = 0.0
@@ -120,7 +120,7 @@ class Git(Project):
     def _line(self, tip: str, bases: Sequence[str]) -> list[str] | None:
         """Return the commits from the history of `bases` up to `tip`, parents first; None if git must be asked."""
         try:
-            return Trunk(self, *bases).above(tip) if bases else None
+            return HistoryWalk(self, *bases).above(tip) if bases else None
         except KeyError:
             return None
 
@@ -132,9 +132,9 @@ class Git(Project):
         """
         if not drafts:
             return []
-        from .drafts import Chain
+        from .drafts import DraftObjects
 
-        chain = Chain(self, self.id_length)
+        chain = DraftObjects(self, self.id_length)
         try:
             oids = chain.add(drafts, onto)
         except KeyError as error:
@@ -193,7 +193,7 @@ class Git(Project):
         words = run.run(self.common, ["version"]).out.decode("ascii", "replace").split()
         return words[2] if len(words) > 2 else ""
 
-    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], PathChanges]:
         """Return the pairs of commit and path (a file or a folder) whose path has changed since the commit.
 
         That means: the path differs at `tip`, and commits changed it that `tip` reaches and the pair's commit does not.
@@ -282,7 +282,7 @@ class Git(Project):
             child.wait()
 
 
-def _answer(child: Child, has_content: bool) -> tuple[list[bytes], bytes]:
+def _answer(child: ChildProcess, has_content: bool) -> tuple[list[bytes], bytes]:
     """Read one answer: id, kind and size (or two words if missing), and the content."""
     head = child.stdout.readline().split()
     if len(head) == 2 and head[1] == b"missing":

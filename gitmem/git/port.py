@@ -90,7 +90,7 @@ class Draft:
         self.tree = tree
 
 
-class Behind:
+class PathChanges:
     """Changes of a path since a commit.
 
     Args:
@@ -125,7 +125,7 @@ class WorkTree:
 
 if TYPE_CHECKING:
 
-    class Reads(Protocol):
+    class ObjectReads(Protocol):
         """The reads of `plumbing.Git` that drafts and history walks need."""
 
         def commit(self, oid: str) -> Commit:

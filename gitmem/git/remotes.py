@@ -77,19 +77,19 @@ def _syncs(names: Sequence[str]) -> list[str]:
     return [f"gitmem sync {quote(name)}" for name in names[:3]]
 
 
-def upstream_remote(place: Repo) -> str:
+def upstream_remote(repo: Repo) -> str:
     """Return the default remote: the branch's upstream, `origin`, or the only one.
 
     Raises:
         UsageError: `no-remote`, or `which-remote` with the list.
     """
-    branch = project.branch(place.git_dir)
+    branch = project.branch(repo.git_dir)
     if branch is not None:
         wanted = f"branch.{branch}.remote"
-        named = next((value for key, value in reversed(_rows(place.common)) if key == wanted), "")
+        named = next((value for key, value in reversed(_rows(repo.common)) if key == wanted), "")
         if named and named != ".":
             return named
-    known = remotes(place.common)
+    known = remotes(repo.common)
     if "origin" in known:
         return "origin"
     if len(known) == 1:

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .child import Child
+    from .child import ChildProcess
 
 TIMEOUT_SECONDS = 120.0
 # For a git that reads many objects: by default it caches 96 MB of delta bases, but a small cache is as fast.
@@ -106,7 +106,7 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
-def spawn(common: str, args: Sequence[str]) -> Child:
+def spawn(common: str, args: Sequence[str]) -> ChildProcess:
     """Start a long-lived git with pipes for standard input and output; its errors are discarded."""
     return _start(common, args, environment(), None, input=True, errors=False)
 
@@ -217,7 +217,7 @@ def summary_line(err: str) -> str:
 
 def start(
     command: Sequence[str], variables: Mapping[str, str], cwd: str, *, input: bool, errors: bool
-) -> Child:
+) -> ChildProcess:
     """Start git in a folder, by the method that the system supports: see `child.spawn`.
 
     Raises:
@@ -242,7 +242,7 @@ def _start(
     *,
     input: bool,
     errors: bool,
-) -> Child:
+) -> ChildProcess:
     # No hooks, no file-system monitor. Not for `git config`, whose output would contain these settings.
     quiet = (
         () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")

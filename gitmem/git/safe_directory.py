@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..repo import Repo
 
 
-def reject_untrusted(place: Repo) -> None:
+def reject_untrusted(repo: Repo) -> None:
     """Reject repositories that git refuses to work in.
 
     git itself is asked, but only if the answer could be no: it reads these settings from the user's and the system's
@@ -25,10 +25,10 @@ def reject_untrusted(place: Repo) -> None:
     Raises:
         StoreError: `dubious-ownership` or `bare-repository`.
     """
-    folder = place.worktree or place.common
-    if place.by_folder:
-        _refuse_inside(place.git_dir)
-    if _is_ours(place, folder) and not place.by_folder:
+    folder = repo.worktree or repo.common
+    if repo.by_folder:
+        _refuse_inside(repo.git_dir)
+    if _is_ours(repo, folder) and not repo.by_folder:
         return
     from . import run
 
@@ -43,7 +43,7 @@ def reject_untrusted(place: Repo) -> None:
             code="dubious-ownership",
             next=[allow],
         )
-    if place.by_folder and "cannot use bare repository" in done.err:
+    if repo.by_folder and "cannot use bare repository" in done.err:
         raise StoreError(
             f"{folder} is a bare repository, and safe.bareRepository is 'explicit'; nothing was read or written.",
             hint="If you trust it, name it in the variable GIT_DIR, as git itself wants it.",
@@ -80,13 +80,13 @@ def _is_below(path: str, top: str) -> bool:
     return path == top or path.startswith(os.path.join(top, ""))
 
 
-def _is_ours(place: Repo, folder: str) -> bool:
+def _is_ours(repo: Repo, folder: str) -> bool:
     """Return whether the git folder, the worktree and a `.git` file in it belong to this user."""
     if not hasattr(os, "geteuid"):  # Windows
         return True
     me = os.geteuid()
-    paths = {place.common, place.git_dir, folder}
-    if place.git_dir != os.path.join(folder, ".git") and place.worktree is not None:
+    paths = {repo.common, repo.git_dir, folder}
+    if repo.git_dir != os.path.join(folder, ".git") and repo.worktree is not None:
         paths.add(os.path.join(folder, ".git"))
     try:
         return all(os.lstat(path).st_uid == me for path in paths if os.path.lexists(path))

@@ -126,7 +126,7 @@ class _Fetch:
                 self.bad[name] = reason(err)
         return None
 
-    def boxes(self, names: Sequence[str]) -> None:
+    def outboxes(self, names: Sequence[str]) -> None:
         """Fetch outboxes in groups.
 
         After a rejected group the next is a quarter as large, after a successful one twice as large.
@@ -195,20 +195,20 @@ def fetch(
     words = step.shared()
     if words is not None:
         return {}, words
-    boxes = [
+    outboxes = [
         name
         for name, oid in step.there.items()
         if name not in SHARED and name not in step.bad and copies.get(step.into(name)) != oid
     ]
-    if boxes:
+    if outboxes:
         import random
 
-        random.SystemRandom().shuffle(boxes)
-        step.boxes(boxes)
+        random.SystemRandom().shuffle(outboxes)
+        step.outboxes(outboxes)
     found = {step.there[name]: why for name, why in step.bad.items() if why != MISSING}
     refused.add(found, step.there.values())
-    have = queries.refs_below(common, into_prefix) if boxes else {}
-    late = [name for name in boxes if name in step.there and name not in step.bad]
+    have = queries.refs_below(common, into_prefix) if outboxes else {}
+    late = [name for name in outboxes if name in step.there and name not in step.bad]
     left = {name: NOT_FETCHED for name in late if have.get(step.into(name)) != step.there[name]}
     return {
         name: (step.there[name], why) for name, why in (step.bad | left).items() if name in step.there

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import StoreError
 from ..log import ref
 from ..log.ref import LOG_REF
-from ..log.union import canon
+from ..log.union import canonical
 from . import generations, index_file, insert
 from .generations import LostLineError as _LostLineError
 
@@ -50,7 +50,7 @@ def catch_up(index: Index, log: LocalLog, *, progress: Callable[[int], None] | N
             is_aside = lost_lines.set_tables_aside(index, log)
             index.reshape()
             _Reader(index, log, progress).read()
-            lost_lines.keep_missing(index, is_aside)
+            lost_lines.store_missing(index, is_aside)
         db.execute("COMMIT")
     except BaseException as error:
         if db.in_transaction:
@@ -103,7 +103,7 @@ class _Reader:
         self.waiting: list[tuple[int, bytes]] = []
 
     def read(self) -> None:
-        tails = generations.Tails(self.db, self.log)
+        tails = generations.WalTails(self.db, self.log)
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
             self.read_tree(tip)
@@ -166,7 +166,7 @@ class _Reader:
             raise _LostLineError
 
     def _segment(self, file: int, content: bytes, *, is_new: bool) -> None:
-        found = canon(content).split(b"\n")[:-1]
+        found = canonical(content).split(b"\n")[:-1]
         if is_new:
             self._add(file, found)
             return

@@ -34,7 +34,7 @@ def open_temporary(views: Iterable[View], read: Reader) -> Index:
     return Index(connection, views, read, writable=False)
 
 
-class Fill:
+class IndexFill:
     """One run of filling an index. It skips the parts of a tree that hold no lines, as `catch_up` does."""
 
     def __init__(self, index: Index) -> None:

@@ -56,7 +56,7 @@ def is_current(index: Index, log: LocalLog) -> bool:
     return index.tip == log.git.tip(LOG_REF) and has_read_all(index.db, folders, sizes(files))
 
 
-class Tails:
+class WalTails:
     """The lines of the write-ahead logs that the index lacks. Create it before reading the ref.
 
     A file is removed only after its commit, so a file that is missing here is in the ref that is read later.

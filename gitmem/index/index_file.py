@@ -139,20 +139,20 @@ def as_text(path: str) -> str:
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 
-def path(place: Repo, machine: str) -> str:
+def path(repo: Repo, machine: str) -> str:
     """Return the path of this machine's index: a host and a container that share the folder have one each."""
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]
-    return os.path.join(place.state, f"index-{kept or 'machine'}.sqlite3")
+    return os.path.join(repo.state, f"index-{kept or 'machine'}.sqlite3")
 
 
 def open_index(
-    place: Repo,
+    repo: Repo,
     machine: str,
     views: Iterable[View],
     read: Reader,
 ) -> Index:
     """Open the index of this clone for reading and writing; if that is impossible, as `beside` does."""
-    where = path(place, machine)
+    where = path(repo, machine)
     for attempt in range(2 if where not in engine.UNUSABLE else 0):
         connection = None
         try:
@@ -166,17 +166,17 @@ def open_index(
             if attempt or not is_corruption(error):
                 break
             remove(where)
-    return open_copy(place, machine, views, read)
+    return open_copy(repo, machine, views, read)
 
 
 def open_copy(
-    place: Repo,
+    repo: Repo,
     machine: str,
     views: Iterable[View],
     read: Reader,
 ) -> Index:
     """Return the index of a process that cannot write the file: a copy of it in memory, else an empty one."""
-    copy = copy_of(path(place, machine))
+    copy = copy_of(path(repo, machine))
     if copy is not None:
         index = Index(copy, views, read, writable=False)
         if index.is_shaped():

@@ -57,7 +57,7 @@ def set_tables_aside(index: Index, log: LocalLog) -> bool:
     return True
 
 
-def keep_missing(index: Index, is_aside: bool) -> None:
+def store_missing(index: Index, is_aside: bool) -> None:
     """Keep those lines of the old tables that the log does not have; call it after everything was read again."""
     if not is_aside:
         return
@@ -68,9 +68,9 @@ def keep_missing(index: Index, is_aside: bool) -> None:
         index.db.execute(f"DROP TABLE {name}")
 
 
-def lines(place: Repo) -> Iterator[KeptLine]:
+def lines(repo: Repo) -> Iterator[KeptLine]:
     """Yield the lines that indexes of this clone have kept. Some may be in the log again."""
-    for db in _indexes(place):
+    for db in _indexes(repo):
         yield from _kept(db, "SELECT key, path, body FROM lost", ())
         db.close()
 
@@ -89,10 +89,10 @@ def count(db: sqlite3.Connection) -> int:
         return 0  # the table is created with the first lost line
 
 
-def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLine]:
+def find(repo: Repo, keys: Collection[bytes]) -> Iterator[KeptLine]:
     """Yield those lines of the given keys that an index of this clone has or has kept."""
     wanted = sorted(keys)
-    for db in _indexes(place):
+    for db in _indexes(repo):
         for start in range(0, len(wanted), KEYS_AT_ONCE):
             some = wanted[start : start + KEYS_AT_ONCE]
             marks = ",".join("?" * len(some))
@@ -108,8 +108,8 @@ def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLine]:
 
 def all_known_lines(log: LocalLog) -> Iterator[KeptLine]:
     """Yield the kept lines and all lines that an index has as lines of the log, for a log that is unreadable."""
-    yield from lines(log.place)
-    for db in _indexes(log.place):
+    yield from lines(log.repo)
+    for db in _indexes(log.repo):
         (tip,) = _one(db, "SELECT value FROM meta WHERE key = 'tip'")
         if recovery.is_of_project(log, tip):
             yield from _kept(
@@ -127,15 +127,15 @@ def _one(db: sqlite3.Connection, query: str) -> Sequence[str | None]:
         return (None,)
 
 
-def _indexes(place: Repo) -> Iterator[sqlite3.Connection]:
+def _indexes(repo: Repo) -> Iterator[sqlite3.Connection]:
     """Yield connections to the index files of all machines that share this folder."""
     try:
-        names = sorted(os.listdir(place.state))
+        names = sorted(os.listdir(repo.state))
     except OSError:
         return
     for name in names:
         if name.startswith("index-") and name.endswith(".sqlite3"):
-            db = _opened(os.path.join(place.state, name))
+            db = _opened(os.path.join(repo.state, name))
             if db is not None:
                 yield db
 

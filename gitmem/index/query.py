@@ -63,11 +63,11 @@ class Snapshots:
         elsewhere: Folders of write-ahead logs outside the repository.
     """
 
-    def __init__(self, place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> None:
-        self._place = place
-        self._where = index_file.path(place, machine)
+    def __init__(self, repo: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> None:
+        self._place = repo
+        self._where = index_file.path(repo, machine)
         self._shape = shape
-        self._folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
+        self._folders = [*(os.path.join(repo.state, name) for name in ("wal", "spool")), *elsewhere]
         self._db: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None  # the file that the connection reads; None for a copy
         # The part of each file, from one offset to another, that was found to have no line that affects names.

@@ -31,7 +31,7 @@ class LineRow:
         return str(self.record["at"])
 
 
-class Lines:
+class NewLines:
     """New lines of one kind. Each attribute has one item for each line."""
 
     __slots__ = ("_columns", "_parts", "ids", "lines", "records")
@@ -79,7 +79,7 @@ class Rows:
 
     __slots__ = ("by_kind",)
 
-    def __init__(self, by_kind: dict[str, Lines]) -> None:
+    def __init__(self, by_kind: dict[str, NewLines]) -> None:
         self.by_kind = by_kind
 
     @classmethod
@@ -100,7 +100,7 @@ class Rows:
     ) -> None:
         """Add lines of a kind; see `Lines.add`."""
         if kind not in self.by_kind:
-            self.by_kind[kind] = Lines()
+            self.by_kind[kind] = NewLines()
         self.by_kind[kind].add(ids, lines, records, columns)
 
     def __len__(self) -> int:
@@ -109,6 +109,6 @@ class Rows:
     def __iter__(self) -> Iterator[LineRow]:
         return chain.from_iterable(self.by_kind.values())
 
-    def of(self, kind: str) -> Lines:
+    def of(self, kind: str) -> NewLines:
         """Return the lines of a kind."""
-        return self.by_kind.get(kind) or Lines()
+        return self.by_kind.get(kind) or NewLines()

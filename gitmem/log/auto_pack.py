@@ -25,7 +25,7 @@ def pack_if_due(log: LocalLog, start: Callable[[], object] | None) -> None:
         start: Starts packing in another process; used when there is too much to do in this one.
     """
     try:
-        count = packing.objects_due(log.place.common)
+        count = packing.objects_due(log.repo.common)
         if count > OBJECTS_AT_ONCE and start is not None:
             start()
         elif count:
@@ -43,14 +43,14 @@ def pack(log: LocalLog) -> int:
     Raises:
         StoreError: Packing failed. Nothing was lost or partly done.
     """
-    lock = Lock(os.path.join(log.place.state, "packing.lock"), background=True)
+    lock = Lock(os.path.join(log.repo.state, "packing.lock"), background=True)
     if not log.make_state() or not lock.take():
         return 0
     with lock:
-        return packing.combine(log.place.common)
+        return packing.combine(log.repo.common)
 
 
 def excess_packs(log: LocalLog) -> int:
     """Return the number of the log's packs if it is far too high, else 0."""
-    count = len(packing.own_packs(log.place.common))
+    count = len(packing.own_packs(log.repo.common))
     return count if count > PILED_UP * packing.PACKS_MAX else 0

@@ -81,7 +81,7 @@ class CountedObjects:
     """
 
     def __init__(self) -> None:
-        self._places: dict[str, set[File]] = {}
+        self._refs: dict[str, set[File]] = {}
         self._holders: dict[File, int] = {}  # the number of refs that have an object
         self.sizes: dict[File, int] = {}
         self.bytes = 0
@@ -90,20 +90,20 @@ class CountedObjects:
         """Return the objects that do not count yet, with their sizes."""
         return {key: size for key, size in found.items() if key not in self.sizes}
 
-    def add(self, place: str, found: Mapping[File, int]) -> None:
+    def add(self, ref_name: str, found: Mapping[File, int]) -> None:
         """Count the objects of a ref."""
         new = self.new(found)
-        mine = self._places.setdefault(place, set())
+        mine = self._refs.setdefault(ref_name, set())
         for key in found.keys() - mine:
             self._holders[key] = self._holders.get(key, 0) + 1
         mine.update(found)
         self.sizes.update(new)
         self.bytes += sum(new.values())
 
-    def remove(self, place: str) -> Iterable[File]:
+    def remove(self, ref_name: str) -> Iterable[File]:
         """Stop counting the objects of a ref; return those that no other ref has."""
         gone = []
-        for key in self._places.pop(place, ()):
+        for key in self._refs.pop(ref_name, ()):
             self._holders[key] -= 1
             if not self._holders[key]:
                 del self._holders[key]
@@ -129,7 +129,7 @@ class IntakeBudget:
         """The sum of the sizes of the files."""
         return self._files.bytes
 
-    def take(self, place: str, found: Mapping[File, int]) -> None:
+    def take(self, ref_name: str, found: Mapping[File, int]) -> None:
         """Count new files of a ref.
 
         Args:
@@ -144,9 +144,9 @@ class IntakeBudget:
         limit("bytes", size, self.limits.bytes)
         if size > self.limits.lines:  # a line has at least one byte
             self._count_lines(new)
-        self._files.add(place, found)
+        self._files.add(ref_name, found)
 
-    def take_history(self, place: str, found: Mapping[str, int], *, shared: bool = True) -> None:
+    def count_history(self, ref_name: str, found: Mapping[str, int], *, shared: bool = True) -> None:
         """Count new commits and trees of a ref that have to be read.
 
         Args:
@@ -156,15 +156,15 @@ class IntakeBudget:
         Raises:
             TooMuch: They would exceed the limit. They are not counted.
         """
-        keyed = {("" if shared else place, oid): size for oid, size in found.items()}
+        keyed = {("" if shared else ref_name, oid): size for oid, size in found.items()}
         size = self._history.bytes + sum(self._history.new(keyed).values())
         limit(HISTORY, size, self.limits.history_bytes)
-        self._history.add(place, keyed)
+        self._history.add(ref_name, keyed)
 
-    def give_back(self, place: str) -> None:
+    def uncount(self, ref_name: str) -> None:
         """Stop counting the objects of a ref, except objects that other refs have too."""
-        self._history.remove(place)
-        for key in self._files.remove(place):
+        self._history.remove(ref_name)
+        for key in self._files.remove(ref_name):
             self._lines.pop(key, None)
 
     def _count_lines(self, new: Mapping[File, int]) -> None:

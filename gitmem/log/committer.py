@@ -28,7 +28,7 @@ PAUSE_SECONDS = 0.002
 FILES_AT_ONCE = 1_000  # limit of one commit; version 0.1 may have left a file for each entry
 
 
-class _Taken:
+class _LockedGeneration:
     """A write-ahead log file whose entries go into the commit: open, and locked if possible.
 
     Attributes:
@@ -77,7 +77,7 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
         lock = log.lock()
         if not log.make_state() or not lock.take():
             return None
-        taken: list[_Taken] = []
+        taken: list[_LockedGeneration] = []
         try:
             with lock:
                 done = _commit(log, taken, swaps)
@@ -124,7 +124,7 @@ def commit_within(
         pause = min(pause * 1.5, 0.02)
 
 
-def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None:
+def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None) -> str | None:
     """Make the commit; the caller holds the lock. The files that were read are in `taken` even after an error."""
     entries: list[LogEntry] = []
     try:
@@ -146,7 +146,7 @@ def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
     return [file for file in wal.files() if file.name not in current]
 
 
-def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[LogEntry]:
+def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> list[LogEntry]:
     """Lock and read a file. Content that is not a valid entry stays in the file; `doctor` lists it."""
     try:
         handle = wal_files.open_to_read(file.path)
@@ -154,7 +154,7 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[LogEnt
         return []
     if handle is None:
         return []
-    each = _Taken(file, handle, whole=file.is_old or _is_left(handle))
+    each = _LockedGeneration(file, handle, whole=file.is_old or _is_left(handle))
     taken.append(each)
     try:
         tail = wal.read(file)
@@ -183,7 +183,7 @@ def _is_left(handle: int) -> bool:
     return True
 
 
-def _remove(each: _Taken) -> None:
+def _remove(each: _LockedGeneration) -> None:
     """Remove a committed file unless it was written to since. A damaged file is renamed and kept for `doctor`."""
     try:
         if each.whole and os.fstat(each.handle).st_size == each.file.size:
@@ -222,13 +222,13 @@ def _commit_entries(
             check_tip(log, tip, WAITS)
             changes, full = changes_of(git, git.commit(tip).tree, entries)
             if not changes:
-                ledger.append(log.place, (), tip)
+                ledger.append(log.repo, (), tip)
                 return tip
             why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
-                wal_files.note_commit(log.place.state, commit, tip, files)
-                ledger.append(log.place, (), commit)
+                wal_files.note_commit(log.repo.state, commit, tip, files)
+                ledger.append(log.repo, (), commit)
                 if full:
                     log.new_token()
                 return commit

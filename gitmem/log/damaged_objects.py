@@ -38,7 +38,7 @@ def _is_copy(name: str) -> bool:
 
 def damaged_refs(log: LocalLog) -> list[str]:
     """Return gitmem's refs whose files are damaged."""
-    return list(repair.damaged_refs(log.place.common, "refs/gitmem"))
+    return list(repair.damaged_refs(log.repo.common, "refs/gitmem"))
 
 
 def blocking_refs(log: LocalLog) -> dict[str, str]:
@@ -50,12 +50,12 @@ def blocking_refs(log: LocalLog) -> dict[str, str]:
     own = (ref.LOG_REF, ref.PUBLISHED_REF)
     inside = tuple(f"{name}/" for name in own)
     found = {name: oid for name, oid in log.git.refs("refs/gitmem/").items() if name.startswith(inside)}
-    if os.path.isfile(os.path.join(log.place.common, "refs", "gitmem")):
+    if os.path.isfile(os.path.join(log.repo.common, "refs", "gitmem")):
         oid = log.git.tip("refs/gitmem")
         if oid is not None:
             found["refs/gitmem"] = oid
     for folder in inside:
-        if os.path.isdir(os.path.join(log.place.common, folder)) and not any(
+        if os.path.isdir(os.path.join(log.repo.common, folder)) and not any(
             name.startswith(folder) for name in found
         ):
             found[folder] = ""
@@ -69,11 +69,11 @@ def rename_blocking_ref(log: LocalLog, name: str, oid: str) -> str | None:
         The new name, "" for a folder, or None if renaming is impossible.
     """
     if not oid:
-        for folder, _, _ in os.walk(os.path.join(log.place.common, name), topdown=False):
+        for folder, _, _ in os.walk(os.path.join(log.repo.common, name), topdown=False):
             os.rmdir(folder)
         return ""
     to = ASIDE + name.removeprefix("refs/").replace("/", "-")
-    return to if repair.rename(log.place.common, name, oid, to) else None
+    return to if repair.rename(log.repo.common, name, oid, to) else None
 
 
 def damaged_objects(log: LocalLog) -> list[str]:
@@ -113,14 +113,14 @@ def move_damaged_object(log: LocalLog, oid: str) -> str | None:
         OSError: The file cannot be moved.
         StoreError: Its pack cannot be replaced.
     """
-    return repair.move_aside(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
+    return repair.move_aside(log.repo.common, oid, os.path.join(log.repo.state, "aside", "objects"))
 
 
 def delete_ref(log: LocalLog, name: str, oid: str) -> bool:
     """Delete a gitmem ref that the next sync creates again or that is not needed."""
-    return repair.delete(log.place.common, name, oid)
+    return repair.delete(log.repo.common, name, oid)
 
 
 def repair_reflog(log: LocalLog) -> bool:
     """Remove incomplete rows from the log's reflog."""
-    return repair.expire_broken(log.place.common, ref.LOG_REF)
+    return repair.expire_broken(log.repo.common, ref.LOG_REF)

@@ -55,7 +55,7 @@ def walk(
         yield path, entry, content
 
 
-class Dropped:
+class DroppedLines:
     """Lines that a commit had in a file and the tip has nowhere; `number` is that of the first, counted from 1."""
 
     __slots__ = ("commit", "lines", "number", "path")
@@ -81,13 +81,13 @@ class History:
     def __init__(self, log: LocalLog, commits: Sequence[str], left: Collection[str] = ()) -> None:
         self.is_whole = not left
         self._git: Git = log.git
-        self._common = log.place.common
+        self._common = log.repo.common
         self._commits = commits
         self._seen = set(left)
 
     def dropped(
         self, keys: set[bytes], missing: Callable[[str, str, str], None] = lambda *_: None
-    ) -> Iterator[Dropped]:
+    ) -> Iterator[DroppedLines]:
         """Yield the valid lines that are not in `keys`, newest commits first, and add theirs to `keys`.
 
         Args:
@@ -111,7 +111,7 @@ class History:
             if gone:
                 keys.update(map(ledger.key, gone))  # each line is reported once
                 number = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
-                yield Dropped(commit, path, gone, number)
+                yield DroppedLines(commit, path, gone, number)
 
     def _before(self, changed: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
         """Yield commit, path and id of the files as they were before commits removed lines from them.

@@ -52,7 +52,7 @@ def digest(line: bytes) -> str:
     return key(line).hex()
 
 
-def append(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) -> None:
+def append(repo: Repo, entries: Iterable[LogEntry], commit: str | None = None) -> None:
     """Append a record for acknowledged entries. Errors are ignored.
 
     Args:
@@ -64,7 +64,7 @@ def append(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) 
     if commit is not None and len(digests) > LINES_MAX:
         digests = []
     words = ["-" if commit is None else "0", commit or "-", *digests]
-    path = os.path.join(place.state, NAME)
+    path = os.path.join(repo.state, NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         fd = shared_mode.open_file(path, flags)
@@ -74,15 +74,15 @@ def append(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) 
         finally:
             os.close(fd)
         if full:  # only under the lock: a second process would overwrite the file that the first has renamed
-            os.replace(path, os.path.join(place.state, OLDER))
+            os.replace(path, os.path.join(repo.state, OLDER))
     except OSError:
         return
 
 
-def read(place: Repo) -> Iterator[LedgerRecord]:
+def read(repo: Repo) -> Iterator[LedgerRecord]:
     """Yield the records, oldest first. Torn and foreign records are skipped."""
     for name in (OLDER, NAME):
-        content = read_small(os.path.join(place.state, name))
+        content = read_small(os.path.join(repo.state, name))
         for row in content.decode("ascii", "replace").split("\n"):
             record = _parsed(row)
             if record is not None:
@@ -120,11 +120,11 @@ def _parsed(row: str) -> LedgerRecord | None:
     return LedgerRecord(commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
 
 
-def acknowledged(place: Repo) -> tuple[set[str], list[str]]:
+def acknowledged(repo: Repo) -> tuple[set[str], list[str]]:
     """Return the digests of all acknowledged lines, and their commits, newest first."""
     digests: set[str] = set()
     commits: dict[str, None] = {}
-    for record in read(place):
+    for record in read(repo):
         digests.update(record.digests)
         if record.commit is not None:
             commits.pop(record.commit, None)

@@ -120,10 +120,10 @@ def digest(line: bytes) -> str:
     """Return the hex SHA-256 of a line's content, without LF and time; see `said`."""
     from ..digests import sha256
 
-    return sha256(said(line)).hexdigest()
+    return sha256(content_without_time(line)).hexdigest()
 
 
-def said(line: bytes) -> bytes:
+def content_without_time(line: bytes) -> bytes:
     """Return the content of a line without its time."""
     return b"{" + line[HEAD_BYTES:]
 

@@ -70,7 +70,7 @@ class LocalLog:
 
     def __init__(
         self,
-        place: Repo,
+        repo: Repo,
         git: Git,
         *,
         now: Callable[[], int],
@@ -80,14 +80,14 @@ class LocalLog:
         wals_read: Sequence[str] = (),
         network: GitNetwork | None = None,
     ) -> None:
-        self.place = place
+        self.repo = repo
         self.git = git
         self.now = now
         self.random = random
         self.committer = committer
-        self.clock = Clock(os.path.join(place.state, "clock"), now)
-        self.wal = WriteAheadLog(os.path.join(place.state, "wal"), now)
-        self._old = WriteAheadLog(os.path.join(place.state, "spool"), now)  # of version 0.1
+        self.clock = Clock(os.path.join(repo.state, "clock"), now)
+        self.wal = WriteAheadLog(os.path.join(repo.state, "wal"), now)
+        self._old = WriteAheadLog(os.path.join(repo.state, "spool"), now)  # of version 0.1
         self._owner: Owner | None = None
         self._clone_id: str | None = None
         self.elsewhere = self._outside(wal_elsewhere)
@@ -99,7 +99,7 @@ class LocalLog:
         self.limits: Limits | None = None  # of what sync accepts from peers; None for the usual ones
         self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
-        self.boxes: dict[str, Any] = {}  # outboxes by ref, kept between exchanges
+        self.outboxes: dict[str, Any] = {}  # outboxes by ref, kept between exchanges
         # Called after the ref has moved and the lock was released; updates the index.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.
@@ -111,7 +111,7 @@ class LocalLog:
         if self._network is None:
             from ..git.network import GitNetwork
 
-            self._network = GitNetwork(self.place.common, self.git.contains)
+            self._network = GitNetwork(self.repo.common, self.git.contains)
         return self._network
 
     @network.setter
@@ -143,7 +143,7 @@ class LocalLog:
         if self._owner is None:
             from .wal_owner import Owner
 
-            self._owner = Owner(self.place)
+            self._owner = Owner(self.repo)
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
 
     def append(self, entry: LogEntry) -> Appended:
@@ -158,7 +158,7 @@ class LocalLog:
             where = None
         else:
             where = self.left_in = self._append_elsewhere(entry).folder
-        ledger.append(self.place, [entry])
+        ledger.append(self.repo, [entry])
         self.recorded([entry])
         return Appended(None, where)
 
@@ -175,7 +175,7 @@ class LocalLog:
                 continue
             return wal
         raise failure or StoreError(
-            f"{self.place.common} cannot be written; nothing was recorded.",
+            f"{self.repo.common} cannot be written; nothing was recorded.",
             hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
             code="read-only",
         )
@@ -191,11 +191,11 @@ class LocalLog:
         """Return the lock of the log, not acquired."""
         from .lock import Lock
 
-        return Lock(os.path.join(self.place.state, "lock"))
+        return Lock(os.path.join(self.repo.state, "lock"))
 
     def make_state(self) -> bool:
         """Create the state folder if it is missing; False if this process may not write it."""
-        state = self.place.state
+        state = self.repo.state
         readme = os.path.join(state, "README")
         if not os.path.exists(readme):
             try:
@@ -211,22 +211,22 @@ class LocalLog:
                     hint="Free the disk or mend the permissions of the git folder, then run the command again.",
                     code="state",
                 ) from error
-        return os.access(state, os.W_OK) and os.access(os.path.join(self.place.common, "objects"), os.W_OK)
+        return os.access(state, os.W_OK) and os.access(os.path.join(self.repo.common, "objects"), os.W_OK)
 
     def token(self) -> str:
         """Return the token of the segment that this clone's lines go to now."""
-        return read_word(os.path.join(self.place.state, "segment")) or self.new_token()
+        return read_word(os.path.join(self.repo.state, "segment")) or self.new_token()
 
     def new_token(self) -> str:
         """Close the open segment: later lines go to a new one."""
         token = "".join(CROCKFORD[byte & 31] for byte in self.random(8))
-        write_word(os.path.join(self.place.state, "segment"), token)
+        write_word(os.path.join(self.repo.state, "segment"), token)
         return token
 
     def clone_id(self) -> str:
         """Return the id of this clone: random, created once, and read once by each process."""
         if self._clone_id is None:
-            path = os.path.join(self.place.state, "clone")
+            path = os.path.join(self.repo.state, "clone")
             self._clone_id = read_word(path)
             if self._clone_id is None:
                 self._clone_id = "".join(CROCKFORD[byte & 31] for byte in self.random(10))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git import partial
-from ..git.fork_point import Trunk
+from ..git.fork_point import HistoryWalk
 from ..git.formats import shallow_commits
 from ..git.objects import is_oid
 from . import ref
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .local_log import LocalLog
 
 
-class Tip:
+class LogTip:
     """The tip of a log: a commit with its tree, its `format`, and the projects that it belongs to."""
 
     __slots__ = ("format", "name", "oid", "projects", "tree")
@@ -34,7 +34,7 @@ class NotALog(Exception):  # noqa: N818  (a finding, not an error)
     """A ref with the name of a log's ref that does not hold a log; the text is the reason."""
 
 
-def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
+def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> LogTip:
     """Read the log that ends in a commit.
 
     Args:
@@ -53,7 +53,7 @@ def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
             raise NotALog("its tree has no file `format`")
         if not is_rooted(log, oid, known):
             raise NotALog("its history does not start with the first commit of every log")
-        return Tip(name, oid, tree, form, ref.project_ids(git, root))
+        return LogTip(name, oid, tree, form, ref.project_ids(git, root))
     except KeyError as error:
         raise NotALog(f"its object {error.args[0]} is missing or damaged") from None
     except StoreError as error:
@@ -64,7 +64,7 @@ def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
     """Return whether a history starts with the first commit of every log; stop at a known log if possible."""
     git = log.git
     starts = [start for start in known if git.has(start)]
-    if oid in starts or any(_histories_meet(git, start, oid) for start in starts):
+    if oid in starts or any(_have_common_commit(git, start, oid) for start in starts):
         return True
     if any(git.contains(oid, start) or git.contains(start, oid) for start in starts):
         return True
@@ -72,18 +72,18 @@ def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
     if git.has(genesis) and git.contains(oid, genesis):
         return True
     # A shallow clone lacks the first commits of the branch that it was made with; accept the end of its history.
-    return any(git.contains(oid, cut) for cut in shallow_commits(log.place.common) if git.has(cut))
+    return any(git.contains(oid, cut) for cut in shallow_commits(log.repo.common) if git.has(cut))
 
 
-def _histories_meet(git: Git, start: str, oid: str) -> bool:
+def _have_common_commit(git: Git, start: str, oid: str) -> bool:
     """Return whether two histories meet near their tips; then they have the same first commit."""
     try:
-        return Trunk(git, start).above(oid) is not None
+        return HistoryWalk(git, start).above(oid) is not None
     except KeyError:
         return False
 
 
-def known(log: LocalLog) -> dict[str, str]:
+def known_log_refs(log: LocalLog) -> dict[str, str]:
     """Return the refs of this clone that may hold a log from elsewhere, with their tips."""
     git = log.git
     kept = sorted(git.refs(ref.REMOTES_PREFIX).items())
@@ -111,12 +111,12 @@ def of_remote(log: LocalLog, remote: str) -> dict[str, str]:
 
 def is_synced_ref(name: str) -> bool:
     """Return whether sync reads this ref of a remote, or this copy of one."""
-    return _there(name) in ref.PUBLISH_PLACES or is_outbox(name)
+    return _remote_name(name) in ref.PUBLISH_PLACES or is_outbox(name)
 
 
 def is_outbox(name: str) -> bool:
     """Return whether a ref has the name of an outbox, which ends in a commit id."""
-    folder, _, last = _there(name).rpartition("/")
+    folder, _, last = _remote_name(name).rpartition("/")
     if folder == "refs/heads" and last.startswith("gitmem-outbox-"):
         last = last.removeprefix("gitmem-outbox-")
     elif folder != "refs/gitmem/outbox":
@@ -124,7 +124,7 @@ def is_outbox(name: str) -> bool:
     return is_oid(last)
 
 
-def _there(name: str) -> str:
+def _remote_name(name: str) -> str:
     """Return the name that a ref has on the remote if this is a copy of it."""
     if not name.startswith(ref.REMOTES_PREFIX):
         return name
@@ -133,15 +133,15 @@ def _there(name: str) -> str:
 
 def logs(
     log: LocalLog, refs: Mapping[str, str], trusted: Iterable[str] = ()
-) -> tuple[list[Tip], dict[str, str]]:
+) -> tuple[list[LogTip], dict[str, str]]:
     """Return the logs among refs, each tip once, and by name the reason why another ref is not a log."""
-    tips: dict[str, Tip] = {}
+    tips: dict[str, LogTip] = {}
     others = {}
     starts = [oid for oid in trusted if oid]
     for name, oid in refs.items():
         if oid in tips:
             continue
-        if partial.is_incomplete(log.place.common, oid):
+        if partial.is_incomplete(log.repo.common, oid):
             others[name] = "this partial clone does not have its files; `gitmem sync` brings them"
             continue
         try:
@@ -153,7 +153,7 @@ def logs(
 
 def promised_objects(log: LocalLog, oid: str) -> set[str]:
     """Return the objects of a commit's history that this partial clone lacks (mostly older files)."""
-    return partial.promised(log.place.common, oid)
+    return partial.promised(log.repo.common, oid)
 
 
 def can_merge(ours: set[str], theirs: set[str]) -> bool:
@@ -165,4 +165,4 @@ def own_projects(log: LocalLog) -> set[str]:
     """Return the root commits of this repository; empty in a shallow clone or one without commits."""
     from ..git.roots import root_commits
 
-    return root_commits(log.place) - set(ref.GENESES.values())  # if a user merged the log into a branch
+    return root_commits(log.repo) - set(ref.GENESES.values())  # if a user merged the log into a branch

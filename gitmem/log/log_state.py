@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FOLDERS = ("wal", "spool")
 
 
-def fingerprint(place: Repo) -> str | None:
+def fingerprint(repo: Repo) -> str | None:
     """Describe the state in a text that changes whenever the log's lines or the clone's accepted lines change.
 
     It contains the names and sizes of the write-ahead log files, the commit of the ref (read after them, because a file
@@ -24,11 +24,11 @@ def fingerprint(place: Repo) -> str | None:
     Returns:
         The text, or None if the ref is not in a plain file of its own or there is no ledger.
     """
-    state = place.state
+    state = repo.state
     files = [
         file for name in FOLDERS for file in wal_files.list_files(os.path.join(state, name)) if file.size
     ]
-    tip = plain_tip(place.common, LOG_REF)
+    tip = plain_tip(repo.common, LOG_REF)
     try:
         known = os.stat(os.path.join(state, "ledger"))
     except OSError:
@@ -36,7 +36,7 @@ def fingerprint(place: Repo) -> str | None:
     if tip is None:
         return None
     try:
-        moves = os.stat(os.path.join(place.common, "logs", *LOG_REF.split("/"))).st_size
+        moves = os.stat(os.path.join(repo.common, "logs", *LOG_REF.split("/"))).st_size
     except OSError:
         moves = 0  # reflogs are off
     sizes = f"{known.st_ino}:{known.st_size}:{moves}"

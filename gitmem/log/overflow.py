@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..digests import sha256
 from . import ref
-from .union import canon, union
+from .union import canonical, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def merge_segments(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
     """
     if sum(map(len, contents)) <= ref.UNION_BYTES_MAX:
         return union(*contents), []
-    united, *others = sorted({canon(each) for each in contents}, key=lambda each: (-len(each), each))
+    united, *others = sorted({canonical(each) for each in contents}, key=lambda each: (-len(each), each))
     over = []
     for each in others:
         both = union(united, each)

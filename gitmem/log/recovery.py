@@ -32,7 +32,7 @@ class CompletenessCheck:
     def __init__(self, log: LocalLog, whole: Collection[str] = ()) -> None:
         self.git = log.git
         self._whole = whole
-        self._cut = shallow_commits(log.place.common)
+        self._cut = shallow_commits(log.repo.common)
         self._objects: dict[str, bool] = {}
         self._ends: dict[str, str] = {}
 
@@ -102,13 +102,13 @@ class RecoveredLines:
                 yield path, line
 
 
-def past_heads(log: LocalLog, tip: str | None) -> list[str]:
+def history_ends(log: LocalLog, tip: str | None) -> list[str]:
     """Return past tips of the log's ref, newest first: ends of its histories, not commits that others were appended to.
 
     Args:
         tip: The present tip, which is left out; None if the ref is missing or unreadable.
     """
-    moves = repair.reflog(log.place.common, ref.LOG_REF)
+    moves = repair.reflog(log.repo.common, ref.LOG_REF)
     found = [moves[-1].new] if moves else []
     for at in range(len(moves) - 1, -1, -1):
         move = moves[at]
@@ -116,16 +116,16 @@ def past_heads(log: LocalLog, tip: str | None) -> list[str]:
             found.append(moves[at - 1].new)
         if move.old is not None and not move.why.startswith(_APPENDS):
             found.append(move.old)
-    _, commits = ledger.acknowledged(log.place)
+    _, commits = ledger.acknowledged(log.repo)
     found += commits[:1]
     return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
 
 
 def past_tips(log: LocalLog) -> Iterator[str]:
     """Yield all known past tips of the log's ref, newest first, then the tips that remotes had."""
-    for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
+    for move in reversed(repair.reflog(log.repo.common, ref.LOG_REF)):
         yield move.new
-    yield from ledger.acknowledged(log.place)[1]
+    yield from ledger.acknowledged(log.repo)[1]
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
     if published is not None:
         yield published

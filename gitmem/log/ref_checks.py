@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..git import partial
-from ..git.fork_point import STEPS_MAX, STEPS_MIN, Trunk
+from ..git.fork_point import STEPS_MAX, STEPS_MIN, HistoryWalk
 from . import left_out, log_refs, reading_order, ref
 from .check_budget import LIMITS
 from .rejected import LimitExceeded, Rejected
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
     from ..git.port import Commit
     from .left_out import LeftOut
     from .local_log import LocalLog
-    from .log_refs import Tip
+    from .log_refs import LogTip
 
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
 
 
-class PlaceCheck:
+class RefCheck:
     """One check of all refs of a remote.
 
     Args:
         accepted: The last version of the remote's shared log that passed; None at first contact.
         known: Tips of logs. Histories that contain one are not followed to the first commit.
-        boxes: Outboxes of the remote, by name.
+        outboxes: Outboxes of the remote, by name.
     """
 
     def __init__(
         self,
         log: LocalLog,
-        accepted: Tip | None,
+        accepted: LogTip | None,
         known: Iterable[str],
-        boxes: Mapping[str, str] | None = None,
+        outboxes: Mapping[str, str] | None = None,
     ) -> None:
         self.log = log
         self.accepted = accepted
         self.known = [oid for oid in known if oid]
-        self.boxes = dict(boxes or {})
+        self.outboxes = dict(outboxes or {})
         self.left_out: dict[str, LeftOut] = {}
         self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, with the reason
         self.ids = ProjectIds(log)
         self._listed = 0  # commits of histories that are not near, of all refs
-        self._trunk: Trunk | None = None
+        self._trunk: HistoryWalk | None = None
         self._trunk_of: list[str] = []
         self.trees = TreeCheck(
             log.git, log.passed_trees, allow_large=log.allow_large, limits=log.limits or LIMITS
@@ -65,18 +65,18 @@ class PlaceCheck:
         if len(refs) < 2 or self.log.allow_large:
             return list(refs.items())
         known = self._known_trees()
-        common = self.log.place.common
+        common = self.log.repo.common
         there = {
             oid for oid in refs.values() if oid not in self.refused and not partial.is_incomplete(common, oid)
         }
-        self.trees.look_ahead(there, known)
+        self.trees.prefetch_sizes(there, known)
         tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
         sizes = reading_order.sizes(self.trees, tips, known, self._known_trunk().is_near)
         return sorted(refs.items(), key=lambda item: sizes.get(item[1], math.inf))
 
-    def admit(self, refs: Mapping[str, str]) -> list[Tip]:
+    def admit(self, refs: Mapping[str, str]) -> list[LogTip]:
         """Return the logs among these refs, each tip once; record why the others are left out."""
-        tips: dict[str, Tip] = {}
+        tips: dict[str, LogTip] = {}
         for name, oid in self.in_order(refs):
             if oid in tips:
                 continue
@@ -85,7 +85,7 @@ class PlaceCheck:
                 tips[oid] = tip
         return list(tips.values())
 
-    def check(self, name: str, oid: str) -> Tip | None:
+    def check(self, name: str, oid: str) -> LogTip | None:
         """Return the log at a ref, or None and record why it is left out.
 
         An invalid log is reported as invalid even if it also exceeds a limit, because it must be repaired.
@@ -162,7 +162,7 @@ class PlaceCheck:
 
     def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
         """Run a check of a ref; leave the ref out if it fails. Return whether it passed."""
-        if partial.is_incomplete(self.log.place.common, oid):
+        if partial.is_incomplete(self.log.repo.common, oid):
             return True  # reported when it is read
         try:
             look()
@@ -198,11 +198,11 @@ class PlaceCheck:
             self._listed += len(commits)
             self.trees.commits(commits, name)
 
-    def _known_trunk(self) -> Trunk:
+    def _known_trunk(self) -> HistoryWalk:
         """Return the history that passed: that of the last accepted tip and of the known tips."""
         git, tips = self.log.git, self._known_tips()
         if self._trunk is None or self._trunk_of != tips:
-            self._trunk, self._trunk_of = Trunk(git, *filter(git.has, dict.fromkeys(tips))), tips
+            self._trunk, self._trunk_of = HistoryWalk(git, *filter(git.has, dict.fromkeys(tips))), tips
         return self._trunk
 
     def _known_tips(self) -> list[str]:
@@ -224,7 +224,7 @@ class PlaceCheck:
             self.log.git, name, oid, kind, why, is_fetched=oid not in self.refused
         )
 
-    def _reason(self, tip: Tip) -> tuple[str, str]:
+    def _reason(self, tip: LogTip) -> tuple[str, str]:
         """Return the kind and the reason why a log is not accepted; "" if it is."""
         form = tip.format
         if ref.FORMAT < form.format <= ref.FORMAT_MAX and self._is_well_formed(tip):
@@ -239,7 +239,7 @@ class PlaceCheck:
             return INVALID, LOST_PROJECTS
         return "", ""
 
-    def _is_well_formed(self, tip: Tip) -> bool:
+    def _is_well_formed(self, tip: LogTip) -> bool:
         """Return whether a log with a newer format continues the known log."""
         if self.accepted is None:
             return bool(tip.projects)
@@ -247,7 +247,7 @@ class PlaceCheck:
             return False
         return self.log.git.contains(tip.oid, self.accepted.oid)
 
-    def _had_projects(self, tip: Tip) -> bool:
+    def _had_projects(self, tip: LogTip) -> bool:
         """Return whether the last accepted tip, the history, or an outbox with another base has project ids."""
         git = self.log.git
         if self.accepted is not None:
@@ -260,15 +260,15 @@ class PlaceCheck:
             at, steps = parents[0], steps + 1
             if self.ids.of_commit(at):
                 return True
-        return any(oid != tip.oid and _stands_elsewhere(git, oid, tip.oid) for oid in self.boxes.values())
+        return any(oid != tip.oid and _has_other_base(git, oid, tip.oid) for oid in self.outboxes.values())
 
 
-def _stands_elsewhere(git: Git, box: str, shared: str) -> bool:
+def _has_other_base(git: Git, box: str, shared: str) -> bool:
     """Return whether an outbox with project ids shares at most the first commit with a shared tip."""
     try:
         if not projects_of(git, box):
             return False
-        line = Trunk(git, shared).above(box)
+        line = HistoryWalk(git, shared).above(box)
         return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(box)])
     except KeyError:
         return False

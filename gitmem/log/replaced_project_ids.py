@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from ..git.port import TreeEntry
     from .local_log import LocalLog
-    from .log_refs import Tip
+    from .log_refs import LogTip
 
 ANCESTORS_MAX = 256
 FOLDER_BYTES_MAX = 64 * 1024  # of a root tree or `projects/` that nothing has checked
@@ -30,7 +30,7 @@ class ProjectIds:
         self._own: set[str] | None = None
         self._of: dict[str, set[str]] = {}
 
-    def are_lost(self, tip: Tip, accepted: Tip | None) -> bool:
+    def are_lost(self, tip: LogTip, accepted: LogTip | None) -> bool:
         """Return whether a log has only ids of other projects although its history is this log's.
 
         Args:
@@ -57,7 +57,7 @@ class ProjectIds:
             return first.isdisjoint(tip.projects)
         tips = [local, git.tip(ref.PUBLISHED_REF), accepted.oid if accepted is not None else None]
         starts = [oid for oid in tips if oid is not None and git.has(oid)]
-        return _shares_history(git, tip.oid, starts) or any(
+        return _shares_commits(git, tip.oid, starts) or any(
             not ours.isdisjoint(ids) for ids in self._earlier(tip.oid)
         )
 
@@ -88,7 +88,7 @@ def _small_tree(git: Git, oid: str) -> Mapping[str, TreeEntry]:
     return {} if is_large else git.tree(oid)
 
 
-def _shares_history(git: Git, oid: str, starts: list[str]) -> bool:
+def _shares_commits(git: Git, oid: str, starts: list[str]) -> bool:
     """Return whether a history shares more with these commits than the first commit of every log."""
     if not starts:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..digests import sha256
 from . import ref
-from .union import canon, union
+from .union import canonical, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _add(
 ) -> bool:
     """Add the lines of one segment; lines that do not fit go to the next segments. Return whether one is full."""
     full = False
-    left: Sequence[bytes] = canon(b"\n".join(lines)).split(b"\n")[:-1]
+    left: Sequence[bytes] = canonical(b"\n".join(lines)).split(b"\n")[:-1]
     while left:
         found = ref.lookup(git, tree, path)
         there = changes.get(path)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from . import entry as entries
 from .entry import LogEntry
-from .wal_record import Tail, checksum
+from .wal_record import WalContent, checksum
 
 
-def tail(name: str, content: bytes) -> Tail:
+def tail(name: str, content: bytes) -> WalContent:
     """Return the entry of a spool file in the form of a file of the write-ahead log.
 
     Raises:
         ValueError: It is not a spool file.
     """
     payload = decode(name, content).encode()
-    return Tail([(payload, checksum(payload))], set(), len(content), 0)
+    return WalContent([(payload, checksum(payload))], set(), len(content), 0)
 
 
 def decode(name: str, content: bytes) -> LogEntry:

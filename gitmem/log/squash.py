@@ -9,7 +9,7 @@ from ..git.fork_point import bases
 from ..git.port import Commit, Draft, Signature, TreeEntry
 from . import overflow, ref, tree_union
 from .squash_message import message
-from .union import canon, lines, union
+from .union import canonical, lines, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Squash:
 
     Attributes:
         changes: Changes of the tree.
-        told: The commits that the message describes.
+        described: The commits that the message describes.
     """
 
     def __init__(self, git: Git, tree: str, known: Known | None = None) -> None:
@@ -75,7 +75,7 @@ class Squash:
         self.tree = tree
         self.known = known
         self.changes: Changes = {}
-        self.told: list[Commit] = []
+        self.described: list[Commit] = []
         self._count = 0  # number of added lines, without those of trees and files that were added unread
         self._whole: list[TreeEntry] = []
         self._touched: set[str] = set()  # folders in which something was added
@@ -105,11 +105,11 @@ class Squash:
         if self._puts == puts:
             return
         if each and self._skipped and 1 < len(found) <= EACH_MAX:
-            found = self._that_add(found)
+            found = self._commits_that_add(found)
         plain = [commit for commit in found if len(commit.parents) < 2]
-        self.told += plain or found
+        self.described += plain or found
 
-    def _that_add(self, commits: Sequence[Commit]) -> list[Commit]:
+    def _commits_that_add(self, commits: Sequence[Commit]) -> list[Commit]:
         """Return the commits that add something, or all if none adds anything by itself."""
         top = Squash(self.git, self.tree, self.known)
         found = []
@@ -188,7 +188,7 @@ class Squash:
         self._skipped = self._skipped or len(fresh) < len(added)
         united = union(here, *fresh)
         if len(united) > ref.UNION_BYTES_MAX and united != content:
-            self._add_beside(path, canon(content), len(fresh))
+            self._add_overflow_segment(path, canonical(content), len(fresh))
         elif fresh:  # reuse an equal file: usual if only one clone writes it
             self._put(path, entry if united == content else united, len(fresh))
 
@@ -196,9 +196,9 @@ class Squash:
         """Write the commit on top of `onto`, whose tree this is. Return its id, or `onto` where nothing was added."""
         if not self.changes:
             return onto
-        first, last = self.told[0], self.told[-1]
+        first, last = self.described[0], self.described[-1]
         author = Signature(first.author.name, first.author.mail, last.author.seconds, last.author.offset)
-        text = message(self.told, self.count() if len(self.told) > 1 else 0)
+        text = message(self.described, self.count() if len(self.described) > 1 else 0)
         draft = Draft(self.changes, author, last.committer, text)
         return self.git.write([draft], onto)[0]
 
@@ -226,7 +226,7 @@ class Squash:
     def _content(self, here: bytes | TreeEntry | None) -> bytes:
         return self.git.blob(here.oid) if isinstance(here, TreeEntry) else here or b""
 
-    def _add_beside(self, path: str, content: bytes, count: int) -> None:
+    def _add_overflow_segment(self, path: str, content: bytes, count: int) -> None:
         """Add a segment that does not fit at its path, at the path where the union of the trees puts it."""
         while True:
             path = overflow.overflow_path(path, content)
@@ -236,7 +236,7 @@ class Squash:
             old = self._content(here)
             united = union(old, content)
             known = self.known.lines(path) if self.known is not None else set()
-            if united == canon(old) or known.issuperset(lines(content)):
+            if united == canonical(old) or known.issuperset(lines(content)):
                 self._skipped = True
                 return
             if not old or len(united) <= ref.UNION_BYTES_MAX:

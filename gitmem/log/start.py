@@ -23,7 +23,7 @@ def start(log: LocalLog) -> str:
         StoreError: The ref cannot be created.
     """
     git = log.git
-    adopted = _adoptable(log)
+    adopted = _logs_to_adopt(log)
     if adopted:
         base, tip = _union_of(log, adopted)
         if _create_ref(log, tip, "adopt the log that this clone has"):
@@ -63,7 +63,7 @@ def create_ref_from_fetched(log: LocalLog) -> None:
 
     Never create a new log. Do nothing if this process may not write or another one holds the lock.
     """
-    if log.git.tip(ref.LOG_REF) is not None or not _adoptable(log) or not log.make_state():
+    if log.git.tip(ref.LOG_REF) is not None or not _logs_to_adopt(log) or not log.make_state():
         return
     lock = log.lock()
     if lock.take():
@@ -75,18 +75,18 @@ def create_ref_from_fetched(log: LocalLog) -> None:
 def _create_ref(log: LocalLog, tip: str, why: str) -> bool:
     """Create the ref; False if it exists. The caller holds gitmem's lock; a stale lock of git is broken."""
     git = log.git
-    localize(log.place.common, tip)
+    localize(log.repo.common, tip)
     if git.swap(ref.LOG_REF, None, tip, why):
         return True
     stale = git.tip(ref.LOG_REF) is None and git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
     return stale and git.swap(ref.LOG_REF, None, tip, why)
 
 
-def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
+def _logs_to_adopt(log: LocalLog) -> list[log_refs.LogTip]:
     """Return the logs to adopt, the base of a union first. Each must pass the checks for refs of a remote."""
-    from .ref_checks import PlaceCheck
+    from .ref_checks import RefCheck
 
-    refs = log_refs.known(log)
+    refs = log_refs.known_log_refs(log)
     if not refs:
         return []
     others = set(log_refs.fetched_branches(log))
@@ -94,10 +94,10 @@ def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
         from ..git.remotes import upstream_remote
 
         try:
-            others.discard(f"refs/remotes/{upstream_remote(log.place)}/gitmem")
+            others.discard(f"refs/remotes/{upstream_remote(log.repo)}/gitmem")
         except UsageError:
             pass  # the usual remote is ambiguous
-    tips = PlaceCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
+    tips = RefCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
     ours = log_refs.own_projects(log)
     found = []
     for tip in tips:
@@ -107,7 +107,7 @@ def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
     return found
 
 
-def _union_of(log: LocalLog, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
+def _union_of(log: LocalLog, tips: list[log_refs.LogTip]) -> tuple[log_refs.LogTip, str]:
     """Return the base and the tip of the union: a log that contains all others, else a new commit on the first."""
     for tip in tips:
         if not union_changes(log.git, tip.tree, [other.tree for other in tips]):

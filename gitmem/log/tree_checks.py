@@ -56,7 +56,7 @@ class TreeCheck:
         self._known_heads: dict[str, tuple[str, int]] = {}  # kinds and sizes of prefetched objects
         self._known_entries: dict[tuple[bool, str], list[tuple[str, TreeEntry]]] = {}
 
-    def look_ahead(self, commits: Iterable[str], known: Sequence[str]) -> None:
+    def prefetch_sizes(self, commits: Iterable[str], known: Sequence[str]) -> None:
         """Prefetch the kinds and sizes of small commits and of their content in few calls; one call for each is slower.
 
         It rejects nothing. The checks give the same results without it.
@@ -94,22 +94,22 @@ class TreeCheck:
             level = below
         self._ask(files)
 
-    def commits(self, oids: Iterable[str], place: str = "") -> None:
+    def commits(self, oids: Iterable[str], ref_name: str = "") -> None:
         """Check the sizes of commits, and count them. Errors are those of `trees`."""
         wanted = list(dict.fromkeys(oids))
         self._ask(wanted)
         sizes = self._heads("commit", [("", oid) for oid in wanted])
         if not self.allow_large:
-            self.budget.take_history(place, sizes, shared=False)
+            self.budget.count_history(ref_name, sizes, shared=False)
 
-    def trees(self, oids: Iterable[str], known: Sequence[str], place: str = "") -> None:
+    def trees(self, oids: Iterable[str], known: Sequence[str], ref_name: str = "") -> None:
         """Check trees, except files that a tree of `known` has at the same path.
 
         All checks of one object count together: the refs of a remote share the limits of a sync.
 
         Args:
             known: Trees that passed or are this clone's own.
-            place: The ref that the trees belong to.
+            ref_name: The ref that the trees belong to.
 
         Raises:
             Rejected: A name, a mode, a size or the number of entries is invalid.
@@ -129,10 +129,10 @@ class TreeCheck:
             raise found
         if not self.allow_large:
             files, folders = found
-            self.budget.take_history(place, folders)
-            self.budget.take(place, files)
+            self.budget.count_history(ref_name, folders)
+            self.budget.take(ref_name, files)
         self.passed.update(wanted)
-        self._passed_by.setdefault(place, set()).update(wanted)
+        self._passed_by.setdefault(ref_name, set()).update(wanted)
 
     def measure_commit(self, oid: str) -> Generator[int, None, Commit]:
         """Yield the size of a commit before it is read, then return the commit. Errors are those of `trees`."""
@@ -157,10 +157,10 @@ class TreeCheck:
             raise
         return sum(found[0].values())
 
-    def forget(self, place: str) -> None:
+    def forget(self, ref_name: str) -> None:
         """Stop counting the content of a ref that is left out."""
-        self.budget.give_back(place)
-        self.passed -= self._passed_by.pop(place, set())
+        self.budget.uncount(ref_name)
+        self.passed -= self._passed_by.pop(ref_name, set())
 
     def grant_share(self) -> None:
         """Allow reading the share of one ancestor of trees, and more of files to be counted, beside the limits for all refs."""

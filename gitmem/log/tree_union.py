@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import StoreError
 from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import overflow, ref
-from .union import canon, lines
+from .union import canonical, lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def differing_entries(
 
 def lines_of(content: bytes) -> list[bytes]:
     """Return the sorted lines of a segment, without LF."""
-    return canon(content).split(b"\n")[:-1]
+    return canonical(content).split(b"\n")[:-1]
 
 
 def fresh_lines(

@@ -7,7 +7,7 @@ is rejected or dropped.
 from __future__ import annotations
 
 
-def canon(content: bytes) -> bytes:
+def canonical(content: bytes) -> bytes:
     """Return the canonical form of a segment: sorted lines, each once and with a final LF.
 
     Empty lines and CRs at line ends are removed (a worktree with CRLF conversion adds them).
@@ -26,4 +26,4 @@ def lines(content: bytes) -> set[bytes]:
 
 def union(*contents: bytes) -> bytes:
     """Return every line of every content, in canonical form."""
-    return canon(b"\n".join(contents))
+    return canonical(b"\n".join(contents))

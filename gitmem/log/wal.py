@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .lock import Lock
     from .wal_files import WalFile
     from .wal_owner import Owner
-    from .wal_record import Tail
+    from .wal_record import WalContent
 
 FILE_BYTES_MAX = 64 * 1024 * 1024  # then a writer creates the next generation
 READ_BYTES_MAX = FILE_BYTES_MAX + 2 * (wal_record.PAYLOAD_BYTES_MAX + wal_record.HEAD_BYTES)
@@ -248,7 +248,7 @@ class WriteAheadLog:
         """Return whether only this user can have put files here: own uid, mode 0700, no links."""
         return wal_files.is_private(os.path.dirname(self.folder)) and wal_files.is_private(self.folder)
 
-    def is_strange(self) -> bool:
+    def is_of_other_repo(self) -> bool:
         """Return whether entries of another repository wait here. They are neither read nor committed."""
         return bool(
             self.owner
@@ -264,7 +264,7 @@ class WriteAheadLog:
             return []
         return found if self.owner is None or self.owner.matches(self.folder) else []
 
-    def read(self, file: WalFile, start: int = 0) -> Tail | None:
+    def read(self, file: WalFile, start: int = 0) -> WalContent | None:
         """Read a file from an offset on; None if it was removed, which means that it is committed.
 
         Raises:

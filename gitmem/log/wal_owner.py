@@ -22,8 +22,8 @@ NAME = "repository"
 class Owner:
     """The repository whose log is open."""
 
-    def __init__(self, place: Repo) -> None:
-        self.place = place
+    def __init__(self, repo: Repo) -> None:
+        self.repo = repo
         self._roots: frozenset[str] | None = None
         self._known: dict[str, tuple[bytes, bool]] = {}
 
@@ -38,14 +38,14 @@ class Owner:
         from .. import atomic_write
         from ..git.durable import fsync_dir
 
-        for path in (os.path.join(self.place.state, "clone"), self.place.state):
+        for path in (os.path.join(self.repo.state, "clone"), self.repo.state):
             fsync_dir(path)  # syncs a file as well
 
         rows = [
             f"clone {self._clone()}",
             f"roots {' '.join(sorted(self._root_commits()))}",
             f"folder {self._folder()}",
-            f"path {self.place.common}",
+            f"path {self.repo.common}",
         ]
         atomic_write.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"), durable=True)
         for each in (folder, os.path.dirname(folder)):
@@ -73,19 +73,19 @@ class Owner:
         return not clone and not roots and said.get("folder") == self._folder()
 
     def _clone(self) -> str:
-        word = read_small(os.path.join(self.place.state, "clone")).decode("ascii", "replace").strip()
+        word = read_small(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()
         return word if word.isalnum() else ""
 
     def _root_commits(self) -> frozenset[str]:
         if self._roots is None:
             from ..git.roots import root_commits
 
-            self._roots = frozenset(root_commits(self.place))
+            self._roots = frozenset(root_commits(self.repo))
         return self._roots
 
     def _folder(self) -> str:
         try:
-            found = os.stat(self.place.common)
+            found = os.stat(self.repo.common)
         except OSError:
             return "-"
         return f"{found.st_dev}:{found.st_ino}"

@@ -18,7 +18,7 @@ HEAD_BYTES = len(MARK) + 2 + 11 + 65
 PAYLOAD_BYTES_MAX = 64 * 1024 * 1024  # of one entry; a larger batch is rejected before the write
 
 
-class Tail:
+class WalContent:
     """The result of reading a file.
 
     Attributes:
@@ -49,7 +49,7 @@ def checksum(payload: bytes, kind: bytes = ENTRY) -> bytes:
     return hashed.hexdigest().encode()
 
 
-def parse(content: bytes, start: int = 0) -> Tail:
+def parse(content: bytes, start: int = 0) -> WalContent:
     """Parse the records in a file's content.
 
     Args:
@@ -80,7 +80,7 @@ def parse(content: bytes, start: int = 0) -> Tail:
         else:
             found[at] = (payload, digest)
             places.setdefault(digest, []).append(at)
-    return Tail(list(found.values()), voids, start + end, damaged)
+    return WalContent(list(found.values()), voids, start + end, damaged)
 
 
 def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:

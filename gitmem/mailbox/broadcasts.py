@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..index.rows import LineRow, Lines, Rows
+    from ..index.rows import LineRow, NewLines, Rows
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
@@ -50,7 +50,7 @@ NEWS_TO_STRANGERS = (
 )
 
 
-class Since:
+class BroadcastStart:
     """The time and line from which broadcasts are new to a reader.
 
     Args:
@@ -94,7 +94,7 @@ def day_before(at: str) -> str:
     return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
 
 
-def readers_in(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
+def readers_in(rows: Rows) -> Iterator[tuple[NewLines, list[Any]]]:
     """Yield the readers that lines name as present, as `reader_of` does: some lines, and for each a name or None."""
     for kind in READER_KINDS:
         lines = rows.of(kind)
@@ -156,7 +156,7 @@ def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[LineRow, bytes]]) -> 
     db.executemany("UPDATE broadcast SET head = 0 WHERE signal_id = ? AND head", named)
 
 
-def heads(db: sqlite3.Connection) -> list[str]:
+def latest_broadcasts(db: sqlite3.Connection) -> list[str]:
     """Return the ids for the field `seen` of a new line: the greatest `(at, bytes)` first."""
     rows = db.execute(
         "SELECT b.signal_id FROM broadcast b JOIN line l ON l.id = b.line WHERE b.head"
@@ -173,7 +173,7 @@ def with_seen(db: sqlite3.Connection, kind: str, fields: Mapping[str, object]) -
     is_broadcast = kind == "signal" and not fields.get("recipients") and not fields.get("target_agent")
     readers = reader_of({**fields, "kind": kind})
     if is_broadcast or any(_is_unknown(db, reader) for reader in readers):
-        return {**fields, "seen": heads(db)}
+        return {**fields, "seen": latest_broadcasts(db)}
     return fields
 
 

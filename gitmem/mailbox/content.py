@@ -7,7 +7,7 @@ digest under the id, in either order of arrival.
 from __future__ import annotations
 
 from ..digests import hash_function_for, sha256
-from ..log.lines import said
+from ..log.lines import content_without_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
 
 def digest_bytes(line: bytes) -> bytes:
     """Return the digest of a line as 32 bytes."""
-    return hash_function_for(1)(said(line)).digest()
+    return hash_function_for(1)(content_without_time(line)).digest()
 
 
 def is_imported(record: Mapping[str, object]) -> bool:

@@ -64,21 +64,21 @@ class delivery_lock:  # noqa: N801 - it is used as a function
             self._store.db()
             _record_pending(self._store, self._reader)
         except BaseException:
-            self._let_go()  # `__exit__` won't run, and a watch that continues must not lock itself out
+            self._release()  # `__exit__` won't run, and a watch that continues must not lock itself out
             raise
         return True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
 
     def _take(self) -> bool:
-        state = self._store.place.state
+        state = self._store.repo.state
         name = sha256(self._reader.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         lock = Lock(os.path.join(state, TURNS, f"{name}.lock"))
         for attempt in range(2):
@@ -105,7 +105,7 @@ def _make(folder: str) -> bool:
 
 def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
     """Return the signals that a reader was shown and whose receipts could not be recorded yet."""
-    state = store.place.state
+    state = store.repo.state
     return {
         id
         for session in session_queue.of_reader(store, reader, session_id)
@@ -116,7 +116,7 @@ def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
 def _record_pending(store: Store, reader: str) -> None:
     """Record the receipts that could not be recorded. If they still can't be, change nothing."""
     for session in session_queue.of_reader(store, reader):
-        ids = sorted(session_queue.shown(store.place.state, session.session_id))
+        ids = sorted(session_queue.shown(store.repo.state, session.session_id))
         if not ids:
             continue
         try:
@@ -126,7 +126,7 @@ def _record_pending(store: Store, reader: str) -> None:
         for id in ids:
             atomic_write.remove_quietly(
                 os.path.join(
-                    session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id
+                    session_queue.folder(store.repo.state, session.session_id), session_queue.SHOWN, id
                 )
             )
 
@@ -147,7 +147,7 @@ def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
 
     The receipt is for this line alone, even if the signal has got other lines since.
     """
-    path = os.path.join(session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id)
+    path = os.path.join(session_queue.folder(store.repo.state, session.session_id), session_queue.SHOWN, id)
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -201,8 +201,8 @@ def move_to_shown(store: Store, reader: str, session_id: str | None, ids: Iterab
     """
     wanted = set(ids)
     for session in session_queue.of_reader(store, reader, session_id):
-        where = session_queue.folder(store.place.state, session.session_id)
-        for id in sorted(wanted & session_queue.events(store.place.state, session.session_id)):
+        where = session_queue.folder(store.repo.state, session.session_id)
+        for id in sorted(wanted & session_queue.events(store.repo.state, session.session_id)):
             try:
                 os.rename(os.path.join(where, id), os.path.join(where, session_queue.SHOWN, id))
             except OSError:
@@ -220,13 +220,13 @@ def clean_queues(store: Store, reader: str, session_id: str | None) -> None:
         for session in found:
             _clean_queue(store, session)
         if not found and session_id is not None:  # it ended, or never started: nobody reads its queue
-            session_queue.remove(store.place.state, session_id, flag_names(session_id, None))
+            session_queue.remove(store.repo.state, session_id, flag_names(session_id, None))
     except Exception:
         return
 
 
 def _clean_queue(store: Store, session: WaitingSession) -> None:
-    state = store.place.state
+    state = store.repo.state
     flags = [session_queue.flag(state, name) for name in session.names]
     if not session_queue.events(state, session.session_id) and not any(map(os.path.lexists, flags)):
         return
@@ -241,7 +241,7 @@ def _clean_queue(store: Store, session: WaitingSession) -> None:
         atomic_write.remove_quietly(os.path.join(session_queue.folder(state, session.session_id), name))
     left = names & unread
     if len(names) >= session_queue.EVENTS_MAX:
-        session_queue.put(store, session)  # the signals beyond the limit
+        session_queue.write_queue(store, session)  # the signals beyond the limit
     elif left:
         urgent = bool(left & session.unread(store, directed=True))
         session_queue.raise_flags(state, session.names, urgent=urgent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..digests import hash_function_for
-from ..log.lines import said
+from ..log.lines import content_without_time
 from . import broadcasts, receipts
 from .content import content_of
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-    from ..index.rows import Lines, Rows
+    from ..index.rows import NewLines, Rows
 
 _NEW = (
     # An empty text is bound four times as fast as None.
@@ -39,7 +39,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> set[str]:
     """
     signals = rows.of("signal")
     hashed = hash_function_for(len(signals))
-    digests = [hashed(said(line)).digest() for line in signals.lines]
+    digests = [hashed(content_without_time(line)).digest() for line in signals.lines]
     contents = digests
     if any(signals.column("idempotency_key")):
         contents = [content_of(record, of) for record, of in zip(signals.records, digests, strict=True)]
@@ -53,7 +53,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> set[str]:
 
 
 def _add_signals(
-    db: sqlite3.Connection, signals: Lines, digests: Sequence[bytes], contents: Sequence[bytes]
+    db: sqlite3.Connection, signals: NewLines, digests: Sequence[bytes], contents: Sequence[bytes]
 ) -> None:
     ids = signals.column("signal_id")
     empty = ("sender_session", "interrupt_class", "wu_id", "lane")
@@ -80,7 +80,7 @@ def _add_signals(
 
 def _add_mail(
     db: sqlite3.Connection,
-    signals: Lines,
+    signals: NewLines,
     digests: Sequence[bytes],
     contents: Sequence[bytes],
     read: Collection[tuple[str, str, bytes]],

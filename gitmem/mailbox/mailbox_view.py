@@ -11,7 +11,7 @@ from ..index.index_file import View
 from ..trust import sender_tables
 from . import broadcasts, receipts
 from .broadcasts import IMPORTED_ORIGIN as IMPORTED_ORIGIN
-from .broadcasts import Since
+from .broadcasts import BroadcastStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _directed(own: str, table: str) -> str:
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
     """Move a reader's cursor over the broadcasts that it has read, to skip them in later queries."""
-    since = Since(db, reader, None)
+    since = BroadcastStart(db, reader, None)
     if since.line is None:
         return
     (last,) = db.execute("SELECT coalesce(max(line), 0) FROM broadcast").fetchone()
@@ -142,11 +142,11 @@ def _advance(db: sqlite3.Connection, reader: str) -> None:
 
 def skips_unread(db: sqlite3.Connection, reader: str) -> bool:
     """Return whether a reader's cursor is beyond a broadcast that it has not read."""
-    since = Since(db, reader, None)
+    since = BroadcastStart(db, reader, None)
     return 0 < _first_unread(db, reader, since, 0) <= since.cursor
 
 
-def _first_unread(db: sqlite3.Connection, reader: str, since: Since, cursor: int) -> int:
+def _first_unread(db: sqlite3.Connection, reader: str, since: BroadcastStart, cursor: int) -> int:
     """Return the line of the first broadcast after a line that a reader has not read, or 0."""
     first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{NEW} ORDER BY b.line LIMIT 1"
     values = {**since.values, "o0": reader, "cursor": cursor}
@@ -189,7 +189,7 @@ def unread_ids(
         again = disputed_reads.directed(db, own, OURS_IN_LINE, later, chosen, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
-    since = Since(db, reader, now, None if shared else sender_tables.first_line(db, reader))
+    since = BroadcastStart(db, reader, now, None if shared else sender_tables.first_line(db, reader))
     values |= {**since.values, "cursor": max(since.cursor, after)}
     others = (BROADCASTS + NEW).format(own=own, news=since.condition)
     every = db.execute(f"{mine} UNION {others}", values).fetchall()

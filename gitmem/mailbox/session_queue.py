@@ -77,12 +77,12 @@ def _queue_new(store: Store) -> None:
     fed, newest = marks = heartbeats.queued_until(db)
     if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
         return
-    state = store.place.state
+    state = store.repo.state
     after = int(fed) if fed is not None and heartbeats.has_queues(state) else 0
     if after != newest:
         found = sessions(store, NEW if after else "", after=after)
         for session in found:
-            put(store, session, after)
+            write_queue(store, session, after)
         if found or not after or newest - after > BEHIND_MAX:
             for name in (QUEUE, FLAGS):
                 shared_mode.make_dirs(os.path.join(state, name))
@@ -91,7 +91,7 @@ def _queue_new(store: Store) -> None:
     store.fed = marks
 
 
-def put(store: Store, session: WaitingSession, after: int = 0) -> None:
+def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
     """Write event files for the signals that a session has not read, and then the flag.
 
     Args:
@@ -101,7 +101,7 @@ def put(store: Store, session: WaitingSession, after: int = 0) -> None:
         OSError: A file can't be written.
     """
     unread = session.unread(store, after)
-    state, oldest = store.place.state, store.now() - SEEN_MICROS
+    state, oldest = store.repo.state, store.now() - SEEN_MICROS
     where = folder(state, session.session_id)
     is_here = bool(unread) and _was_seen(store, session, oldest)
     shown = os.path.join(where, SHOWN)
@@ -135,7 +135,7 @@ def missing_flags(store: Store) -> dict[str, int]:
 
     The index must have caught up.
     """
-    state, oldest = store.place.state, store.now() - SEEN_MICROS
+    state, oldest = store.repo.state, store.now() - SEEN_MICROS
     found = {}
     for each in sessions(store):
         if all(os.path.lexists(flag(state, name)) for name in each.names) or not _was_seen(
@@ -155,15 +155,15 @@ def queue_all(store: Store, session_id: str) -> None:
     try:
         store.caught_up()
         for session in sessions(store, " AND n.session_id = :id", id=session_id):
-            put(store, session, 0)
+            write_queue(store, session, 0)
     except Exception:
         return
 
 
-def sweep(store: Store) -> None:
+def remove_old_queues(store: Store) -> None:
     """Remove the files of sessions that ended elsewhere or were not seen for a month. Never raises."""
     try:
-        state = store.place.state
+        state = store.repo.state
         queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
         # Only after listing the queues: their sessions are then all in the index.
         store.caught_up()

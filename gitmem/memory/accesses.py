@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 
 class Stats(Outcome):
@@ -23,7 +23,7 @@ class Stats(Outcome):
 
     __slots__ = ("node_id", "count", "last_accessed_at", "score")
 
-    def __init__(self, node: Node, score: float) -> None:
+    def __init__(self, node: VersionedNode, score: float) -> None:
         self.node_id = node.id
         self.count = node.accesses
         self.last_accessed_at = node.last_accessed_at

@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..git.open_git import Behind
+    from ..git.open_git import PathChanges
     from ..repo import Repo
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 PATHS_MAX = 100
 PATHS_SHOWN = 3
@@ -86,7 +86,7 @@ def validate_paths(paths: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def from_root(place: Repo, folder: str, typed: str) -> str:
+def from_root(repo: Repo, folder: str, typed: str) -> str:
     """Convert a path typed in a folder to a path relative to the root of the work tree.
 
     Symbolic links in its folders are resolved; a link as the last component names the link itself.
@@ -96,11 +96,11 @@ def from_root(place: Repo, folder: str, typed: str) -> str:
     """
     import os
 
-    if place.worktree is None:
+    if repo.worktree is None:
         return typed
     path = os.path.join(os.path.realpath(folder), typed)
     path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-    found = os.path.relpath(os.path.normpath(path), os.path.realpath(place.worktree)).replace(os.sep, "/")
+    found = os.path.relpath(os.path.normpath(path), os.path.realpath(repo.worktree)).replace(os.sep, "/")
     if found == ".." or found.startswith("../"):
         raise UsageError(
             f"{sanitize(typed)[:80]} lies outside of the work tree; nothing was written.",
@@ -110,14 +110,14 @@ def from_root(place: Repo, folder: str, typed: str) -> str:
     return found
 
 
-def missing_path_warnings(store: Store, nodes: Sequence[Node]) -> list[str]:
+def missing_path_warnings(store: Store, nodes: Sequence[VersionedNode]) -> list[str]:
     """Return a warning for each path that is not in the work tree, three at most.
 
     Such a path is perhaps a typo, and its node can never become stale.
     """
     import os
 
-    top = store.place.worktree
+    top = store.repo.worktree
     if top is None:
         return []
     paths = dict.fromkeys(path for node in nodes for path in node.paths)
@@ -125,7 +125,7 @@ def missing_path_warnings(store: Store, nodes: Sequence[Node]) -> list[str]:
     return [f"{path} is not in this work tree." for path in gone[:3]]
 
 
-def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
+def stale(store: Store, nodes: Iterable[VersionedNode]) -> dict[str, str]:
     """Return the nodes whose files changed since, by id: `stale (3 commits behind in a.py, 1 in b.py)`.
 
     A file is stale if its content at HEAD differs from that at the node's commit, and HEAD has commits that changed
@@ -137,7 +137,7 @@ def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
     after a rebase). The result is empty without a worktree or a commit at HEAD. At an earlier time (`as_of.py`),
     HEAD is the named commit of the project; if a date was given instead, HEAD is unknown and the result is empty.
     """
-    anchored = [node for node in nodes if node.head and node.paths and store.place.worktree is not None]
+    anchored = [node for node in nodes if node.head and node.paths and store.repo.worktree is not None]
     tip = head(store)[0] if anchored else None
     pairs = [(str(node.head), path) for node in anchored if node.head != tip for path in node.paths]
     if tip is None or not pairs:
@@ -151,7 +151,7 @@ def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
     return found
 
 
-def _format_stale(behind: dict[str, Behind]) -> str:
+def _format_stale(behind: dict[str, PathChanges]) -> str:
     """Format the changed paths: most commits first, removed files last."""
     order = sorted(behind, key=lambda path: (behind[path].gone, -behind[path].count, path))
     parts = []
@@ -176,7 +176,7 @@ def _shown(path: str) -> str:
     return cut(sanitize(path), PATH_SHOWN_MAX)
 
 
-def since(store: Store, node: Node) -> ChangesSince | None:
+def since(store: Store, node: VersionedNode) -> ChangesSince | None:
     """Return the changes of the repository since a node was written, for an agent that resumes work.
 
     Returns:

@@ -97,7 +97,9 @@ def archive(
     """
     decay.validate(half_life, threshold)
     db = store.db()
-    found = judge(db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life)
+    found = nodes_to_archive(
+        db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life
+    )
     found.dry_run = dry_run
     found.warnings = [*filter(None, [caller.remark])]
     if found.archived_ids and not dry_run:
@@ -111,7 +113,7 @@ def archive(
     return found
 
 
-def judge(
+def nodes_to_archive(
     db: sqlite3.Connection,
     *,
     now: int,

@@ -49,7 +49,7 @@ class StoreAsOf(Store):
             all_of_it: The log's commit itself was named: all its lines count, also lines dated later.
         """
         super().__init__(
-            store.place, store.git, store.domain, machine=store.machine, now=lambda: at, random=store.random,
+            store.repo, store.git, store.domain, machine=store.machine, now=lambda: at, random=store.random,
             progress=store.progress,
         )  # fmt: skip
         self._head = head
@@ -94,7 +94,7 @@ class StoreAsOf(Store):
         """Reject the write: this store is read-only."""
         _refuse()
 
-    def close(self, *, tidies: bool = True) -> None:
+    def close(self, *, closes_index: bool = True) -> None:
         """Close the index. The git stays open."""
         self.index.close()
 
@@ -136,10 +136,10 @@ def at(store: Store, text: str | int) -> StoreAsOf:
     head = None
     if moment is None:
         assert isinstance(text, str)
-        named = git.find_commit(store.place.git_dir, text)
+        named = git.find_commit(store.repo.git_dir, text)
         if named is not None and _is_of_the_log(store, named, tip):
             return _of_the_log(store, named)
-        moment = _ends(store, named) if named is not None else _time(text, store.now(), sure=False)
+        moment = _end_of_second(store, named) if named is not None else _time(text, store.now(), sure=False)
         head = named
     if moment is None:
         raise _unknown(text)
@@ -173,10 +173,10 @@ def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
 def _of_the_log(store: Store, commit: str) -> StoreAsOf:
     if commit in ref.GENESES.values():
         raise _before(store, str(store.git.tip(ref.LOG_REF)), 0)
-    return StoreAsOf(store, commit, _ends(store, commit), None, all_of_it=True)
+    return StoreAsOf(store, commit, _end_of_second(store, commit), None, all_of_it=True)
 
 
-def _ends(store: Store, commit: str) -> int:
+def _end_of_second(store: Store, commit: str) -> int:
     """Return the last microsecond of the second in which a commit was made: git stores whole seconds."""
     return (store.git.commit(commit).committer.seconds + 1) * SECOND - 1
 

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection
 
-    from .versioned_node import Node, Winners
+    from .versioned_node import VersionedNode, WinningPatches
 
 NAMED_MAX = 2  # names of other writers in one line
 # Bits of `node.hidden_by_other`: another writer archived or deleted the node; another writer summarized it.
@@ -22,7 +22,7 @@ _SHOWN = (
 )
 
 
-def set_changed_by(node: Node, winners: Winners, *, whole: bool) -> None:
+def set_changed_by(node: VersionedNode, winners: WinningPatches, *, whole: bool) -> None:
     """Set the fields of a node that name changes by writers other than its author.
 
     A writer that only verified a node (field `head`) has not changed its content and is not named.
@@ -58,13 +58,13 @@ def set_changed_by(node: Node, winners: Winners, *, whole: bool) -> None:
     )
 
 
-def _add_signature(node: Node, sender: str, name: object, session: object) -> None:
+def _add_signature(node: VersionedNode, sender: str, name: object, session: object) -> None:
     """Record a name that a writer gave for an identity, and the session of that line."""
     if name and session:
         node.signed.add((sender, str(name), str(session)))
 
 
-def set_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
+def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> None:
     """Set which names in nodes are the display names of sessions of the same identity, now or at their end."""
     from ..records.ids import is_id
 
@@ -81,7 +81,7 @@ def set_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
         }
 
 
-def format_writer(node: Node, name: object, identity: object) -> str:
+def format_writer(node: VersionedNode, name: object, identity: object) -> str:
     """Return the name if it is its session's own, else the name with the identity, or the identity alone."""
     plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, identity))
     if not plain or plain == exact:
@@ -89,12 +89,12 @@ def format_writer(node: Node, name: object, identity: object) -> str:
     return plain if (identity, name) in node.own_names else f"{plain} ({exact})"
 
 
-def byline(node: Node) -> str:
+def byline(node: VersionedNode) -> str:
     """Return the writers of a node and the marks of doubt: `Curie, UNVERIFIED`."""
     return ", ".join([names(node), *doubts(node)])
 
 
-def doubts(node: Node) -> list[str]:
+def doubts(node: VersionedNode) -> list[str]:
     """Return the reasons to doubt the content of a node. `mem show` lists who wrote which conflicting line."""
     found = [UNVERIFIED] if node.unverified else []
     if node.conflicting:
@@ -103,7 +103,7 @@ def doubts(node: Node) -> list[str]:
     return found
 
 
-def names(node: Node) -> str:
+def names(node: VersionedNode) -> str:
     """Return the writer of the content and other writers: `Curie in a node of Planck, changed by Meitner`."""
     author = format_writer(node, node.sender_name, node.sender_identity)
     if node.content_by:
@@ -119,6 +119,6 @@ def names(node: Node) -> str:
     return f"{author}, changed by {', '.join(others[:NAMED_MAX])}{more}"
 
 
-def is_changed(node: Node) -> bool:
+def is_changed(node: VersionedNode) -> bool:
     """Return whether writers other than the author changed it, or lines that cannot be verified as the author's."""
     return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)

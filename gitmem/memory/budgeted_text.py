@@ -20,7 +20,7 @@ BAR = "  | "
 PART = 4  # a piece gets at most 1/PART of the budget while others compete for it
 
 
-class Piece:
+class Section:
     """Lines to print in a section. The first line starts with words of gitmem.
 
     Args:
@@ -108,7 +108,7 @@ def quote_lines(head: str, text: str, *, bar: str = BAR) -> list[str]:
 
 
 def pack(
-    pieces: Iterable[Piece],
+    pieces: Iterable[Section],
     *,
     frame: Sequence[str],
     sections: Sequence[str],
@@ -167,7 +167,7 @@ class _Packing:
 
     def __init__(
         self,
-        every: Sequence[Piece],
+        every: Sequence[Section],
         frame: Sequence[str],
         sections: Sequence[str],
         max_size: int,
@@ -216,13 +216,13 @@ class _Packing:
                 code="budget-too-small",
             )
 
-    def room(self, piece: Piece) -> int:
+    def room(self, piece: Section) -> int:
         """Return the bytes left for the lines of a piece, after the line about the pieces that remain omitted."""
         left = {**self.left, piece.section: self.left[piece.section] - 1}
         heading = 0 if piece.section in self.used else self._heading(piece.section)
         return self.max_size - self.printed - heading - sum(map(size, self._last(left)))
 
-    def take(self, piece: Piece, lines: list[str]) -> None:
+    def take(self, piece: Section, lines: list[str]) -> None:
         if piece.section not in self.used:
             self.printed += self._heading(piece.section)
         taken = piece.whole if lines is piece.lines else sum(map(size, lines))

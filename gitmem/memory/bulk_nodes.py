@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..records import bulk_lines, ids
 from . import anchors, node_fields, write
 from .node_drafts import NewNodes
-from .versioned_node import Node
+from .versioned_node import VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def make_nodes(
         return None
     lines, group = found
     nodes = [
-        Node(record, line, at).settle()
+        VersionedNode(record, line, at).settle()
         for at, (record, line) in enumerate(zip(group[2], lines, strict=True), first)
     ]
     return NewNodes([(records.STREAMS["node"], line) for line in lines], nodes, group=group)

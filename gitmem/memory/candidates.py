@@ -10,7 +10,7 @@ from ..log.lines import format_at
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, authors, decay, load
-from .budgeted_text import Piece, quote_lines
+from .budgeted_text import Section, quote_lines
 from .node_tables import HIDDEN, is_summarized_sql
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
@@ -57,7 +57,7 @@ class Candidates:
 
     __slots__ = ("pieces", "unread")
 
-    def __init__(self, pieces: Sequence[Piece], unread: Mapping[str, int]) -> None:
+    def __init__(self, pieces: Sequence[Section], unread: Mapping[str, int]) -> None:
         self.pieces = list(pieces)
         self.unread = dict(unread)
 
@@ -157,13 +157,13 @@ def _value(touched: int, priority: str | None, count: int, now: int, half_life: 
 
 def _best(
     store: Store, rows: Sequence[CandidateRow], most: int, half_life: int
-) -> Iterator[tuple[CandidateRow, Node, str | None]]:
+) -> Iterator[tuple[CandidateRow, VersionedNode, str | None]]:
     """Yield the best rows with their nodes and the text about stale files, unordered.
 
     A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all.
     """
     start, wanted = 0, most
-    nodes: list[Node] = []
+    nodes: list[VersionedNode] = []
     for _ in range(ROUNDS):
         some = load.load(store.db(), [row.id for row in rows[start : start + wanted]])
         nodes += some
@@ -180,9 +180,9 @@ def _best(
         yield row, node, words
 
 
-def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
+def piece(section: str, node: VersionedNode, value: int, stale: str | None) -> Section:
     """Format a node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
-    return Piece(
+    return Section(
         section,
         (NODES, -value, node.id),
         node.id,
@@ -197,7 +197,7 @@ THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their o
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets
 
 
-def head(node: Node, stale: str | None = None) -> str:
+def head(node: VersionedNode, stale: str | None = None) -> str:
     """Return the text before the content of a node. The date is that of its last change, in UTC."""
     who = cut(sanitize_for_model(authors.names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
@@ -206,6 +206,6 @@ def head(node: Node, stale: str | None = None) -> str:
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 
-def show(node: Node) -> str:
+def show(node: VersionedNode) -> str:
     """Return the command that shows a node."""
     return command("gitmem", "mem", "show", node.id)

@@ -77,11 +77,11 @@ def checkpoint(
 
 def _changes(store: Store) -> tuple[str | None, str | None]:
     """Return git's summary of uncommitted changes, and a warning if git cannot give it."""
-    place = store.place
-    if place.worktree is None:
+    repo = store.repo
+    if repo.worktree is None:
         return None, None
     try:
-        found = store.git.work_tree(place.git_dir, place.worktree)
+        found = store.git.work_tree(repo.git_dir, repo.worktree)
     except StoreError as error:
         return None, f"The diff stat is left out: {error.message}"
     secret = find_secret(found.stat)

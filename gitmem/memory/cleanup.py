@@ -11,7 +11,7 @@ from . import archive, retention, write
 from .archive import Archived, format_count, format_duration
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .node_tables import DELETED, is_summarized_sql
-from .retention import Breakdown, Rules
+from .retention import Breakdown, RetentionRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-class Cleaned(Outcome):
+class CleanupResult(Outcome):
     """The result of a cleanup or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
@@ -79,7 +79,7 @@ def cleanup(
     half_life: int = HALF_LIFE_MICROS,
     dry_run: bool = False,
     now: int | None = None,
-) -> Cleaned:
+) -> CleanupResult:
     """Delete expired nodes, and with `decay` archive decayed nodes, in one commit.
 
     The first matching rule decides. Kept: session nodes of sessions that are live or idle, then sensitive nodes,
@@ -106,17 +106,17 @@ def cleanup(
         )
     db = store.db()
     now = store.now() if now is None else now
-    rules = Rules(
+    rules = RetentionRules(
         ttl=ttl,
         session=_session(db, session),
         current={id for id, each in presence.shown(store).items() if each.is_current},
         sensitive=retention.sensitive(db),
         now=now,
     )
-    found = Cleaned(dry_run=dry_run)
+    found = CleanupResult(dry_run=dry_run)
     reasons = _removed(db, rules, found)
     if decay:
-        found.decay_result = archive.judge(
+        found.decay_result = archive.nodes_to_archive(
             db, now=now, threshold=decay_threshold, half_life=half_life, spared=rules.sensitive,
             left_out=found.removed_ids,
         )  # fmt: skip
@@ -144,7 +144,7 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
     return found or text
 
 
-def _removed(db: sqlite3.Connection, rules: Rules, found: Cleaned) -> dict[str, list[str]]:
+def _removed(db: sqlite3.Connection, rules: RetentionRules, found: CleanupResult) -> dict[str, list[str]]:
     """Return the ids to remove, by reason."""
     reasons: dict[str, list[str]] = {}
     rows = db.execute(
@@ -162,7 +162,7 @@ def _removed(db: sqlite3.Connection, rules: Rules, found: Cleaned) -> dict[str, 
     return reasons
 
 
-def _write(store: Store, caller: Caller, found: Cleaned, reasons: dict[str, list[str]]) -> None:
+def _write(store: Store, caller: Caller, found: CleanupResult, reasons: dict[str, list[str]]) -> None:
     lines, told, done = [], [], []
     for reason, ids in sorted(reasons.items()):
         lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
@@ -192,7 +192,7 @@ def _write(store: Store, caller: Caller, found: Cleaned, reasons: dict[str, list
 
 
 def _next(
-    found: Cleaned,
+    found: CleanupResult,
     ttl: int | None,
     session: str | None,
     decay: bool,

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 _BY_THE_WAY = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
 
@@ -27,17 +27,17 @@ class Constants:
     PROMOTION_TAGS = node_fields.TAXONOMY
 
     @staticmethod
-    def access_score(node: Node) -> float:
+    def access_score(node: VersionedNode) -> float:
         """Return the access part of a node's decay score: 0 if it was never read."""
         return decay.access(node.accesses)
 
     @staticmethod
-    def importance_score(node: Node) -> float:
+    def importance_score(node: VersionedNode) -> float:
         """Return the priority part of a node's decay score: 1 without a priority."""
         return decay.importance(node.priority)
 
     @staticmethod
-    def is_archived(node: Node) -> bool:
+    def is_archived(node: VersionedNode) -> bool:
         """Return whether a node is archived and not deleted."""
         return node.archived and not node.deleted
 

@@ -13,7 +13,7 @@ from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import accesses, candidates, decay, hidden_nodes, node_fields, open_threads
-from .budgeted_text import Piece, pack, quote_lines
+from .budgeted_text import Section, pack, quote_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def context(
             code="who" if reader is None else "usage",
         )
     wu = work_unit(wu, reader)
-    found = candidates.find(store, wu=wu, lane=lane or own_lane(reader), max_size=max_size, by_decay=by_decay,
+    found = candidates.find(store, wu=wu, lane=lane or session_lane(reader), max_size=max_size, by_decay=by_decay,
                             half_life=half_life)  # fmt: skip
     again = ["--wu", wu] if wu else []
     again += ["--lane", lane] if lane else []
@@ -132,7 +132,7 @@ def context(
         always=bool(hidden),
         unread=found.unread,
         limits=dict.fromkeys((ROSTER, open_threads.SECTION), max_size // LIMIT_PART),
-        tell=lambda left, enough: told(left, enough, ["gitmem", "mem", "context", *again], wu),
+        tell=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "context", *again], wu),
     )  # fmt: skip
     outcome = Context(wu, block, max_size)
     outcome.hidden_by_others = hidden
@@ -164,14 +164,14 @@ def work_unit(wu: str | None, reader: Caller | None) -> str | None:
     return node_fields.work_unit(wu) if wu is not None else reader.wu_id if reader is not None else None
 
 
-def own_lane(reader: Caller | None) -> str | None:
+def session_lane(reader: Caller | None) -> str | None:
     """Return the lane of the reader's session."""
     return reader.record.get("lane") if reader is not None and reader.record else None
 
 
 def live_pieces(
     store: Store, reader: Caller | None, max_size: int, *, roster: bool, alone: bool
-) -> list[Piece]:
+) -> list[Section]:
     """Return the threads that wait for the reader, and with `roster` the other active sessions.
 
     Args:
@@ -187,11 +187,11 @@ def live_pieces(
         line = quote_lines(
             f"- {cut(sanitize_for_model(presence.headline(one)), ROSTER_LINE_MAX)}, {one.status}", ""
         )
-        found.append(Piece(ROSTER, (rank, place, one.session_id), one.session_id, line))
+        found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found
 
 
-def told(left: Mapping[str, int], enough: int | None, again: Sequence[str], wu: str | None) -> str:
+def omitted_line(left: Mapping[str, int], enough: int | None, again: Sequence[str], wu: str | None) -> str:
     """Return the line about omitted items, with a command that shows them.
 
     Args:
@@ -203,11 +203,11 @@ def told(left: Mapping[str, int], enough: int | None, again: Sequence[str], wu: 
     if enough is not None and enough <= ENOUGH_MAX:
         shows = [command(*again, "--max-size", str(enough))]
     else:
-        shows = elsewhere(left, wu)
+        shows = listing_commands(left, wu)
     return f"left out: {sum(left.values())} ({counts}): {'; '.join(shows)}"
 
 
-def elsewhere(left: Mapping[str, int], wu: str | None) -> list[str]:
+def listing_commands(left: Mapping[str, int], wu: str | None) -> list[str]:
     """Return the commands that list the omitted items."""
     found = []
     if wu and any(left.get(section) for section in candidates.SECTIONS[1:]):
@@ -225,7 +225,7 @@ def next_commands(left: Mapping[str, int], nodes: Sequence[str], wu: str | None)
     """Return the commands to run after reading."""
     shows = [command("gitmem", "mem", "show", id) for id in nodes[:1]]
     about = ["--wu", wu] if wu else []
-    return [*elsewhere(left, wu)[:1], *shows, command("gitmem", "mem", "search", "words", *about)]
+    return [*listing_commands(left, wu)[:1], *shows, command("gitmem", "mem", "search", "words", *about)]
 
 
 def _duration(micros: int) -> str:

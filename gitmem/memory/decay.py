@@ -11,7 +11,7 @@ from ..errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 DAY_MICROS = 24 * 3600 * 1_000_000
 HALF_LIFE_MICROS = 30 * DAY_MICROS
@@ -46,7 +46,7 @@ def score_of(
     return recency(touched, now, half_life) * (1 + access(count)) * importance(priority)
 
 
-def score(node: Node, *, now: int, half_life: int = HALF_LIFE_MICROS) -> float:
+def score(node: VersionedNode, *, now: int, half_life: int = HALF_LIFE_MICROS) -> float:
     """Return the score of a node at a time, in microseconds since the epoch."""
     return score_of(node.touched, node.accesses, node.priority, now=now, half_life=half_life)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 SHOWN = 100  # nodes whose paths are checked
 TOLD = 40  # nodes listed in the body of a commit
@@ -29,7 +29,7 @@ class Created(Outcome):
 
     __slots__ = ("node", "commit", "recorded", "warnings", "next")
 
-    def __init__(self, node: Node, commit: str | None) -> None:
+    def __init__(self, node: VersionedNode, commit: str | None) -> None:
         self.node = node
         self.commit = commit
         self.recorded = True
@@ -42,7 +42,7 @@ class NodesCreated(Outcome):
 
     __slots__ = ("nodes", "commit", "recorded", "warnings", "next")
 
-    def __init__(self, nodes: Sequence[Node], commit: str | None) -> None:
+    def __init__(self, nodes: Sequence[VersionedNode], commit: str | None) -> None:
         self.nodes = list(nodes)
         self.commit = commit
         self.recorded = True
@@ -109,10 +109,10 @@ def append(
     made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
     try:
         if made.group is not None:
-            store.foresee([line for _, line in made.lines], made.group)
+            store.preload_lines([line for _, line in made.lines], made.group)
         done = _record(store, caller, made.lines, made.nodes)
     finally:
-        store.forget_foreseen()
+        store.discard_preloaded()
     appended = NodesCreated(made.nodes, done.commit)
     appended.warnings = [
         *filter(None, [caller.remark]),
@@ -124,7 +124,7 @@ def append(
 
 
 def _record(
-    store: Store, caller: Caller, lines: Sequence[tuple[str, bytes]], nodes: Sequence[Node]
+    store: Store, caller: Caller, lines: Sequence[tuple[str, bytes]], nodes: Sequence[VersionedNode]
 ) -> Written:
     first = nodes[0]
     if len(nodes) == 1:
@@ -135,12 +135,12 @@ def _record(
     return write.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
 
 
-def headline(node: Node) -> str:
+def headline(node: VersionedNode) -> str:
     """Return the first line of a node's content, shortened to 100 characters."""
     return cut(node.content.strip().split("\n", 1)[0].strip(), 100)
 
 
-def _wu_option(nodes: Sequence[Node]) -> list[str]:
+def _wu_option(nodes: Sequence[VersionedNode]) -> list[str]:
     return ["--wu", nodes[0].wu_id] if nodes[0].wu_id else []
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 PROJECT = "Project"
 FORMATS = ("markdown", "json", "jsonl")
@@ -26,7 +26,7 @@ class Exported(Outcome):
 
     __slots__ = ("format", "count", "filters", "nodes", "next")
 
-    def __init__(self, format: str, filters: Mapping[str, object], nodes: Sequence[Node]) -> None:
+    def __init__(self, format: str, filters: Mapping[str, object], nodes: Sequence[VersionedNode]) -> None:
         self.format = format
         self.count = len(nodes)
         self.filters = dict(filters)
@@ -86,7 +86,7 @@ def _markdown(found: Exported) -> Iterator[str]:
     yield FRAME
     yield ""
     yield f"{found.count} node{'' if found.count == 1 else 's'}{f' ({_text(chosen_by)})' if chosen_by else ''}."
-    groups: dict[str, list[Node]] = {}
+    groups: dict[str, list[VersionedNode]] = {}
     for node in found.nodes:
         groups.setdefault(_group(node), []).append(node)
     for name in sorted(groups, key=_group_order):
@@ -101,7 +101,7 @@ def _shown(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else str(value)
 
 
-def _group(node: Node) -> str:
+def _group(node: VersionedNode) -> str:
     return PROJECT if node.lifecycle == "project" else node.wu_id or UNLINKED.capitalize()
 
 
@@ -113,7 +113,7 @@ def _group_order(name: str) -> tuple[int, str, int]:
     return (0 if name == PROJECT else 2), "", 0
 
 
-def _one(node: Node) -> Iterator[str]:
+def _one(node: VersionedNode) -> Iterator[str]:
     """Yield the lines of one node.
 
     Its text is indented as code, so it cannot imitate a heading or another node. The line above it is a paragraph,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..index.engine import sqlite3
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 VERSION = 2  # of the tables, and of the rules in `tokenize` and `bulk_values`
 TABLE, ROWS = "memory_words", "memory_words_row"
@@ -168,7 +168,7 @@ class _Split:
         return found
 
 
-def _columns(node: Node, split: _Split) -> tuple[str, ...]:
+def _columns(node: VersionedNode, split: _Split) -> tuple[str, ...]:
     """Return the words of a node by column, in the order of `WEIGHTS`."""
     content, *others = [split.of(text) for text in (node.content, *node.tags, *node.paths)]
     whole = dict.fromkeys(name for _, names in (content, *others) for name in names)

@@ -53,7 +53,7 @@ class FtsQuery:
         )
         self._beginnings = [group[0].parts[-1] for group in groups if _can_begin(group)]
         self.every = _all([*must, *map(_exact, groups)])
-        self.begun = _all([*must, *map(_begun, groups)]) if self._beginnings else None
+        self.begun = _all([*must, *map(_starts_word, groups)]) if self._beginnings else None
         self.some = _all([*must, _any(single)]) if len(single) > 1 else None
         self.starts = {word[:BEGINNING_LEAST] for word in self._words}
         self._known: dict[str, bool] = {}
@@ -66,14 +66,14 @@ class FtsQuery:
                 word[:BEGINNING_LEAST] in self.starts
                 and (
                     any(word.startswith(start) for start in self._beginnings)
-                    or any(_alike(word, each) for each in self._words)
+                    or any(_share_stem(word, each) for each in self._words)
                 )
             )
             self._known[word] = found
         return found
 
 
-def _alike(one: str, other: str) -> bool:
+def _share_stem(one: str, other: str) -> bool:
     """Return whether two English words differ only in their endings: `parses` and `parsing`."""
     if one[:3] != other[:3]:
         return False
@@ -108,7 +108,7 @@ def _exact(group: Sequence[NameToken]) -> str:
     return f'({phrase} OR "{group[0].whole}")' if len(group) == 1 and group[0].whole else phrase
 
 
-def _begun(group: Sequence[NameToken]) -> str:
+def _starts_word(group: Sequence[NameToken]) -> str:
     if not _can_begin(group):
         return _exact(group)
     return f"({_exact(group)} OR {_phrase(group[0].parts)} *)"

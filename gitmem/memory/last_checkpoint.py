@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
 _LAST = (
@@ -31,7 +31,7 @@ def first_line(db: sqlite3.Connection, session_id: str) -> str:
     return text.removeprefix(PREFIX).split("\n", 1)[0]
 
 
-def _last(db: sqlite3.Connection, session_id: str) -> list[Node]:
+def _last(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
     row = db.execute(_LAST, (session_id,)).fetchone()
     if row is None:
         return []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 LIMIT = 50
 UNLINKED = "unlinked"  # means "no work unit"
@@ -31,7 +31,7 @@ class Listing(Outcome):
 
     __slots__ = ("nodes", "stale", "total", "more", "next")
 
-    def __init__(self, nodes: Sequence[Node], stale: Mapping[str, str], total: int) -> None:
+    def __init__(self, nodes: Sequence[VersionedNode], stale: Mapping[str, str], total: int) -> None:
         self.nodes = list(nodes)
         self.stale = {node.id: stale[node.id] for node in self.nodes if node.id in stale}
         self.total = total
@@ -198,7 +198,7 @@ def matching_ids(db: sqlite3.Connection, wanted: Filter) -> list[str]:
     return [id for (id,) in rows]
 
 
-def all_nodes(store: Store, **filters: object) -> list[Node]:
+def all_nodes(store: Store, **filters: object) -> list[VersionedNode]:
     """Return all matching nodes in order of creation; the filters are those of `Filter`.
 
     Raises:
@@ -209,11 +209,11 @@ def all_nodes(store: Store, **filters: object) -> list[Node]:
     return load.load(db, matching_ids(db, wanted))
 
 
-def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[Node]:
+def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[VersionedNode]:
     """Return the nodes of a work unit in order of creation."""
     return all_nodes(store, wu=wu, include_archived=include_archived)
 
 
-def first_line(node: Node) -> str:
+def first_line(node: VersionedNode) -> str:
     """Return the first line of a node's content, sanitized for a terminal."""
     return sanitize(node.content.strip().split("\n", 1)[0].strip())

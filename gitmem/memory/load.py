@@ -5,17 +5,17 @@ from __future__ import annotations
 from .. import records
 from ..signals.bit_order import BitOrder
 from . import authors, node_fold, unverified_nodes
-from .versioned_node import Node, PatchChange
+from .versioned_node import PatchChange, VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .versioned_node import Record, Winners
+    from .versioned_node import Record, WinningPatches
 
     Parsed = dict[int, PatchChange | None]
-    Sets = dict[tuple[bytes, ...], Winners]
+    Sets = dict[tuple[bytes, ...], WinningPatches]
 
 AT_ONCE = 500  # ids in one query: old versions of SQLite allow only 999 parameters
 
@@ -26,7 +26,7 @@ ORDERED_MOST = 16_384  # patches in one order: its size grows with the square of
 
 def load(
     db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None, *, whole: bool = True
-) -> list[Node]:
+) -> list[VersionedNode]:
     """Return the nodes with these ids, in this order; unknown ids are skipped.
 
     Args:
@@ -35,7 +35,7 @@ def load(
         whole: Whether to load the metadata, too.
     """
     wanted = list(dict.fromkeys(ids))
-    found: dict[str, Node] = {}
+    found: dict[str, VersionedNode] = {}
     sets: Sets = {}
     patches = patches_of(db, wanted, parsed)
     order = order_of(patches)
@@ -82,21 +82,21 @@ def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple
         [*ids, *ids],
     )
     found: dict[str, list[tuple[Record, bytes]]] = {}
-    for id, body in _bodies(db, rows):
+    for id, body in _node_lines(db, rows):
         record = records.read(body)
         if record is not None:
             found.setdefault(id, []).append((record, body))
     return found
 
 
-def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str, Node]) -> None:
+def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str, VersionedNode]) -> None:
     marks = ", ".join("?" * len(ids))
     for id, count, last in db.execute(f"SELECT id, count, last FROM access WHERE id IN ({marks})", list(ids)):
         if id in found:
             found[id].accesses, found[id].last_accessed_at = count, last
 
 
-def _bodies(db: sqlite3.Connection, rows: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+def _node_lines(db: sqlite3.Connection, rows: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
     """Yield (node id, line) for pairs of a node id and a line number."""
     of = {line: id for id, line in rows}
     for line, body in _lines(db, sorted(of)):
@@ -130,7 +130,7 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
     return found
 
 
-def node_of_line(line: bytes) -> Node:
+def node_of_line(line: bytes) -> VersionedNode:
     """Return the node that a line creates, without patches.
 
     Raises:
@@ -142,7 +142,7 @@ def node_of_line(line: bytes) -> Node:
     return node_fold.fold([(record, line)], [])
 
 
-def load_one(db: sqlite3.Connection, id: str) -> Node:
+def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:
     """Return the node with an id that `resolve_node.find` returned."""
     (node,) = load(db, [id])
     return node

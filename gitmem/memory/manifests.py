@@ -77,7 +77,7 @@ def _package(text: str) -> list[str]:
     ]
 
 
-def _cargo(text: str) -> list[str]:
+def _as_dependency(text: str) -> list[str]:
     import tomllib
 
     whole = tomllib.loads(text)
@@ -102,7 +102,7 @@ def _cargo(text: str) -> list[str]:
     ]
 
 
-def _go(text: str) -> list[str]:
+def _as_go_module(text: str) -> list[str]:
     module = version = ""
     direct = []
     inside = False
@@ -129,8 +129,8 @@ def _go(text: str) -> list[str]:
 _READERS: dict[str, Callable[[str], list[str]]] = {
     "pyproject.toml": _pyproject,
     "package.json": _package,
-    "Cargo.toml": _cargo,
-    "go.mod": _go,
+    "Cargo.toml": _as_dependency,
+    "go.mod": _as_go_module,
 }
 
 

@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..records import ids
 from . import anchors, node_fields, relations, resolve_node, write
 from .node_drafts import NewNodes
-from .versioned_node import Node
+from .versioned_node import VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make_nodes(
         if found is not None:
             return found
     lines: list[tuple[str, bytes]] = []
-    nodes: list[Node] = []
+    nodes: list[VersionedNode] = []
     remarks: dict[str, None] = {}
     for number, each in enumerate(given, 1):
         try:
@@ -51,7 +51,7 @@ def make_nodes(
             }
             lines.append(store.line("node", fields, allow_secret=allow_secret))
             line = lines[-1][1]
-            nodes.append(Node({**fields, "at": line[7:34].decode()}, line).settle())
+            nodes.append(VersionedNode({**fields, "at": line[7:34].decode()}, line).settle())
             if each.get("discovered_from"):
                 source, remark = resolve_node.find_or_accept(store.db(), str(each["discovered_from"]))
                 lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))

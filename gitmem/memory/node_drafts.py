@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..index.rows import Group
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 
 class NewNodes:
@@ -24,7 +24,7 @@ class NewNodes:
     def __init__(
         self,
         lines: Sequence[tuple[str, bytes]],
-        nodes: Sequence[Node],
+        nodes: Sequence[VersionedNode],
         remarks: Sequence[str] = (),
         group: Group | None = None,
     ) -> None:

@@ -7,7 +7,7 @@ field; if both changed one field, the greater `(at, bytes)` counts.
 from __future__ import annotations
 
 from . import authors
-from .versioned_node import FLAGS, LISTS, Node, PatchChange, Winners, list_of, object_of
+from .versioned_node import FLAGS, LISTS, PatchChange, VersionedNode, WinningPatches, list_of, object_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KNOWN_MAX = 256  # sets of patches in the cache of one fold of many nodes
 
 
-def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
+def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> VersionedNode:
     """Fold the lines of one id and the patches that name it, in any order, into a node."""
     return of_changes(nodes, [PatchChange(record, body) for record, body in patches], {})
 
@@ -27,11 +27,11 @@ def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, 
 def of_changes(
     nodes: Iterable[tuple[Record, bytes]],
     patches: Iterable[PatchChange],
-    known: dict[tuple[bytes, ...], Winners],
+    known: dict[tuple[bytes, ...], WinningPatches],
     order: BitOrder | None = None,
     *,
     whole: bool = True,
-) -> Node:
+) -> VersionedNode:
     """Fold the lines of one id and parsed patches into a node.
 
     Args:
@@ -41,8 +41,8 @@ def of_changes(
     """
     made = list(nodes)
     base, line = min(made, key=lambda each: each[1])
-    node = Node(base, line)
-    if len(made) > 1 and len({meaning(record) for record, _ in made}) > 1:
+    node = VersionedNode(base, line)
+    if len(made) > 1 and len({content_digest_text(record) for record, _ in made}) > 1:
         node.conflicting = sorted({str(record["sender_identity"]) for record, _ in made})
     changes: dict[str, PatchChange] = {}
     for each in sorted(patches, key=lambda each: each.line):
@@ -52,7 +52,7 @@ def of_changes(
         if lines not in known:
             if len(known) >= KNOWN_MAX:
                 known.clear()
-            known[lines] = Winners(changes, order)
+            known[lines] = WinningPatches(changes, order)
         _apply(node, known[lines], whole=whole)
         authors.set_changed_by(node, known[lines], whole=whole)
         node.winners = known[lines]
@@ -62,7 +62,7 @@ def of_changes(
 _MEANT = ("type", "lifecycle", "content", "priority", "wu_id", "lane")
 
 
-def meaning(record: Record) -> object:
+def content_digest_text(record: Record) -> object:
     """Return the content of a line without its writer and time: clones that create a node independently agree on it.
 
     For an indexed source it is only the path of the file: the content changes with the file.
@@ -76,7 +76,7 @@ def meaning(record: Record) -> object:
     )
 
 
-def _apply(node: Node, winners: Winners, *, whole: bool) -> None:
+def _apply(node: VersionedNode, winners: WinningPatches, *, whole: bool) -> None:
     for field, last in winners.by_field.items():
         if field in LISTS:
             setattr(node, field, list_of(last.record, field))

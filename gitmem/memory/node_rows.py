@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ..index.rows import LineRow, Lines, Rows
-    from .versioned_node import Node
+    from ..index.rows import LineRow, NewLines, Rows
+    from .versioned_node import VersionedNode
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # For a node without patches. Binding an empty text is four times as fast as binding None.
@@ -37,7 +37,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     _add_accesses(db, rows.of("access"))
 
 
-def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
+def _add_nodes(db: sqlite3.Connection, nodes: NewLines) -> set[str]:
     """Add nodes and return the ids of those to fold with other lines."""
     among = _ids_condition(nodes.column("id"))
     before = db.total_changes
@@ -56,7 +56,7 @@ def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
     return again
 
 
-def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
+def _add_fresh(db: sqlite3.Connection, nodes: NewLines) -> None:
     """Add the nodes whose ids are new. The rows equal those of `_values` for a node without other lines."""
     ids, column = nodes.column("id"), nodes.column
     work_units, sessions, lanes, priorities, summaries = (
@@ -77,7 +77,7 @@ def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
     db.executemany(_NEW, sorted(values))  # sorted by key, as below: takes half the time
 
 
-def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:
+def _values(node: VersionedNode, line: int, patched: int) -> tuple[object, ...]:
     return (
         node.id, line, node.type, node.lifecycle, node.wu_id, node.session_id, node.lane, node.priority, node.rank,
         int(node.sensitive), node.summarized_into, node.created, node.touched, patched,
@@ -123,7 +123,7 @@ def _ids_condition(ids: Iterable[str]) -> str:
     return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
 
 
-def _refold(db: sqlite3.Connection, nodes: Sequence[Node]) -> None:
+def _refold(db: sqlite3.Connection, nodes: Sequence[VersionedNode]) -> None:
     """Replace the rows of nodes that were folded from all of their lines."""
     among = _ids_condition(node.id for node in nodes)
     lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
@@ -152,14 +152,14 @@ def _lowest_first(db: sqlite3.Connection, id: str) -> int:
 def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
     triples = set()
     for row in rows:
-        triple = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
-        db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*triple, row.id))
-        triples.add(triple)
-    for triple in sorted(triples):
-        if relations.exists(db, triple):
-            db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", triple)
+        relation_key = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
+        db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*relation_key, row.id))
+        triples.add(relation_key)
+    for relation_key in sorted(triples):
+        if relations.exists(db, relation_key):
+            db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", relation_key)
         else:
-            db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", triple)
+            db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", relation_key)
 
 
 def _add_accesses(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:

@@ -9,7 +9,7 @@ from ..mailbox import content, mailbox_view
 from ..signals import ASKS, DECISIONS, conflicts, graph, next_steps
 from ..signals.causality import FoldedThread
 from ..signals.thread_lines import ThreadLines
-from .budgeted_text import Piece, quote_lines
+from .budgeted_text import Section, quote_lines
 from .candidates import NAME_MAX, THREADS
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ def _undecided(found: FoldedThread, ids: list[str], reader: Caller) -> list[str]
         for each in found.said.values()
         if each.intent in DECISIONS and not each.writers.isdisjoint(reader.ids)
     }
-    seen = graph.reach(own, found.edges)
+    seen = graph.ids_before(own, found.edges)
     return [id for id in ids if id not in seen]
 
 
@@ -140,7 +140,7 @@ def unread(store: Store, reader: Caller) -> int:
     return int(count)
 
 
-def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
+def pieces(store: Store, reader: Caller, *, live: bool) -> list[Section]:
     """Return a line for each waiting thread, with the command that answers.
 
     Args:
@@ -155,9 +155,11 @@ def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
         text = sanitize(one.message)
         if len(text.encode()) > MESSAGE_MAX:
             text = f"(long; gitmem show {one.signal_id})"
-        found.append(Piece(SECTION, (THREADS, place, one.thread_id), one.thread_id, quote_lines(head, text)))
+        found.append(
+            Section(SECTION, (THREADS, place, one.thread_id), one.thread_id, quote_lines(head, text))
+        )
     count = unread(store, reader) if live else 0
     if count:
         line = f"- {count} unread signal{'s' if count > 1 else ''} for you: gitmem inbox"
-        found.append(Piece(SECTION, (THREADS, len(found), "unread"), "unread", [line]))
+        found.append(Section(SECTION, (THREADS, len(found), "unread"), "unread", [line]))
     return found

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-    from .versioned_node import Node, Winners
+    from .versioned_node import VersionedNode, WinningPatches
 
 AT_ONCE = 300
 _CHECKPOINTS = (
@@ -21,7 +21,7 @@ _CHECKPOINTS = (
 )
 
 
-def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
+def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
     """Return the checkpoints that a session of this clone wrote itself, folded without forged lines, last first."""
     ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
     found = [
@@ -39,7 +39,7 @@ def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
     return session_id is not None and sender_tables.is_forged(db, (session_id,))
 
 
-def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:
+def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[VersionedNode]:
     """Yield nodes folded without forged lines; skip nodes that only forged lines create.
 
     The patches are read once for all nodes: one patch may name thousands.
@@ -49,7 +49,7 @@ def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node
         id: [each for each in of if each.line not in forged] for id, of in load.patches_of(db, ids).items()
     }
     order = load.order_of(patches)
-    sets: dict[tuple[bytes, ...], Winners] = {}
+    sets: dict[tuple[bytes, ...], WinningPatches] = {}
     for start in range(0, len(ids), AT_ONCE):
         for id, lines in load.lines_of(db, ids[start : start + AT_ONCE]).items():
             made = [each for each in lines if each[1] not in forged]

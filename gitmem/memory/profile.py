@@ -6,7 +6,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import anchors, load, node_fields
-from .budgeted_text import Piece, quote_lines
+from .budgeted_text import Section, quote_lines
 from .candidates import NODES, PROFILE, SEEN, head, show
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 LIMIT = 20
 LINES_MAX = 1_024  # bytes shown of a node; `mem show` prints all of it
@@ -32,7 +32,9 @@ class Profile(Outcome):
 
     __slots__ = ("block", "nodes", "by_tag", "total", "fitting", "tag", "limit", "next")
 
-    def __init__(self, nodes: Sequence[Node], by_tag: Mapping[str, int], total: int, fitting: int) -> None:
+    def __init__(
+        self, nodes: Sequence[VersionedNode], by_tag: Mapping[str, int], total: int, fitting: int
+    ) -> None:
         self.block = ""
         self.nodes = list(nodes)
         self.by_tag = dict(by_tag)
@@ -87,11 +89,11 @@ def profile(store: Store, *, limit: int = LIMIT, tag: str | None = None) -> Prof
     return outcome
 
 
-def _block(nodes: Sequence[Node], stale: Mapping[str, str]) -> str:
+def _block(nodes: Sequence[VersionedNode], stale: Mapping[str, str]) -> str:
     lines = [FRAME, "", f"## {PROFILE}"] if nodes else []
     for node in nodes:
         start = head(node, stale.get(node.id))
-        piece = Piece(
+        piece = Section(
             PROFILE,
             (NODES, -node.touched, node.id),
             node.id,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 
 class Promoted(Outcome):
@@ -44,7 +44,7 @@ class Promoted(Outcome):
     )
 
     def __init__(self, tag: str, *, dry_run: bool) -> None:
-        self.promoted_nodes: list[Node] = []
+        self.promoted_nodes: list[VersionedNode] = []
         self.already_promoted: list[str] = []
         self.tag = tag
         self.dry_run = dry_run
@@ -54,12 +54,12 @@ class Promoted(Outcome):
         self.next: list[str] = []
 
     @property
-    def promoted_node(self) -> Node:
+    def promoted_node(self) -> VersionedNode:
         """The node, if one was promoted."""
         return self.promoted_nodes[0]
 
     @property
-    def new(self) -> list[Node]:
+    def new(self) -> list[VersionedNode]:
         """The nodes that this promotion created, or would create in a dry run."""
         return [node for node in self.promoted_nodes if node.id not in self.already_promoted]
 
@@ -128,7 +128,7 @@ def promote(
     return found
 
 
-def _source(store: Store, text: str) -> Node:
+def _source(store: Store, text: str) -> VersionedNode:
     db = store.db()
     found = load.load_one(db, resolve_node.find(db, text, writing=True))
     if found.deleted:
@@ -141,7 +141,7 @@ def _source(store: Store, text: str) -> Node:
     return found
 
 
-def _summaries(store: Store, wu: str) -> list[Node]:
+def _summaries(store: Store, wu: str) -> list[VersionedNode]:
     """Return the summaries of a work unit, oldest first.
 
     Raises:
@@ -167,7 +167,7 @@ def _summaries(store: Store, wu: str) -> list[Node]:
 
 
 def _promote_one(
-    store: Store, caller: Caller, source: Node, found: Promoted, *, allow_secret: bool
+    store: Store, caller: Caller, source: VersionedNode, found: Promoted, *, allow_secret: bool
 ) -> list[tuple[str, bytes]]:
     """Add the promoted node of a source to `found`.
 
@@ -204,7 +204,7 @@ def _promote_one(
     return [line, relations.line(store, caller, id, "discovered_from", source.id, id=edge)]
 
 
-def _remarks(source: Node, promoted: Node) -> list[str]:
+def _remarks(source: VersionedNode, promoted: VersionedNode) -> list[str]:
     remarks = []
     if promoted.is_hidden:
         remarks.append(f"{promoted.id} was promoted from {source.id} before, and is {promoted.status}.")
@@ -226,10 +226,10 @@ def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
     return [*back, show, command("gitmem", "mem", "profile", "--tag", found.tag)]
 
 
-def _describe(nodes: Sequence[Node]) -> str:
+def _describe(nodes: Sequence[VersionedNode]) -> str:
     return headline(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def _one_wu(sources: Sequence[Node]) -> str | None:
+def _one_wu(sources: Sequence[VersionedNode]) -> str | None:
     units = {source.wu_id for source in sources}
     return units.pop() if len(units) == 1 else None

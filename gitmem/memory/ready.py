@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 LAST = len(node_fields.PRIORITIES)  # the sort key of nodes without a priority
 
@@ -24,7 +24,7 @@ class Blocked(Outcome):
 
     __slots__ = ("node", "blocked_by")
 
-    def __init__(self, node: Node, blocked_by: Sequence[str]) -> None:
+    def __init__(self, node: VersionedNode, blocked_by: Sequence[str]) -> None:
         self.node = node
         self.blocked_by = list(blocked_by)
 
@@ -40,7 +40,7 @@ class Ready(Outcome):
 
     __slots__ = ("wu_id", "nodes", "blocked", "circles", "next")
 
-    def __init__(self, wu: str, nodes: Sequence[Node], blocked: Sequence[Blocked]) -> None:
+    def __init__(self, wu: str, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked]) -> None:
         self.wu_id = wu
         self.nodes = list(nodes)
         self.blocked = list(blocked)
@@ -76,20 +76,20 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
     return found
 
 
-def _is_open(node: Node, include_archived: bool) -> bool:
+def _is_open(node: VersionedNode, include_archived: bool) -> bool:
     if node.closed or node.deleted or node.lifecycle == "ephemeral":
         return False
     return include_archived or not node.archived
 
 
-def _order(node: Node) -> tuple[int, int, str]:
+def _order(node: VersionedNode) -> tuple[int, int, str]:
     priority = (
         node_fields.PRIORITIES.index(node.priority) if node.priority in node_fields.PRIORITIES else LAST
     )
     return priority, node.created, node.id
 
 
-def blockers(db: sqlite3.Connection, nodes: Iterable[Node]) -> dict[str, list[str]]:
+def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str, list[str]]:
     """Return the open nodes that block a node, by the id of each blocked node."""
     named: dict[str, set[str]] = {}
     for node in nodes:

@@ -15,7 +15,7 @@ from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, candidates, hidden_nodes, load, open_threads, own_checkpoints
-from .budgeted_text import BAR, Piece, pack, quote_lines
+from .budgeted_text import BAR, Section, pack, quote_lines
 from .context import (
     LIMIT_PART,
     MAX_SIZE,
@@ -23,8 +23,8 @@ from .context import (
     SECTIONS,
     live_pieces,
     next_commands,
-    own_lane,
-    told,
+    omitted_line,
+    session_lane,
     work_unit,
 )
 from .node_tables import HIDDEN
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .anchors import ChangesSince
     from .budgeted_text import BudgetedText
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 CHECKPOINT = "Last checkpoint"
 SINCE = "Since then"
@@ -67,7 +67,7 @@ class Recovered(Outcome):
         self.session_id: str | None = None
         self.display_name: str | None = None
         self.wu_id = wu
-        self.checkpoint: Node | None = None
+        self.checkpoint: VersionedNode | None = None
         self.since: ChangesSince | None = None
         self.block = block.text
         self.bytes = len(block.text.encode())
@@ -113,7 +113,7 @@ def recover(
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
     found = candidates.find(
-        store, wu=unit, lane=lane or own_lane(reader), max_size=max_size,
+        store, wu=unit, lane=lane or session_lane(reader), max_size=max_size,
         without=checkpoint.id if checkpoint is not None else None,
     )  # fmt: skip
     again = [*(["--session", own] if session is not None and own else []), *(["--wu", wu] if wu else [])]
@@ -136,7 +136,7 @@ def recover(
         max_size=max_size,
         unread=found.unread,
         limits=dict.fromkeys((ROSTER, open_threads.SECTION), max_size // LIMIT_PART),
-        tell=lambda left, enough: told(left, enough, ["gitmem", "mem", "recover", *again], unit),
+        tell=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "recover", *again], unit),
         always=bool(identity or hidden),
     )
     outcome = Recovered(unit, block, max_size)
@@ -173,7 +173,7 @@ def _session(store: Store, text: str) -> presence.Presence:
 
 def last_checkpoint(
     store: Store, session: str | None, unit: str | None, asked: str | None, writer: str | None = None
-) -> Node | None:
+) -> VersionedNode | None:
     """Return the last checkpoint of a session, else of the work unit, else of the writer.
 
     Args:
@@ -211,7 +211,7 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
     return [f"You are {name} ({found.reader}): {command('export', f'GITMEM_SESSION={found.session_id}')}"]
 
 
-def _checkpoint(node: Node, forged: Sequence[str]) -> Piece:
+def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
     """Return the last checkpoint as a piece: time, writer, content and metadata.
 
     Args:
@@ -234,18 +234,18 @@ def _checkpoint(node: Node, forged: Sequence[str]) -> Piece:
             lines += [first, *rest]
     if forged and not node.unverified:
         lines.append(f"  left out: forged changes of {', '.join(forged)} that others see")
-    return Piece(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
+    return Section(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
 
 
-def _since(since: ChangesSince | None) -> list[Piece]:
+def _since(since: ChangesSince | None) -> list[Section]:
     """Return the changes of the repository since the checkpoint, as a piece."""
     if since is None:
         return []
     if not since.known:
         line = f"- this clone does not have the commit {since.head[: anchors.OID_SHOWN]} of the checkpoint"
-        return [Piece(SINCE, (1, 0, "since"), "since", [line])]
+        return [Section(SINCE, (1, 0, "since"), "since", [line])]
     if not since.commits:
-        return [Piece(SINCE, (candidates.LAST, 0, "since"), "since", ["- no commits"])]
+        return [Section(SINCE, (candidates.LAST, 0, "since"), "since", ["- no commits"])]
     files = f" in {', '.join(since.files)}" if since.files else ""
     more = f" and {since.more_files} more" if since.more_files else ""
     head = f"- {since.commits} commit{'s' if since.commits > 1 else ''} since {since.head[: anchors.OID_SHOWN]}{files}{more}"
@@ -253,4 +253,4 @@ def _since(since: ChangesSince | None) -> list[Piece]:
     lines = [head, *(BAR + line for line in since.subjects)]
     lines += [f"  (and {rest} before these)"] if rest else []
     shows = command("git", "diff", "--stat", f"{since.head[: anchors.OID_SHOWN]}..HEAD")
-    return [Piece(SINCE, (1, 0, "since"), "since", lines, more=shows)]
+    return [Section(SINCE, (1, 0, "since"), "since", lines, more=shows)]

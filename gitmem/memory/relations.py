@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-class Related(Outcome):
+class RelationResult(Outcome):
     """A relation that was recorded or removed."""
 
     __slots__ = ("from_id", "to_id", "type", "removed", "commit", "recorded", "warnings", "next")
 
-    def __init__(self, triple: tuple[str, str, str], removed: bool, commit: str | None) -> None:
-        self.from_id, self.to_id, self.type = triple
+    def __init__(self, relation_key: tuple[str, str, str], removed: bool, commit: str | None) -> None:
+        self.from_id, self.to_id, self.type = relation_key
         self.removed = removed
         self.commit = commit
         self.recorded = True
@@ -43,7 +43,7 @@ def relate(
     *,
     remove: bool = False,
     metadata: Mapping[str, object] | None = None,
-) -> Related:
+) -> RelationResult:
     """Record a relation between two nodes: `from_` blocks `to`, is its parent, or was discovered from it.
 
     A node that is not in this log is accepted, with a warning.
@@ -61,7 +61,7 @@ def relate(
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
     done = write.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
-    related = Related((source, target, kind), remove, done.commit)
+    related = RelationResult((source, target, kind), remove, done.commit)
     related.warnings = [each for each in (caller.remark, remark, other) if each]
     circle = [] if remove or kind != "blocks" else path_of_blocks(store.db(), target, source)
     if circle:
@@ -104,24 +104,24 @@ def line(
     )
 
 
-def exists(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
+def exists(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> bool:
     """Return whether a relation exists: its causally last line does not remove it."""
-    event = last_event(db, triple)
+    event = last_event(db, relation_key)
     return event is not None and event.record.get("removed") is not True
 
 
-def last_event(db: sqlite3.Connection, triple: tuple[str, str, str]) -> PatchChange | None:
+def last_event(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> PatchChange | None:
     """Return the causally last line of a relation, or None if there is none."""
-    events = _events(db, triple)
+    events = _events(db, relation_key)
     return causality.latest(events.values(), causality.earlier(events))
 
 
-def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, PatchChange]:
+def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> dict[str, PatchChange]:
     events: dict[str, PatchChange] = {}
     bodies = db.execute(
         "SELECT l.body FROM relation_event e JOIN line l ON l.id = e.line"
         " WHERE e.from_id = ? AND e.to_id = ? AND e.type = ? ORDER BY l.body",
-        triple,
+        relation_key,
     )
     for (body,) in bodies:
         record = records.read_kind("relation", body.encode())

@@ -44,7 +44,7 @@ class Breakdown(Outcome):
         }
 
 
-class Rules:
+class RetentionRules:
     """The rules of a cleanup.
 
     Args:

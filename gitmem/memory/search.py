@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
     from .snippet import Marks
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
     Row = tuple[str, int, float, int, str | None, int]
 
@@ -53,7 +53,7 @@ class Hit(Outcome):
 
     __slots__ = ("node", "score", "bm25", "decay", "matched", "snippet", "stale", "marks")
 
-    def __init__(self, found: _Candidate, node: Node, text: str, marks: Marks) -> None:
+    def __init__(self, found: _Candidate, node: VersionedNode, text: str, marks: Marks) -> None:
         self.node = node
         self.bm25 = found.bm25
         self.decay = found.decay
@@ -205,7 +205,7 @@ def _query(store: Store, question: FtsQuery, wanted: Filter, limit: int, most: i
                 ) from error
             if attempt == ATTEMPTS - 1:
                 raise
-            store.do_without(error)  # damaged or read-only: rebuild it, or use a copy in memory
+            store.replace_index(error)  # damaged or read-only: rebuild it, or use a copy in memory
     raise AssertionError("every attempt returns or raises")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 # Fields of a patch that are not changes.
 _BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
@@ -37,7 +37,7 @@ class NodeChange(Outcome):
         self.fields = {key: value for key, value in record.items() if key not in _BESIDE and value}
 
 
-class Shown(Outcome):
+class NodeDetail(Outcome):
     """A node in full.
 
     Attributes:
@@ -51,7 +51,7 @@ class Shown(Outcome):
 
     __slots__ = ("node", "score", "stale", "relations", "history", "ambiguous", "commit", "recorded", "next")
 
-    def __init__(self, node: Node, score: float, commit: str | None) -> None:
+    def __init__(self, node: VersionedNode, score: float, commit: str | None) -> None:
         self.node = node
         self.score = score
         self.stale: str | None = None
@@ -63,7 +63,7 @@ class Shown(Outcome):
         self.next: list[str] = []
 
 
-def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> Shown:
+def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> NodeDetail:
     """Return a node by its id or a unique prefix, also if archived or deleted. Records no access.
 
     Args:
@@ -75,7 +75,7 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> S
     decay.validate(half_life)
     db = store.db()
     node = load.load_one(db, resolve_node.find(db, id))
-    found = Shown(
+    found = NodeDetail(
         node,
         decay.score(node, now=store.now(), half_life=half_life),
         history.commit_of(store, node.line),
@@ -86,12 +86,14 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> S
         NodeChange(record, sender_name(store, record) or str(record["sender_identity"]))
         for record in _patches(db, node.id)
     ]
-    found.ambiguous = len({node_fold.meaning(records.read(line) or {}) for line in _lines(db, node.id)}) > 1
+    found.ambiguous = (
+        len({node_fold.content_digest_text(records.read(line) or {}) for line in _lines(db, node.id)}) > 1
+    )
     found.next = _next(found)
     return found
 
 
-def _relations(db: sqlite3.Connection, node: Node) -> list[dict[str, object]]:
+def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[dict[str, object]]:
     each = relations.relations_of(db, node.id)
     others = {id for one in each for id in (one["from_id"], one["to_id"])} - {node.id}
     starts = {other.id: first_line(other) for other in load.load(db, sorted(others))}
@@ -125,7 +127,7 @@ def _verify_options(stale: str) -> list[str]:
     return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
 
 
-def _next(found: Shown) -> list[str]:
+def _next(found: NodeDetail) -> list[str]:
     node = found.node
     if node.is_hidden:
         clear = [

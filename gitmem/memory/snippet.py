@@ -26,7 +26,7 @@ def snippet(text: str, question: FtsQuery) -> tuple[str, Marks]:
 
         text = normalize("NFC", text)
     line = " ".join(text[:READ_MAX].split())
-    hits = list(tokenize.hits(line, question.marks, question.starts))
+    hits = list(tokenize.find_words(line, question.marks, question.starts))
     start, end = _piece(line, hits)
     line = defuse_tags(line)  # before splitting: parts divided by hits could form a tag again
     shown = "…" if start else ""

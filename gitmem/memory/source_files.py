@@ -183,10 +183,10 @@ def _take(found: SourceContent, text: str) -> None:
     if not any(line.strip() for line in lines):
         raise ValueError("it is empty")
     found.hash = sha256(text.encode()).hexdigest()[:16]
-    found.content = beginning(path, lines)
+    found.content = first_lines(path, lines)
 
 
-def beginning(path: str, lines: Sequence[str]) -> str:
+def first_lines(path: str, lines: Sequence[str]) -> str:
     """Return as many whole lines of a source as fit; the first names the file, and `…` marks omitted lines."""
     whole = [f"{path}: {lines[0].lstrip('#').strip() or lines[0]}", *lines[1:]]
     text = "\n".join(whole).rstrip()

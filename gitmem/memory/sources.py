@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
     Lines = list[tuple[str, bytes]]
 
@@ -106,7 +106,7 @@ def index(
         UsageError: The repository is bare, or a source is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    top = store.place.worktree
+    top = store.repo.worktree
     if top is None:
         raise UsageError(
             "This repository is bare, so it has no files to index; nothing was written.",
@@ -150,7 +150,7 @@ def node_id(path: str) -> str:
     return keyed_id("mem", "index", path)
 
 
-def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, Node]:
+def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, VersionedNode]:
     """Return the nodes of sources by path: the wanted ones and those indexed before."""
     db = store.db()
     marks = ", ".join("?" * len(source_files.TAGS))
@@ -166,7 +166,9 @@ def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, Node]:
 class _Indexing:
     """Make the lines that update the nodes of sources, and record the results in `found`."""
 
-    def __init__(self, store: Store, caller: Caller, found: Indexed, nodes: Mapping[str, Node]) -> None:
+    def __init__(
+        self, store: Store, caller: Caller, found: Indexed, nodes: Mapping[str, VersionedNode]
+    ) -> None:
         self.store = store
         self.caller = caller
         self.found = found
@@ -236,7 +238,7 @@ class _Indexing:
         }
         return self._done(each.source.path, CREATED, [self.store.line("node", fields)])
 
-    def _change(self, each: SourceContent, node: Node, is_stale: bool) -> Lines:
+    def _change(self, each: SourceContent, node: VersionedNode, is_stale: bool) -> Lines:
         tags = [*(tag for tag in node.tags if tag not in source_files.TAGS), *each.source.tags]
         same = node.metadata.get("source_hash") == each.hash and sorted(tags) == sorted(node.tags)
         if same and not node.is_hidden and not is_stale:
@@ -251,7 +253,7 @@ class _Indexing:
             fields["metadata"] = {"source_hash": each.hash, "indexed_at": self.now, MISSING_KEY: None}
         return self._done(each.source.path, UPDATED, self._patch(node, fields, clear))
 
-    def _archive(self, path: str, node: Node | None) -> Lines:
+    def _archive(self, path: str, node: VersionedNode | None) -> Lines:
         if node is None or node.is_hidden:
             return []
         if source_files.is_committed(self.store, self.head["head"], path):
@@ -264,7 +266,7 @@ class _Indexing:
         }
         return self._done(path, ARCHIVED, self._patch(node, fields, []))
 
-    def _patch(self, node: Node, fields: Mapping[str, object], clear: Sequence[str]) -> Lines:
+    def _patch(self, node: VersionedNode, fields: Mapping[str, object], clear: Sequence[str]) -> Lines:
         return write.patches(self.store, self.caller, [node.id], fields, clear=clear)
 
     def _done(self, path: str, what: str, lines: Lines) -> Lines:

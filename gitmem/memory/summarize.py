@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 GROUPS = (
     ("discovery", "Discoveries"),
@@ -48,7 +48,9 @@ class Summarized(Outcome):
 
     __slots__ = ("summary", "source_ids", "left", "dry_run", "commit", "recorded", "warnings", "next")
 
-    def __init__(self, summary: Node, sources: Sequence[Node], left: int, *, dry_run: bool) -> None:
+    def __init__(
+        self, summary: VersionedNode, sources: Sequence[VersionedNode], left: int, *, dry_run: bool
+    ) -> None:
         self.summary = summary
         self.source_ids = [source.id for source in sources]
         self.left = left
@@ -137,7 +139,7 @@ def summarize(
     return found
 
 
-def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[Node]:
+def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[VersionedNode]:
     """Return the nodes that no summary covers, oldest first.
 
     Unless `named`, open work (a bug, a question) is left out so that it stays visible, and the last checkpoint
@@ -180,7 +182,7 @@ def _fields(store: Store, caller: Caller, wu: str, content: str, names: Sequence
     }
 
 
-def _fitting_sources(sources: Sequence[Node]) -> list[Node]:
+def _fitting_sources(sources: Sequence[VersionedNode]) -> list[VersionedNode]:
     """Return as many of the oldest nodes as fit in the text of a node."""
     size = RESERVE
     found = []
@@ -192,7 +194,7 @@ def _fitting_sources(sources: Sequence[Node]) -> list[Node]:
     return found
 
 
-def _text(wu: str, sources: Sequence[Node], left: int) -> str:
+def _text(wu: str, sources: Sequence[VersionedNode], left: int) -> str:
     first, last = sources[0].created_at[:10], max(source.created_at for source in sources)[:10]
     when = first if first == last else f"{first} to {last}"
     lines = [f"Summary of {wu}: {format_count(len(sources))}, {when}"]
@@ -205,7 +207,7 @@ def _text(wu: str, sources: Sequence[Node], left: int) -> str:
     return "\n".join(lines)
 
 
-def _line(node: Node) -> str:
+def _line(node: VersionedNode) -> str:
     """Format a node as one sanitized line."""
     first, _, rest = node.content.strip().partition("\n")
     text = sanitize(" ".join(first.split()))

@@ -104,7 +104,9 @@ def named(text: str) -> list[NameToken]:
     return [_known.get(name) or _learn(name) for name in found]
 
 
-def hits(text: str, wanted: Callable[[str], bool], starts: Iterable[str]) -> Iterator[tuple[int, int, str]]:
+def find_words(
+    text: str, wanted: Callable[[str], bool], starts: Iterable[str]
+) -> Iterator[tuple[int, int, str]]:
     """Yield the start, end and word of each wanted word of a text; a name that only matches as a whole is one word.
 
     Args:
@@ -114,7 +116,7 @@ def hits(text: str, wanted: Callable[[str], bool], starts: Iterable[str]) -> Ite
         raw = text[start:end]
         name = _known.get(raw) or _learn(raw)
         if any(map(wanted, name.parts)):
-            for (first, last), word in _spelled(raw):
+            for (first, last), word in _name_parts(raw):
                 if wanted(word):
                     yield start + first, start + last, word
         elif name.whole and wanted(name.whole):
@@ -146,7 +148,7 @@ def _near(text: str, starts: Iterable[str]) -> Iterator[tuple[int, int]]:
             done = name.end()
 
 
-def _spelled(raw: str) -> list[tuple[tuple[int, int], str]]:
+def _name_parts(raw: str) -> list[tuple[tuple[int, int], str]]:
     """Return the parts of a name, each with its start and end."""
     classes = raw.translate(_CLASSES)
     return [(span, _plain(raw[slice(*span)])) for span in _parts(classes, 0, len(raw))]
@@ -158,7 +160,7 @@ def is_unspaced(name: NameToken) -> bool:
 
 
 def _learn(text: str) -> NameToken:
-    name = NameToken([word for _, word in _spelled(text) if word])
+    name = NameToken([word for _, word in _name_parts(text) if word])
     if len(text) <= KNOWN_LONGEST:
         _known[text] = name
     return name

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 UNLINKED = "unlinked"  # instead of a work unit: nodes without one
 TITLE_MAX = 80
@@ -41,7 +41,10 @@ class Triaged(Outcome):
     __slots__ = ("discoveries", "stale_nodes", "stale", "more", "next")
 
     def __init__(
-        self, discoveries: Sequence[Node], stale_nodes: Sequence[Node], stale: dict[str, str]
+        self,
+        discoveries: Sequence[VersionedNode],
+        stale_nodes: Sequence[VersionedNode],
+        stale: dict[str, str],
     ) -> None:
         self.discoveries = list(discoveries)
         self.stale_nodes = list(stale_nodes)
@@ -70,12 +73,12 @@ class Triaged(Outcome):
         }
 
 
-class Spec(Outcome):
+class WorkUnitSpec(Outcome):
     """A specification of a work unit, derived from a discovery."""
 
     __slots__ = ("id", "title", "lane", "priority", "description", "code_paths", "tags", "discovered_from")
 
-    def __init__(self, id: str, node: Node, *, title: str | None, lane: str | None) -> None:
+    def __init__(self, id: str, node: VersionedNode, *, title: str | None, lane: str | None) -> None:
         self.id = id
         self.title = title or first_sentence(node.content)
         self.lane = lane
@@ -96,7 +99,7 @@ class PromotedToUnit(Outcome):
 
     __slots__ = ("node_id", "spec", "recorded", "already", "commit", "warnings", "next")
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: WorkUnitSpec) -> None:
         self.node_id = spec.discovered_from
         self.spec = spec
         self.recorded = self.already = False
@@ -144,7 +147,7 @@ def listing(
     return triaged
 
 
-def _is_discovery(node: Node) -> bool:
+def _is_discovery(node: VersionedNode) -> bool:
     """Return whether a node needs a decision: a node promoted from a discovery is knowledge and needs none."""
     return node.type == "discovery" and not node.metadata.get("promoted_from")
 
@@ -223,7 +226,7 @@ def promote(
             next=[command("gitmem", "mem", "update", source.id, "--status", "active")],
         )
     session_lane = (caller.record or {}).get("lane")
-    spec = Spec(
+    spec = WorkUnitSpec(
         unit or (str(before) if before else next_unit(db)),
         source,
         title=title,

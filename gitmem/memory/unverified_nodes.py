@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from .versioned_node import Node
+    from .versioned_node import VersionedNode
 
 MADE = "node"  # in `Node.unverified`: the line that created it is forged; other entries are changed fields
 AT_ONCE = 300
@@ -21,7 +21,7 @@ _LINES = (
 )
 
 
-def set_unverified(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
+def set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) -> None:
     """Set `unverified` of these nodes, given by id."""
     if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..log.lines import format_at, parse_at
 from ..outcome import Outcome
 from ..signals import causality
-from ..signals.bit_order import BitOrder, Subset
+from ..signals.bit_order import BitOrder, OrderedSubset
 from . import bulk_values
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ FIELDS = (*TEXTS, *LISTS, *FLAGS, "reason", "summarized_into")
 STATUSES = ("active", "closed", "archived", "deleted")
 
 
-class Node(Outcome):
+class VersionedNode(Outcome):
     """A node with its present state.
 
     Attributes:
@@ -82,7 +82,7 @@ class Node(Outcome):
         self.unverified: list[str] = []
         self.conflicting: list[str] = []
         self.hidden_by_other = 0
-        self.winners: Winners | None = None
+        self.winners: WinningPatches | None = None
         self.signed: set[tuple[str, str, str]] = set()
         self.own_names: set[tuple[str, str]] = set()
         self.accesses = 0
@@ -103,7 +103,7 @@ class Node(Outcome):
         """Whether it is archived or deleted."""
         return self.archived or self.deleted
 
-    def settle(self) -> Node:
+    def settle(self) -> VersionedNode:
         """Set the fields that are derived from other fields."""
         self.status = STATUSES[self.rank]
         self.updated_at = format_at(self.updated) if self.updated is not None else None
@@ -152,7 +152,7 @@ class PatchChange:
 _REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))
 
 
-class Winners:
+class WinningPatches:
     """The patch that counts for each field, and for each entry of the metadata."""
 
     __slots__ = ("_by_key", "_find_keys", "by_field", "clears_metadata", "updated")
@@ -174,7 +174,7 @@ class Winners:
             self.by_field = causality.latest_of_each(fields, edges)
             self._find_keys = lambda: causality.latest_of_each(keys, edges, clears)
         else:
-            subset = Subset(order, every)
+            subset = OrderedSubset(order, every)
             of = {order.number[each.line]: each for each in every}
             also = subset.bits(clears)
 

@@ -7,7 +7,7 @@ from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.entry import CommitMessage
 from ..records import ids
 from ..signals import causality
-from ..signals.bit_order import Subset
+from ..signals.bit_order import OrderedSubset
 from . import bulk_values, load
 from .versioned_node import PatchChange
 
@@ -112,7 +112,7 @@ def _portions(
     Args:
         most: The maximum number of nodes in a portion.
     """
-    heads = _heads(db, node_ids)
+    heads = _latest_patches(db, node_ids)
     some: list[str] = []
     after: dict[str, None] = {}
     for id in node_ids:
@@ -126,7 +126,7 @@ def _portions(
         yield some, list(after)
 
 
-def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
+def _latest_patches(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
     """Return the patches of each node that no other patch of it follows, by node id."""
     patches = load.patches_of(db, node_ids)
     order = load.order_of(patches)
@@ -138,15 +138,15 @@ def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[st
             changes.setdefault(change.id, change)
         lines = tuple(change.line for change in changes.values())
         if lines not in known:
-            known[lines] = _heads_of(changes, order)
+            known[lines] = _latest_patches_of(changes, order)
         found[id] = known[lines]
     return found
 
 
-def _heads_of(changes: Mapping[str, PatchChange], order: BitOrder | None) -> list[str]:
+def _latest_patches_of(changes: Mapping[str, PatchChange], order: BitOrder | None) -> list[str]:
     """Return the patches of one node that no other patch of it follows."""
     if order is not None:
-        heads = Subset(order, list(changes.values())).heads()
+        heads = OrderedSubset(order, list(changes.values())).heads()
         return sorted(id for id, change in changes.items() if order.number[change.line] in heads)
     named = {name for names in causality.earlier(changes).values() for name in names}
     return sorted(changes.keys() - named)

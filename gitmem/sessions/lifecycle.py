@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..agents.caller import Caller, Who
+    from ..agents.caller import Caller, CallerClaims
     from ..agents.presence import Presence
     from ..store import Store
 
@@ -56,7 +56,7 @@ class SessionResult(Outcome):
         self.next = list(next)
 
 
-class Started(SessionResult):
+class SessionStarted(SessionResult):
     """A session that started, or the existing one of the same client session."""
 
 
@@ -64,13 +64,13 @@ class SessionChanged(SessionResult):
     """A session after a change."""
 
 
-class Ended(SessionResult):
+class SessionEnded(SessionResult):
     """A session that ended and released its name."""
 
 
 def start(
     store: Store,
-    who: Who,
+    who: CallerClaims,
     *,
     agent_identity: str | None = None,
     name: str | None = None,
@@ -80,7 +80,7 @@ def start(
     client: str | None = None,
     workspace: str | None = None,
     allow_secret: bool = False,
-) -> Started:
+) -> SessionStarted:
     """Start a session of an agent in this worktree.
 
     If the client's session id has an open session, return that one, with the given fields changed. If it has an ended
@@ -94,26 +94,28 @@ def start(
         UsageError: `name-in-use`, `bad-name`, or a field that breaks the contract.
     """
     fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
-    if who.harness is None:
+    if who.client_session is None:
         return _start_new(store, who, name, fields, allow_secret)
     from ..mailbox import delivery_lock
 
     # A client may run the hooks of several scopes at once: the second one must find the session of the first.
-    with delivery_lock.delivery_lock(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
-        known = own_sessions.of_client(store, who.harness[1])
+    with delivery_lock.delivery_lock(store, f"start {who.client_session[1]}", wait_seconds=START_SECONDS):
+        known = own_sessions.of_client(store, who.client_session[1])
         if known is None:
             return _start_new(store, who, name, fields, allow_secret)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
-        given["harness_session"] = store.keys.hashed(who.harness[1])  # gitmem 0.1 published the id itself
+        given["harness_session"] = store.keys.hashed(
+            who.client_session[1]
+        )  # gitmem 0.1 published the id itself
         changed = _change(store, known, name, given, about.retry_command("start", given), allow_secret)
         _register(store, known.session_id)
-        return Started(changed[0], *changed[1:], _first_steps(known.session_id))
+        return SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
 
 
 def _start_new(
-    store: Store, who: Who, name: str | None, fields: dict[str, str | None], allow_secret: bool
-) -> Started:
-    former = own_sessions.of_client(store, who.harness[1], ended=True) if who.harness else None
+    store: Store, who: CallerClaims, name: str | None, fields: dict[str, str | None], allow_secret: bool
+) -> SessionStarted:
+    former = own_sessions.of_client(store, who.client_session[1], ended=True) if who.client_session else None
     if former is not None:
         fields = about.inherit(fields, former.record)
     if name is None:
@@ -129,7 +131,7 @@ def _start_new(
         "name_chosen": chosen,
         "clone_id": _clone_id(store),
         "worktree": heartbeats.label(store),
-        "harness_session": store.keys.hashed(who.harness[1]) if who.harness else None,
+        "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
         **fields,
     }
     told = _start_commit_message(record)
@@ -144,7 +146,7 @@ def _start_new(
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
     name_pins.replace(store, found)
-    return Started(found, appended.commit, True, _first_steps(session_id))
+    return SessionStarted(found, appended.commit, True, _first_steps(session_id))
 
 
 def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
@@ -185,7 +187,7 @@ def change(
     return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
 
 
-def end(store: Store, caller: Caller) -> Ended:
+def end(store: Store, caller: Caller) -> SessionEnded:
     """End the caller's session. Its name is free again; its id and identity stay addressable.
 
     Raises:
@@ -197,19 +199,19 @@ def end(store: Store, caller: Caller) -> Ended:
     appended = store.record([line], _commit_message(found, f"{found.name} ends"))
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
         names_of_flags = session_queue.flag_names(found.session_id, heartbeats.end(store, found.session_id))
-        session_queue.remove(store.place.state, found.session_id, names_of_flags)
+        session_queue.remove(store.repo.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
     found = own_sessions.trusted(store, found.session_id) or found
-    return Ended(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+    return SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
 
 
-def _register(store: Store, session_id: str, began: Who | None = None) -> None:
+def _register(store: Store, session_id: str, began: CallerClaims | None = None) -> None:
     """Record that a session is here (or begins), and queue what it has not read, for later hooks."""
     if began is None:
         heartbeats.touch(store, session_id)
     else:
-        heartbeats.start(store, session_id, began.harness)
-        session_queue.sweep(store)
+        heartbeats.start(store, session_id, began.client_session)
+        session_queue.remove_old_queues(store)
     if store.collecting is None:
         session_queue.queue_all(store, session_id)
 

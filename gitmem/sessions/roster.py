@@ -104,7 +104,7 @@ def roster(
     steps = StepLimit(db, steps_most)
     rows = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
     outcome = Roster(rows, _next(found, query, all, caller))
-    outcome.autosync = autosync.last_failure(store.place)
+    outcome.autosync = autosync.last_failure(store.repo)
     if outcome.autosync is not None:
         outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:

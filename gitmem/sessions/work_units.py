@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SETTING = "gitmem.wu"
 
 
-class Unchecked(Outcome):
+class GateUnchecked(Outcome):
     """The answer about a push that could not be checked because the work unit or the caller is unknown.
 
     Attributes:
@@ -32,7 +32,7 @@ class Unchecked(Outcome):
         self.next = next
 
 
-def unchecked(store: Store) -> Unchecked:
+def unchecked(store: Store) -> GateUnchecked:
     """Return the answer if neither the branch nor `gitmem.wu` names the work unit of the push."""
     branch = store.branch()
     where = f"the branch {branch} names no work unit" if branch else "no branch is checked out"
@@ -42,15 +42,15 @@ def unchecked(store: Store) -> Unchecked:
     )
     named = named_by(branch or "")
     setting = ["git", "config", SETTING, named[0] if named else "WU-123"]
-    return Unchecked(None, reason, [command(*setting), "gitmem inbox"])
+    return GateUnchecked(None, reason, [command(*setting), "gitmem inbox"])
 
 
-def unknown_pusher(wu: str) -> Unchecked:
+def unknown_pusher(wu: str) -> GateUnchecked:
     """Return the answer about a push by an unknown caller, to whom no signal can have been sent."""
     reason = (
         "no session and no user.email say who pushes, so signals were not looked for and the push goes on."
     )
-    return Unchecked(wu, reason, ["gitmem session start", "gitmem gate --help"])
+    return GateUnchecked(wu, reason, ["gitmem session start", "gitmem gate --help"])
 
 
 def of_checkout(store: Store, setting: str | None) -> list[str]:

@@ -12,13 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .ordered_fact import Fact
+    from .ordered_fact import OrderedFact
 
 
 class BitOrder:
     """All facts, numbered, with the bits of the direct predecessors and successors of each."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
+    def __init__(self, facts: Sequence[OrderedFact]) -> None:
         self.number = {fact.line: at for at, fact in enumerate(facts)}
         of_id: dict[str, int] = {}
         for at, fact in enumerate(facts):
@@ -39,10 +39,10 @@ class BitOrder:
                 self.knotted |= of_id[id]
 
 
-class Subset:
+class OrderedSubset:
     """Some of the facts, with distinct ids. Only edges between members of different components count."""
 
-    def __init__(self, order: BitOrder, facts: Sequence[Fact]) -> None:
+    def __init__(self, order: BitOrder, facts: Sequence[OrderedFact]) -> None:
         self._order = order
         self._all = 0
         for fact in facts:
@@ -51,7 +51,7 @@ class Subset:
         self._same = dict(self._components(self._all & order.knotted))
         self._known: dict[int, int] = {}
 
-    def bits(self, facts: Sequence[Fact]) -> int:
+    def bits(self, facts: Sequence[OrderedFact]) -> int:
         """Return the bits of these members."""
         found = 0
         for fact in facts:

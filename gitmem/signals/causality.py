@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from .ordered_fact import Fact
+    from .ordered_fact import OrderedFact
 
-    F = TypeVar("F", bound=Fact)
+    F = TypeVar("F", bound=OrderedFact)
     K = TypeVar("K", bound=Hashable)
 
 
@@ -77,24 +77,24 @@ class ThreadSignal:
         return reader in (self.record.get("sender_identity"), self.record.get("sender_session"))
 
 
-def earlier(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
+def earlier(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
     """Return the direct predecessors of each signal, without unknown ids and without cycles."""
     return graph.without_cycles(_named(thread))
 
 
-def cycles(thread: Mapping[str, Fact]) -> set[str]:
+def cycles(thread: Mapping[str, OrderedFact]) -> set[str]:
     """Return the ids of the signals that, by the ids they name, precede themselves."""
     return {id for knot in graph.cyclic_components(_named(thread)) for id in knot}
 
 
-def _named(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
+def _named(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
     known = thread.keys()
     return {id: set(known & said.named) for id, said in thread.items()}  # iterates over the shorter set
 
 
-def reach(start: str, edges: Mapping[str, set[str]]) -> set[str]:
+def ids_before(start: str, edges: Mapping[str, set[str]]) -> set[str]:
     """Return `start` and all earlier ids."""
-    return graph.reach([start], edges)
+    return graph.ids_before([start], edges)
 
 
 def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
@@ -125,7 +125,7 @@ def latest_of_each(
             marks.setdefault(item.id, []).append(number)
     before = graph.before([item.id for item in among], edges)
     last = sorted((item for item in among if item.id not in before), key=lambda item: item.line, reverse=True)
-    for first, above in graph.reached(edges, marks):
+    for first, above in graph.marks_of_later(edges, marks):
         part = several[first : first + graph.BITS]
         shared = _first_free(last, above, len(part))
         for place, (key, said) in enumerate(part):
@@ -178,7 +178,7 @@ def in_order(thread: Mapping[str, ThreadSignal], edges: Mapping[str, set[str]]) 
     return list(shown.values())
 
 
-def seen_before(
+def ids_for_after(
     reader: str, thread: Mapping[str, ThreadSignal], receipts: set[str], answered: str | None
 ) -> list[str]:
     """Return `after` of a reader's new signal: its last signal, its decision, and the heads of all signals seen.
@@ -271,7 +271,7 @@ class FoldedThread:
         proposals = [said for said in self.said.values() if said.intent in ("PROPOSE", "COUNTER")]
         marks = {said.id: [number] for number, said in enumerate(proposals)}
         found: set[str] = set()
-        for first, known in graph.seen(self.edges, marks):
+        for first, known in graph.marks_of_earlier(self.edges, marks):
             part = proposals[first : first + graph.BITS]
             own: dict[str, int] = {}
             for place, said in enumerate(part):

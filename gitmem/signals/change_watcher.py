@@ -37,7 +37,7 @@ BUSY_SECONDS = 10.0  # after a change: more changes are likely
 BURST_MILLISECONDS = 50  # an append makes several events; a longer burst is reported before it ends
 
 
-class Never:
+class NeverSet:
     """A stop that is never set."""
 
     def is_set(self) -> bool:
@@ -64,7 +64,7 @@ class ChangeWatcher:
 
     def stamp(self) -> object:
         """Return a value that changes whenever the ref moves or a record is written."""
-        common = self.store.place.common
+        common = self.store.repo.common
         # Content and size instead of time and inode: two changes may have one mtime, and a new file an old inode.
         sizes = [(file.path, file.size) for wal in self.store.log.wals for file in wal.files() if file.size]
         return _content(os.path.join(common, LOG_REF)), _stamp(os.path.join(common, "packed-refs")), sizes
@@ -128,7 +128,7 @@ class ChangeWatcher:
 
     def _folders(self) -> list[tuple[str, int, int]]:
         """Return the existing folders of the ref, of packed refs and of write-ahead logs: path, device and inode."""
-        common = self.store.place.common
+        common = self.store.repo.common
         ref = os.path.dirname(os.path.join(common, LOG_REF))
         found = []
         for path in (common, ref, *(wal.folder for wal in self.store.log.wals)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..agents import caller as callers
-from ..agents.caller import Who
+from ..agents.caller import CallerClaims
 from ..errors import UsageError
 from ..text.sanitize import sanitize
 from . import DECISIONS
@@ -53,18 +53,20 @@ def peek_reason(store: Store, caller: Caller) -> str | None:
     )
 
 
-def _session(store: Store, who: Who) -> Caller | None:
-    if who.session is None and who.harness is None:
+def _session(store: Store, who: CallerClaims) -> Caller | None:
+    if who.session is None and who.client_session is None:
         return None
-    return callers.find(store, Who(session=who.session, harness=who.harness), must=False)
+    return callers.find(
+        store, CallerClaims(session=who.session, client_session=who.client_session), must=False
+    )
 
 
-def _own(store: Store, who: Who) -> tuple[str | None, str]:
+def _own(store: Store, who: CallerClaims) -> tuple[str | None, str]:
     """Return the session that the environment names, or None, and its name.
 
     Without a variable, `--as` alone determines the caller: a script may act for several agents in turn.
     """
-    if who.session is None and who.harness is None:
+    if who.session is None and who.client_session is None:
         return None, ""
     own = _session(store, who)
     if own is None or not own.session_id:  # such as a session that has ended

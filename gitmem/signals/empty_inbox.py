@@ -29,7 +29,7 @@ FILES_MAX = 32  # session files; with more of them the regular path answers
 
 
 def reader(
-    place: Repo, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
+    repo: Repo, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
 ) -> str | None:
     """Return the reader whose inbox is empty, or None if that is uncertain and the regular path must answer.
 
@@ -40,37 +40,37 @@ def reader(
         elsewhere: Write-ahead logs outside the repository.
     """
     name = session or client_id
-    if not name or place.by_folder or _is_overdue(place):
+    if not name or repo.by_folder or _is_overdue(repo):
         return None  # the regular path asks git whether to trust the folder, and commits overdue entries
     now = time.time_ns() // 1000
-    stamp = _Stamp(place, name, is_session=bool(session)) if not elsewhere else None
+    stamp = _Stamp(repo, name, is_session=bool(session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
     if known is None:
-        known = _query_index(place, machine, elsewhere, name, bool(session), now)
+        known = _query_index(repo, machine, elsewhere, name, bool(session), now)
         if known is None:
             return None
         if stamp is not None:
             stamp.write(known)
     try:
-        os.utime(os.path.join(place.state, "sessions", known[0]))  # heartbeat, see `agents.heartbeats`
+        os.utime(os.path.join(repo.state, "sessions", known[0]))  # heartbeat, see `agents.heartbeats`
     except OSError:
         pass
     return known[1]
 
 
-def _is_overdue(place: Repo) -> bool:
+def _is_overdue(repo: Repo) -> bool:
     """Return whether an entry may have waited too long for its commit."""
     from ..log import wal_files
 
     oldest = time.time() - OVERDUE_SECONDS
     return any(
         file.size and not file.is_deferred and wal_files.modified_at(file) < oldest
-        for file in wal_files.list_files(os.path.join(place.state, "wal"))
+        for file in wal_files.list_files(os.path.join(repo.state, "wal"))
     )
 
 
 def _query_index(
-    place: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
+    repo: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
 ) -> Known | None:
     """Query the index as it is; return None unless it is certain that nothing is unread."""
     from .. import store_index
@@ -78,13 +78,13 @@ def _query_index(
     from ..log import ledger
     from ..mailbox import mailbox_view
 
-    snapshots = query.Snapshots(place, machine, store_index.SHAPE, elsewhere)
+    snapshots = query.Snapshots(repo, machine, store_index.SHAPE, elsewhere)
     snapshot = snapshots.take()
     if snapshot is None:
         return None
     db = snapshot.db
     try:
-        ids = [name] if is_session else _of_client(place.state, name)
+        ids = [name] if is_session else _of_client(repo.state, name)
         found = _session(db, ids, now) if snapshot.is_complete else None
         if found is None:
             return None
@@ -92,7 +92,7 @@ def _query_index(
         reader = identity or session_id
         if mailbox_view.unread_ids(db, reader, session_id, workspace, now):
             return None
-        if not query.has_accepted(db, ledger.last_commit(place.state)):
+        if not query.has_accepted(db, ledger.last_commit(repo.state)):
             return None
         return session_id, reader, held - DAY_MICROS
     finally:
@@ -103,17 +103,17 @@ class _Stamp:
     """The file that records in which state of the log an inbox was empty.
 
     Args:
-        place: The repository.
+        repo: The repository.
         name: The id by which a session is found.
         is_session: Whether that is the session's own id, not its client's.
     """
 
-    def __init__(self, place: Repo, name: str, *, is_session: bool) -> None:
-        self._place = place
-        self._path = os.path.join(place.state, STAMPS, f"{'s' if is_session else 'h'}-{name}")
+    def __init__(self, repo: Repo, name: str, *, is_session: bool) -> None:
+        self._place = repo
+        self._path = os.path.join(repo.state, STAMPS, f"{'s' if is_session else 'h'}-{name}")
         self._is_name = len(name) <= NAME_MAX and NAME_SIGNS.issuperset(name)
         self._log = self._moment() if self._is_name else None
-        self._key = os.path.join(place.state, "key")
+        self._key = os.path.join(repo.state, "key")
 
     def _moment(self) -> str | None:
         from ..log import log_state

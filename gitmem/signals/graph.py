@@ -71,7 +71,7 @@ def without_cycles(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
     }
 
 
-def reach(starts: Iterable[str], edges: Edges) -> set[str]:
+def ids_before(starts: Iterable[str], edges: Edges) -> set[str]:
     """Return `starts` and all ids that are earlier than one of them."""
     found = set(starts)
     todo = list(found)
@@ -85,10 +85,10 @@ def reach(starts: Iterable[str], edges: Edges) -> set[str]:
 
 def before(ids: Collection[str], edges: Edges) -> set[str]:
     """Return all ids that are earlier than one of `ids`; the edges have no cycles."""
-    return reach({name for id in ids for name in edges[id]}, edges)
+    return ids_before({name for id in ids for name in edges[id]}, edges)
 
 
-def reached(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
+def marks_of_later(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
     """Yield the marks of all later ids for each id; the edges have no cycles.
 
     Args:
@@ -110,7 +110,9 @@ def reached(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[
         yield first, above
 
 
-def seen(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
+def marks_of_earlier(
+    edges: Edges, marks: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[int, dict[str, int]]]:
     """Yield the marks of each id and of all earlier ids, in the form of `reached`."""
     order = list(components(edges))
     for first, own in _ranges(marks):

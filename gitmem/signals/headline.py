@@ -44,7 +44,7 @@ def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
         return None
     for text in _texts(store, db, caller):
         text = " ".join(text[:READ_MAX].split())[:LOOKED_AT]  # white space must not hide a secret
-        found = message_frame.title(text)
+        found = message_frame.headline_title(text)
         if found and not find_secret(text) and not find_secret(found):
             return found
     return None
@@ -78,7 +78,7 @@ def _prompt(store: Store, caller: Caller) -> str:
         if not name or name.startswith(".") or os.sep in name or "\0" in name:
             continue
         try:
-            with open(os.path.join(store.place.state, PROMPTS, name), "rb") as file:
+            with open(os.path.join(store.repo.state, PROMPTS, name), "rb") as file:
                 said = file.read(READ_MAX).decode("utf-8", "replace")
         except (OSError, ValueError):
             continue

@@ -151,7 +151,7 @@ def read(
         PageBudget(max_bytes, max_text, measure),
     )
     outcome.more = len(wanted) - len(chosen)
-    _warn(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
+    _report_forged(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
     for _, signal_id, lines in sorted(chosen, key=lambda each: each[:2]):
         outcome.signals += [each.fields for each in lines]
         if whose.peek is None:
@@ -181,7 +181,7 @@ def _fitting(
     return chosen
 
 
-def _warn(
+def _report_forged(
     store: Store,
     db: sqlite3.Connection,
     outcome: InboxResult,
@@ -205,7 +205,7 @@ def _warn(
 
     warning = forgeries.of_reader(db, names)
     outcome.warnings = [warning] if warning else []
-    marks = forgeries.Marks(store, own_person(store))
+    marks = forgeries.SenderWarnings(store, own_person(store))
     for line, fields in shown:
         marks.put(fields, line)
 

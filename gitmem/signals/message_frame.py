@@ -131,7 +131,7 @@ def reply_line(
         return None
     if not all(sign.isascii() and (sign.isalnum() or sign in _ID_SIGNS) for sign in session):
         return None  # not an id: it could close the brackets and add another command
-    name = title(str(fields.get("sender_headline") or fields.get("sender_name") or ""))
+    name = headline_title(str(fields.get("sender_headline") or fields.get("sender_name") or ""))
     by = f'"{name}" ({session})' if name and name != session else session
     reply = f"{via} reply {sanitize_for_model(str(fields.get('signal_id')))}"
     if fields.get("requires_ack") and fields.get("delivery_state") not in _DECIDED:
@@ -151,7 +151,7 @@ def stamp(
         fields["reply_line"] = line
 
 
-def title(text: str) -> str:
+def headline_title(text: str) -> str:
     """Return a headline of one line and at most 60 columns, without quotes or other text that could end it early."""
     plain = " ".join(text.split()).translate(_QUOTES)
     squeezed = plain.lower().replace("：", ":").replace(" ", "")

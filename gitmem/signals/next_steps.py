@@ -76,7 +76,7 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
     if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
         from ..sync import autosync
 
-        if autosync.interval(store.place) is None:
+        if autosync.interval(store.repo) is None:
             found.append("gitmem sync")
     senders = (signal.get("sender_identity"), signal.get("sender_session"))
     asks_others = not resolved or any(each.address not in senders for each in resolved)

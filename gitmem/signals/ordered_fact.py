@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Fact(Protocol):
+class OrderedFact(Protocol):
     """A record: its id, one of its lines, and the ids that its writer had seen."""
 
     @property

@@ -75,13 +75,13 @@ class ReplyContext:
         )
         db, ids = self._db, caller.ids
         read = {id for id in self.said if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)}
-        return causality.seen_before(
+        return causality.ids_for_after(
             caller.reader, self.said, read, self.parent.id if self.parent is not None else None
         )
 
-    def brake(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
-        """Make a signal of a long loop advisory, see `turn_limit.limit_turns`."""
-        return turn_limit.limit_turns(store, caller, self.said, fields)
+    def apply_loop_limit(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
+        """Make a signal of a long loop advisory, see `turn_limit.limit_loop`."""
+        return turn_limit.limit_loop(store, caller, self.said, fields)
 
 
 def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:

@@ -106,12 +106,12 @@ def send(
         before = _find_by_key(db, fields)
         if before is not None:
             return _already_recorded(store, before, resolved)
-    brake = context.brake(store, caller, fields) if context else None
+    apply_loop_limit = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     appended = _record(store, caller, stream, line, fields, resolved)
     sent = Sent(_shown(line, fields), appended.commit, resolved)
-    said_of = [caller.remark, brake, *(each.remark for each in resolved)]
+    said_of = [caller.remark, apply_loop_limit, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
                      *_remarks(db, caller, context, fields, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)

@@ -186,7 +186,7 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
     outcome.ambiguous = ambiguous(found.said)
     outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
-    marks, names = forgeries.Marks(store, own_person(store)), presence.names_by_session(db)
+    marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     for said in causality.in_order(found.said, found.edges):
         fields = shown(said.record)
         fields["sender_name"] = sender_name_from(names, said.record)

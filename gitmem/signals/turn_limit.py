@@ -25,7 +25,7 @@ SETTING = "gitmem.looplimit"  # in lower case, as in `settings`
 ENDS = ("AGREE", "REJECT")
 
 
-def limit_turns(
+def limit_loop(
     store: Store, caller: Caller, said: Mapping[str, ThreadSignal], fields: dict[str, object]
 ) -> str | None:
     """Make a signal of a long loop advisory; return a warning for its writer, else None.
@@ -41,7 +41,7 @@ def limit_turns(
     """
     if not said or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
         return None
-    turns, other = _turns(store.now(), caller, said, fields.get("wu_id"))
+    turns, other = _count_turns(store.now(), caller, said, fields.get("wu_id"))
     limit = _limit(store)
     if limit is not None and turns > limit:
         raise _refused(turns, limit, other, fields)
@@ -55,7 +55,7 @@ def limit_turns(
     )
 
 
-def _turns(now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu: object) -> tuple[int, str]:
+def _count_turns(now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu: object) -> tuple[int, str]:
     """Return the number of turns of two agents, including the current one, and the name of the other agent.
 
     Consecutive signals of one agent are one turn. A signal of a third agent or of a person, another work unit, or an

@@ -6,13 +6,13 @@ import os
 
 from ..agents import caller as callers
 from ..agents import own_sessions
-from ..agents.caller import Who
+from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
 from ..mailbox import delivery_lock, mailbox_view
 from ..text.shell_quote import command
 from . import conflicts, has_conflict, inbox, next_steps
-from .change_watcher import ChangeWatcher, Never
+from .change_watcher import ChangeWatcher, NeverSet
 from .inbox_owner import resolve_owner
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ class WatchOwner:
         self.peek = peek
 
 
-def whose(store: Store, who: Who, session: str | None = None) -> WatchOwner:
+def watch_owner(store: Store, who: CallerClaims, session: str | None = None) -> WatchOwner:
     """Return the owner of the signals to watch.
 
     A person or unknown caller that names a session acts as it. An agent that names another session only peeks: the
@@ -72,7 +72,7 @@ def whose(store: Store, who: Who, session: str | None = None) -> WatchOwner:
             return WatchOwner(own, own, decisions_for_others.peek_reason(store, own))
         return WatchOwner(own, own)
     try:
-        named = callers.find(store, Who(as_=session))
+        named = callers.find(store, CallerClaims(as_=session))
     except UsageError as error:
         error.message = error.message.replace("--as", "--session", 1)
         raise
@@ -91,11 +91,11 @@ def whose(store: Store, who: Who, session: str | None = None) -> WatchOwner:
     return WatchOwner(own, named, f"These are signals to {name}: a look, nothing is marked as read.")
 
 
-def forever(
-    store: Store, who: Who, *, stop: StopWatching | None = None, events: bool = True
+def watch_until(
+    store: Store, who: CallerClaims, *, stop: StopWatching | None = None, events: bool = True
 ) -> Iterator[InboxResult]:
     """Yield batches of the caller's signals until `stop` is set or the session ends."""
-    seen = Watch(store, whose(store, who), stop or Never(), events=events)
+    seen = Watch(store, watch_owner(store, who), stop or NeverSet(), events=events)
     try:
         while not seen.stop.is_set():
             yield from seen.unread()
@@ -152,9 +152,9 @@ class Watch:
         Raises:
             StoreError: The repository is gone. Other errors are reported to `tell` and retried.
         """
-        if not os.path.isdir(self.store.place.common):
+        if not os.path.isdir(self.store.repo.common):
             raise StoreError(
-                f"The repository at {self.store.place.common} is not there any more.", code="gone"
+                f"The repository at {self.store.repo.common} is not there any more.", code="gone"
             )
         self._stamp = self._waker.stamp()  # before reading: signals that arrive meanwhile are a change
         self._fresh = True
@@ -170,9 +170,9 @@ class Watch:
                     yield reading
                     self._mark(reading)
         except (GitmemError, OSError, sqlite3.Error) as error:
-            self._in_trouble(str(error))
+            self._has_error(str(error))
         else:
-            self._in_trouble(None)
+            self._has_error(None)
 
     def leave(self, reading: InboxResult, signal_id: str) -> None:
         """Leave a signal of this batch unread. This watch does not display it again."""
@@ -262,7 +262,7 @@ class Watch:
             self._unmarked = False
             self.tell("What is shown is marked as read again.")
 
-    def _in_trouble(self, what: str | None) -> None:
+    def _has_error(self, what: str | None) -> None:
         if what is not None and self._trouble is None:
             self.tell(f"The log can't be read now ({what}); the watch goes on trying.")
         elif what is None and self._trouble is not None:

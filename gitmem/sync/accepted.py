@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..git.separate_fetch import MISSING
 from ..log import ref
-from ..log.ref_checks import INVALID, LARGE, PlaceCheck
+from ..log.ref_checks import INVALID, LARGE, RefCheck
 from . import unfetched
 from .noop_check import ACCEPTED
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from ..git.port import Move
     from ..log.local_log import LocalLog
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
     from .remote import Remote
 
 NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
 
 
-def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
+def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> LogTip | None:
     """Return the last accepted shared tip; for a clone without a record of it, the published tip; None if invalid.
 
     Args:
@@ -35,7 +35,7 @@ def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | Non
         found = git.tip(ref.PUBLISHED_REF)
         if found is None or local is None or not is_ancestor(git, local, found):
             return None
-    return PlaceCheck(log, None, known).check(NAME, found)
+    return RefCheck(log, None, known).check(NAME, found)
 
 
 def is_ancestor(git: Git, tip: str, oid: str) -> bool:

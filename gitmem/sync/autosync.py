@@ -66,10 +66,10 @@ class FailedSync(Outcome):
         return "The last sync failed" if self.times == 1 else f"The last {self.times} syncs failed"
 
 
-def configured_interval(place: Repo) -> str | None:
+def configured_interval(repo: Repo) -> str | None:
     """Return the value in the repository's own config, or None."""
     try:
-        with open(os.path.join(place.common, "config"), "rb") as file:
+        with open(os.path.join(repo.common, "config"), "rb") as file:
             data = file.read()
     except OSError:
         return None
@@ -78,9 +78,9 @@ def configured_interval(place: Repo) -> str | None:
     return next((value for key, value in reversed([*read_config(data)]) if key == KEY), None)
 
 
-def interval(place: Repo) -> float | None:
+def interval(repo: Repo) -> float | None:
     """Return the seconds between two syncs, or None if gitmem does not sync automatically."""
-    text = configured_interval(place)
+    text = configured_interval(repo)
     return seconds(text) if text is not None else None
 
 
@@ -112,7 +112,7 @@ def normalize_interval(text: str) -> str | None:
     return f"{found:.12g}s" if found is not None else None
 
 
-def wants(place: Repo, how: int, now: float) -> bool:
+def wants(repo: Repo, how: int, now: float) -> bool:
     """Return whether to start a process that syncs; a running process gets a mark that there is work.
 
     It raises no error: if the git folder can't be written, nothing is noted and nothing is to be started.
@@ -121,11 +121,11 @@ def wants(place: Repo, how: int, now: float) -> bool:
         how: `LOOK`, `LATER` or `NOW`.
         now: Seconds since the epoch.
     """
-    every = interval(place)
+    every = interval(repo)
     if every is None:
         return False
-    folder = _folder(place)
-    ahead = due(place, every, now) - now
+    folder = _folder(repo)
+    ahead = due(repo, every, now) - now
     if how == LOOK and ahead > 0:
         return False
     mark = os.path.join(folder, HURRY if how == NOW else ASKED)
@@ -134,51 +134,51 @@ def wants(place: Repo, how: int, now: float) -> bool:
     try:
         shared_mode.make_dir(folder)
         _touch(mark, now)
-        held = lock(place)
+        held = lock(repo)
         if not held.take():
             return False
         held.release()
     except (OSError, StoreError):
         return False
-    return how == NOW or ahead <= wait_limit(place)
+    return how == NOW or ahead <= wait_limit(repo)
 
 
-def due(place: Repo, every: float, now: float) -> float:
+def due(repo: Repo, every: float, now: float) -> float:
     """Return when the next sync is due, in seconds since the epoch.
 
     A time that no sync can have set counts as past.
     """
-    at = _changed(os.path.join(_folder(place), NEXT))
+    at = _changed(os.path.join(_folder(repo), NEXT))
     return at if at <= now + max(every * STRETCH_MAX, BACKOFF_SECONDS_MAX) + START_SECONDS else 0.0
 
 
-def wait_limit(place: Repo) -> float:
+def wait_limit(repo: Repo) -> float:
     """Return how many seconds a process may wait for its sync to be due."""
-    is_failing = os.path.exists(os.path.join(_folder(place), FAILED))
+    is_failing = os.path.exists(os.path.join(_folder(repo), FAILED))
     return PATIENCE_FAILED_SECONDS if is_failing else PATIENCE_SECONDS
 
 
-def is_requested(place: Repo) -> bool:
+def is_requested(repo: Repo) -> bool:
     """Return whether a sync was requested, for the next due time or at once."""
-    return os.path.exists(os.path.join(_folder(place), ASKED)) or is_urgent(place)
+    return os.path.exists(os.path.join(_folder(repo), ASKED)) or is_urgent(repo)
 
 
-def is_urgent(place: Repo) -> bool:
+def is_urgent(repo: Repo) -> bool:
     """Return whether a sync was requested at once."""
-    return os.path.exists(os.path.join(_folder(place), HURRY))
+    return os.path.exists(os.path.join(_folder(repo), HURRY))
 
 
-def lock(place: Repo, *, background: bool = False) -> Lock:
+def lock(repo: Repo, *, background: bool = False) -> Lock:
     """Return the lock of the one process that waits or syncs automatically; it is that process if `background`."""
     from ..log.lock import Lock
 
-    return Lock(os.path.join(_folder(place), LOCK), background=background)
+    return Lock(os.path.join(_folder(repo), LOCK), background=background)
 
 
-def record_start(place: Repo, now: float) -> None:
+def record_start(repo: Repo, now: float) -> None:
     """Start a sync, automatic or not: requests from now on are for the next one."""
-    folder = _folder(place)
-    every = interval(place)
+    folder = _folder(repo)
+    every = interval(repo)
     if every is not None and os.path.isdir(folder):
         # Before dropping the marks: else a reader of the inbox would start another process.
         _set_due(folder, now + every, _stretch(folder))
@@ -186,7 +186,7 @@ def record_start(place: Repo, now: float) -> None:
         atomic_write.remove_quietly(os.path.join(folder, mark))
 
 
-def record_success(place: Repo, now: float, rejections: int, dice: float) -> None:
+def record_success(repo: Repo, now: float, rejections: int, dice: float) -> None:
     """Record a successful sync: a sync that lost races doubles the backoff multiplier, any other halves it.
 
     Args:
@@ -194,9 +194,9 @@ def record_success(place: Repo, now: float, rejections: int, dice: float) -> Non
         rejections: How often a push lost a race.
         dice: Between 0 and 1: the position of the next sync in the stretched interval.
     """
-    folder = _folder(place)
+    folder = _folder(repo)
     atomic_write.remove_quietly(os.path.join(folder, FAILED))
-    every = interval(place)
+    every = interval(repo)
     if every is None or not os.path.isdir(folder):
         return
     old = _stretch(folder)
@@ -204,7 +204,7 @@ def record_success(place: Repo, now: float, rejections: int, dice: float) -> Non
     _set_due(folder, now + every * (1 + (stretch - 1) * dice), stretch)
 
 
-def record_failure(place: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
+def record_failure(repo: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
     """Record a failed sync, and delay the next automatic one longer after each failure, up to some minutes.
 
     Args:
@@ -214,11 +214,11 @@ def record_failure(place: Repo, now: float, at: str, code: str, message: str, di
     """
     from json import dumps
 
-    folder = _folder(place)
-    before = last_failure(place)
+    folder = _folder(repo)
+    before = last_failure(repo)
     times = before.times + 1 if before else 1
     found = FailedSync(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
-    every = interval(place)
+    every = interval(repo)
     try:
         shared_mode.make_dir(folder)
         atomic_write.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
@@ -229,15 +229,15 @@ def record_failure(place: Repo, now: float, at: str, code: str, message: str, di
         _set_due(folder, now + max(pause, every), _stretch(folder))
 
 
-def postpone(place: Repo, now: float) -> None:
+def postpone(repo: Repo, now: float) -> None:
     """Delay the next sync by some minutes, for a clone without a remote."""
-    _set_due(_folder(place), now + BACKOFF_SECONDS_MAX, 1.0)
+    _set_due(_folder(repo), now + BACKOFF_SECONDS_MAX, 1.0)
 
 
-def last_failure(place: Repo) -> FailedSync | None:
+def last_failure(repo: Repo) -> FailedSync | None:
     """Return why the last sync with the usual remote failed; None if it succeeded."""
     try:
-        with open(os.path.join(_folder(place), FAILED), "rb") as file:
+        with open(os.path.join(_folder(repo), FAILED), "rb") as file:
             data = file.read(10 * MESSAGE_MAX)
     except OSError:
         return None
@@ -250,9 +250,9 @@ def last_failure(place: Repo) -> FailedSync | None:
         return None
 
 
-def switch(place: Repo, on: bool) -> None:
+def switch(repo: Repo, on: bool) -> None:
     """Reset the state of autosync; if it is off, leave nothing that a hook would find."""
-    folder = _folder(place)
+    folder = _folder(repo)
     for name in (NEXT, ASKED, HURRY, FAILED, LOOKED):
         atomic_write.remove_quietly(os.path.join(folder, name))
     if on:
@@ -264,8 +264,8 @@ def switch(place: Repo, on: bool) -> None:
             return
 
 
-def _folder(place: Repo) -> str:
-    return os.path.join(place.state, FOLDER)
+def _folder(repo: Repo) -> str:
+    return os.path.join(repo.state, FOLDER)
 
 
 def _set_due(folder: str, at: float, stretch: float) -> None:

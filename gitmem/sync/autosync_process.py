@@ -24,7 +24,7 @@ QUIET = ("no-remote",)  # not reported as a failure: there may be a remote later
 
 
 def run(
-    place: Repo,
+    repo: Repo,
     sync: Callable[[], SyncResult],
     *,
     now: Callable[[], float] = time.time,
@@ -42,24 +42,24 @@ def run(
     Returns:
         Whether to start another process.
     """
-    lock = _take(place, pause)
+    lock = _take(repo, pause)
     if lock is None:
         return False
     with lock:
-        if not _wait(place, now, pause):
+        if not _wait(repo, now, pause):
             return False
-        autosync.record_start(place, now())
+        autosync.record_start(repo, now())
         code, message = _sync_or_error(sync)
         at = now()
         if code in QUIET:
-            autosync.postpone(place, at)
+            autosync.postpone(repo, at)
         elif code:
-            autosync.record_failure(place, at, format_at(int(at * 1e6)), code, message, dice())
+            autosync.record_failure(repo, at, format_at(int(at * 1e6)), code, message, dice())
     # A caller that found the lock taken has left a mark, perhaps after this sync had read the log.
-    return _is_wanted(place, now())
+    return _is_wanted(repo, now())
 
 
-def refuse_untrusted(place: Repo) -> None:
+def refuse_untrusted(repo: Repo) -> None:
     """Reject a repository that opening its log would reject, before writing any state about its syncs.
 
     Raises:
@@ -67,13 +67,13 @@ def refuse_untrusted(place: Repo) -> None:
     """
     from ..git.open_git import reject_untrusted
 
-    reject_untrusted(place)
+    reject_untrusted(repo)
 
 
-def _take(place: Repo, pause: Callable[[float], None]) -> Lock | None:
+def _take(repo: Repo, pause: Callable[[float], None]) -> Lock | None:
     try:
         for _ in range(LOCK_TRIES):
-            lock = autosync.lock(place, background=True)
+            lock = autosync.lock(repo, background=True)
             if lock.take():
                 return lock
             pause(LOCK_PAUSE_SECONDS)
@@ -82,25 +82,25 @@ def _take(place: Repo, pause: Callable[[float], None]) -> Lock | None:
     return None
 
 
-def _wait(place: Repo, now: Callable[[], float], pause: Callable[[float], None]) -> bool:
+def _wait(repo: Repo, now: Callable[[], float], pause: Callable[[float], None]) -> bool:
     """Wait until a sync is due or is hurried; return False once it is not wanted any more."""
     while True:
-        at, every = now(), autosync.interval(place)
+        at, every = now(), autosync.interval(repo)
         if every is None:  # switched off meanwhile, or the repository was deleted
             return False
-        if autosync.is_urgent(place) or autosync.due(place, every, at) <= at:
+        if autosync.is_urgent(repo) or autosync.due(repo, every, at) <= at:
             return True
-        if not _is_wanted(place, at):
+        if not _is_wanted(repo, at):
             return False
         pause(POLL_SECONDS)
 
 
-def _is_wanted(place: Repo, now: float) -> bool:
+def _is_wanted(repo: Repo, now: float) -> bool:
     """Return whether a sync was asked for and is due soon enough for a process to wait for it."""
-    every = autosync.interval(place)
-    if every is None or not autosync.is_requested(place):
+    every = autosync.interval(repo)
+    if every is None or not autosync.is_requested(repo):
         return False
-    return autosync.is_urgent(place) or autosync.due(place, every, now) - now <= autosync.wait_limit(place)
+    return autosync.is_urgent(repo) or autosync.due(repo, every, now) - now <= autosync.wait_limit(repo)
 
 
 def _sync_or_error(sync: Callable[[], SyncResult]) -> tuple[str, str]:

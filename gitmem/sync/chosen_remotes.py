@@ -15,14 +15,14 @@ def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str
     """Return the remotes to sync with, and whether history follows the first of them."""
     from .remote import configured, default_remote
 
-    place = store.place
+    repo = store.repo
     try:
-        primary: str | None = default_remote(place)
+        primary: str | None = default_remote(repo)
     except UsageError:
         if not remotes and not all:
             raise
         primary = None
-    names = list(dict.fromkeys([*remotes, *(configured(place) if all else ())]))
+    names = list(dict.fromkeys([*remotes, *(configured(repo) if all else ())]))
     if not names and primary is None:
         raise UsageError(
             "This repository has no remote; nothing was sent, and what is recorded stays recorded.",

@@ -28,7 +28,7 @@ REFUSED = "refused"
 BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "published by version 0.1"
 
 
-def destination(place: Repo, remote: str) -> str:
+def destination(repo: Repo, remote: str) -> str:
     """Return the URL of pushes to a remote, without credentials; consent is given for that URL.
 
     Raises:
@@ -36,12 +36,12 @@ def destination(place: Repo, remote: str) -> str:
     """
     from ..git.remotes import push_urls
 
-    return push_urls(place.common, remote, place.worktree)[1]
+    return push_urls(repo.common, remote, repo.worktree)[1]
 
 
-def is_given(place: Repo, url: str) -> bool:
+def is_given(repo: Repo, url: str) -> bool:
     """Return whether the log may be pushed to a URL (without credentials)."""
-    content = read_small(_path(place, url))
+    content = read_small(_path(repo, url))
     if not content:
         return False
     from json import loads
@@ -53,7 +53,7 @@ def is_given(place: Repo, url: str) -> bool:
     return isinstance(found, dict) and found.get("url") == _text(url)
 
 
-def give(place: Repo, url: str, by: str, at: str) -> None:
+def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
     """Record that the log may be pushed to a URL, unless that is recorded already.
 
     Args:
@@ -65,57 +65,57 @@ def give(place: Repo, url: str, by: str, at: str) -> None:
         StoreError: `read-only`; nothing was recorded.
     """
     if by == BY_SYNC:
-        atomic_write.remove_quietly(os.path.join(place.state, FOLDER, REFUSED))
-    if is_given(place, url):
+        atomic_write.remove_quietly(os.path.join(repo.state, FOLDER, REFUSED))
+    if is_given(repo, url):
         return
     from json import dumps
 
     content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
     try:
-        shared_mode.make_dirs(os.path.join(place.state, FOLDER))
-        atomic_write.replace(_path(place, url), content.encode())
+        shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
+        atomic_write.replace(_path(repo, url), content.encode())
     except OSError as error:
         raise StoreError(
-            f"The consent to publish could not be recorded in {place.state}: {error.strerror}; nothing was sent.",
+            f"The consent to publish could not be recorded in {repo.state}: {error.strerror}; nothing was sent.",
             hint="Mend its permissions, then run the command again.",
             code="read-only",
             next=["gitmem doctor"],
         ) from None
 
 
-def withdraw(place: Repo, url: str) -> bool:
+def withdraw(repo: Repo, url: str) -> bool:
     """Remove the consent for a URL; return whether there was one. Published lines stay published."""
-    was_given = is_given(place, url)
-    atomic_write.remove_quietly(_path(place, url))
+    was_given = is_given(repo, url)
+    atomic_write.remove_quietly(_path(repo, url))
     return was_given
 
 
-def refuse(place: Repo) -> None:
+def refuse(repo: Repo) -> None:
     """Record that the user wants nothing published, until `gitmem sync --publish`.
 
     Raises:
         StoreError: `read-only`; nothing was changed.
     """
     try:
-        shared_mode.make_dirs(os.path.join(place.state, FOLDER))
-        atomic_write.replace(os.path.join(place.state, FOLDER, REFUSED), b"")
+        shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
+        atomic_write.replace(os.path.join(repo.state, FOLDER, REFUSED), b"")
     except OSError as error:
         raise StoreError(
-            f"The refusal to publish could not be recorded in {place.state}: {error.strerror}; nothing was changed.",
+            f"The refusal to publish could not be recorded in {repo.state}: {error.strerror}; nothing was changed.",
             hint="Mend its permissions, then run the command again.",
             code="read-only",
             next=["gitmem doctor"],
         ) from None
 
 
-def is_refused(place: Repo) -> bool:
+def is_refused(repo: Repo) -> bool:
     """Return whether the user wants nothing published."""
-    return os.path.lexists(os.path.join(place.state, FOLDER, REFUSED))
+    return os.path.lexists(os.path.join(repo.state, FOLDER, REFUSED))
 
 
-def withdraw_all(place: Repo) -> None:
+def withdraw_all(repo: Repo) -> None:
     """Remove every consent of this clone. That of version 0.1 is not carried over again."""
-    folder = os.path.join(place.state, FOLDER)
+    folder = os.path.join(repo.state, FOLDER)
     try:
         names = os.listdir(folder)
     except OSError:
@@ -124,7 +124,7 @@ def withdraw_all(place: Repo) -> None:
         if name not in (CHECKED, REFUSED):
             atomic_write.remove_quietly(os.path.join(folder, name))
     if names:
-        _mark_checked(place)
+        _mark_checked(repo)
 
 
 def carry_over(log: LocalLog, at: str) -> None:
@@ -140,15 +140,15 @@ def carry_over(log: LocalLog, at: str) -> None:
     from ..git import remotes
     from ..log import ledger, ref
 
-    place = log.place
-    if os.path.lexists(os.path.join(place.state, FOLDER, CHECKED)) or is_refused(place):
+    repo = log.repo
+    if os.path.lexists(os.path.join(repo.state, FOLDER, CHECKED)) or is_refused(repo):
         return
     if log.git.tip(ref.PUBLISHED_REF) is not None and log.git.refs(ref.REMOTES_PREFIX):
-        ours = {digest for record in ledger.read(log.place) for digest in record.digests}
-        for name in remotes.remotes(place.common) if ours else ():
+        ours = {digest for record in ledger.read(log.repo) for digest in record.digests}
+        for name in remotes.remotes(repo.common) if ours else ():
             if _has_any(log, f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/", ours):
-                give(place, destination(place, name), BY_EARLIER, at)
-    _mark_checked(place)
+                give_consent(repo, destination(repo, name), BY_EARLIER, at)
+    _mark_checked(repo)
 
 
 def _has_any(log: LocalLog, prefix: str, ours: set[str]) -> bool:
@@ -168,16 +168,16 @@ def _has_any(log: LocalLog, prefix: str, ours: set[str]) -> bool:
     return False
 
 
-def _mark_checked(place: Repo) -> None:
+def _mark_checked(repo: Repo) -> None:
     try:
-        shared_mode.make_dirs(os.path.join(place.state, FOLDER))
-        atomic_write.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
+        shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
+        atomic_write.replace(os.path.join(repo.state, FOLDER, CHECKED), b"")
     except OSError:
         return  # checked again the next time; nothing can have been fetched by then either
 
 
-def _path(place: Repo, url: str) -> str:
-    return os.path.join(place.state, FOLDER, sha256(os.fsencode(url)).hexdigest())
+def _path(repo: Repo, url: str) -> str:
+    return os.path.join(repo.state, FOLDER, sha256(os.fsencode(url)).hexdigest())
 
 
 def _text(url: str) -> str:

@@ -34,13 +34,13 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     from ..log.lines import format_at
     from . import consent
 
-    place, at = store.place, format_at(store.now())
+    repo, at = store.repo, format_at(store.now())
     consent.carry_over(store.log, at)
 
     def is_agreed(remote: Remote) -> bool:
         if publish:
-            consent.give(place, remote.destination, consent.BY_SYNC, at)
-        return consent.is_given(place, remote.destination)
+            consent.give_consent(repo, remote.destination, consent.BY_SYNC, at)
+        return consent.is_given(repo, remote.destination)
 
     return is_agreed
 
@@ -50,14 +50,14 @@ def consent_remark(store: Store) -> str | None:
     from . import consent
     from .chosen_remotes import choose
 
-    if autosync.interval(store.place) is None:
+    if autosync.interval(store.repo) is None:
         return None
     try:
         names, _ = choose(store, (), all=False)
-        url = consent.destination(store.place, names[0])
+        url = consent.destination(store.repo, names[0])
     except UsageError:
         return None
-    if consent.is_given(store.place, url):
+    if consent.is_given(store.repo, url):
         return None
     return (
         f"Automatic sync only fetches: nobody has agreed to publish this log to {sanitize(url)}. "
@@ -72,10 +72,10 @@ def init_command(store: Store) -> str:
 
     try:
         names, _ = choose(store, (), all=False)
-        url = consent.destination(store.place, names[0])
+        url = consent.destination(store.repo, names[0])
     except UsageError:
         return "gitmem init --no-publish"
-    return "gitmem init" if consent.is_given(store.place, url) else "gitmem init --no-publish"
+    return "gitmem init" if consent.is_given(store.repo, url) else "gitmem init --no-publish"
 
 
 def reword_for_agent(synced: SyncResult) -> None:
@@ -93,7 +93,7 @@ def report_consent(store: Store, remotes: Sequence[RemoteResult]) -> None:
     from . import consent
 
     for each in remotes:
-        if each.state in UNSENT and consent.is_given(store.place, each.url):
+        if each.state in UNSENT and consent.is_given(store.repo, each.url):
             each.message += (
                 f" You have agreed to publish to {sanitize(each.url)}: what is recorded here is sent when it is reachable."
                 if each.state == "offline"
@@ -110,7 +110,7 @@ def reject_unconfigured(store: Store, remotes: Sequence[str]) -> None:
     """
     from .remote import configured, display_name
 
-    known = configured(store.place) if remotes else []
+    known = configured(store.repo) if remotes else []
     for name in remotes:
         if name not in known:
             raise UsageError(

@@ -10,18 +10,18 @@ from ..git.port import Draft
 from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
-from ..log.ref_checks import FOREIGN_WHY, PlaceCheck
+from ..log.ref_checks import FOREIGN_WHY, RefCheck
 from . import accepted, outbox, read_remote, rebase
 from . import push as sending
 from . import repair_remote as mending
-from .remote import Remote, is_related, known_tips, projects
+from .remote import Remote, is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..log.local_log import LocalLog
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
 
 ATTEMPTS_MAX = 4
 FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for good."
@@ -178,14 +178,16 @@ def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable
     if remote.blocked is not None and remote.accepted is not None:
         # The shared branch is broken; this is its content before that.
         known.append(remote.accepted.tree)
-    for fresh in tree_union.fresh_lines(log.git, tree, known, outbox.lines_of(remote.boxes)) if tree else ():
+    for fresh in (
+        tree_union.fresh_lines(log.git, tree, known, outbox.lines_of(remote.outboxes)) if tree else ()
+    ):
         remote.withheld.add(fresh, kind_of)
     remote.safe = not remote.withheld.total
     if remote.withheld.total:
         remote.state = "consent-needed"
 
 
-def _commit_for_secondary(log: LocalLog, tip: str, shared: Tip | None) -> str:
+def _commit_for_secondary(log: LocalLog, tip: str, shared: LogTip | None) -> str:
     """Return the commit for a remote that history does not follow: the union, on its own tip."""
     git = log.git
     if shared is None or git.contains(tip, shared.oid):
@@ -195,7 +197,7 @@ def _commit_for_secondary(log: LocalLog, tip: str, shared: Tip | None) -> str:
         return shared.oid
     who = log.signature()
     (new,) = git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)
-    localize(log.place.common, new)  # that remote may be our alternate object store
+    localize(log.repo.common, new)  # that remote may be our alternate object store
     return new
 
 
@@ -207,12 +209,12 @@ def _count_received(log: LocalLog, remote: Remote, before: str | None) -> int:
     for tip in remote.tips:
         count += tree_union.new_lines(git, tip.tree, seen)
         seen.append(tip.tree)
-    for path, lines in outbox.lines_of(remote.boxes).items():
+    for path, lines in outbox.lines_of(remote.outboxes).items():
         count += len(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
     return count
 
 
-def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
+def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[LogTip]:
     """Return every log that may be united: of these remotes, and those that git fetched or has as its branch."""
     tips = {tip.oid: tip for other in found for tip in other.tips}
     rest = {name: oid for other in found for name, oid in log_refs.of_remote(log, other.name).items()}
@@ -220,7 +222,7 @@ def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[
     rest = {name: oid for name, oid in rest.items() if oid not in tips and oid not in bad}
     if not rest:
         return list(tips.values())
-    check = PlaceCheck(log, remote.accepted, [*tips, *known_tips(log)])
+    check = RefCheck(log, remote.accepted, [*tips, *log_tips(log)])
     ours = projects(log).union(*(tip.projects for tip in tips.values()))
     for tip in check.admit(rest):
         if is_related(log, ours, tip):

@@ -112,7 +112,7 @@ def init(
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
     if consents is False:
-        consent.refuse(store.place)
+        consent.refuse(store.repo)
     remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
     changed = publish is not None and publication.set_publish_ref(store.log, PLACES[publish])
@@ -121,7 +121,7 @@ def init(
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
     state = "present" if before else ("adopted" if log.git.tip(ref.PUBLISHED_REF) else "started")
     outcome = Initialised(state, place, tip, remote)
-    may_publish = remote is not None and consent.is_given(store.place, remote.url)
+    may_publish = remote is not None and consent.is_given(store.repo, remote.url)
     outcome.publishes_to = remote.url if remote is not None and may_publish else None
     outcome.agreed = agreed
     outcome.remarks = [remark] if remark else []
@@ -131,7 +131,7 @@ def init(
             f"The old place stays on remotes until somebody deletes it there."
         )
     store.refresh()
-    outcome.autosync = autosync.configured_interval(store.place)
+    outcome.autosync = autosync.configured_interval(store.repo)
     outcome.next = ["gitmem session start"]
     if remote is not None:
         sync = "gitmem sync" if may_publish else "gitmem sync --publish"
@@ -141,7 +141,7 @@ def init(
 
 def apply_autosync(store: Store, outcome: Initialised, every: str | None) -> None:
     """Apply the new interval, or None for off, to the state of autosync and to the result of `init`."""
-    autosync.switch(store.place, every is not None)
+    autosync.switch(store.repo, every is not None)
     outcome.autosync = every
     if every is not None and outcome.remote is None:
         outcome.remarks.append("Automatic syncs begin when there is a remote to sync with.")
@@ -178,10 +178,10 @@ def _fetch_and_unite(
     )
     agreed = False
     if consents is False:
-        consent.withdraw(store.place, found.destination)
-    elif consents and not consent.is_refused(store.place):
-        agreed = not consent.is_given(store.place, found.destination)
-        consent.give(store.place, found.destination, consent.BY_INIT, at)
+        consent.withdraw(store.repo, found.destination)
+    elif consents and not consent.is_refused(store.repo):
+        agreed = not consent.is_given(store.repo, found.destination)
+        consent.give_consent(store.repo, found.destination, consent.BY_INIT, at)
     state = RemoteResult(found)
     if state.state == "offline":
         return (
@@ -197,18 +197,18 @@ def uninstall(store: Store) -> Uninstalled:
 
     Nothing is published any more until the user agrees again.
     """
-    place, git = store.place, store.git
-    consent.withdraw_all(place)
+    repo, git = store.repo, store.git
+    consent.withdraw_all(repo)
     refs = git.refs("refs/gitmem/")
     kept, remove, remarks = sorted(refs), [], []
-    at = quote(place.worktree or place.common)
+    at = quote(repo.worktree or repo.common)
     if refs:
         remove.append(
             f"git -C {at} for-each-ref --format='delete %(refname)' refs/gitmem/ | git -C {at} update-ref --stdin"
         )
-    if os.path.isdir(place.state):
-        kept.append(place.state)
-        remove.append(command("rm", "-r", place.state))
+    if os.path.isdir(repo.state):
+        kept.append(repo.state)
+        remove.append(command("rm", "-r", repo.state))
     tip, published = git.tip(ref.LOG_REF), git.tip(ref.PUBLISHED_REF)
     waiting = any(file.size for wal in store.log.wals for file in wal.files())
     if waiting or (tip is not None and (published is None or not git.contains(published, tip))):

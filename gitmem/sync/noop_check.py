@@ -13,7 +13,7 @@ from .. import atomic_write
 from ..git.read_ref import LOG_REF, loose_tip, packed_with, refs_below
 from ..log.wal_files import list_files
 from ..repo import read_config, read_small
-from .withheld_lines import Withheld
+from .withheld_lines import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class LastSync:
     __slots__ = ("destination", "network", "prefix", "refs", "shown_name", "tip", "unchanged", "url")
     state, message, attempts = "up-to-date", "", 1
     received = sent = rejections = 0
-    withheld = Withheld()
+    withheld = WithheldLines()
     safe, outbox = True, None
     left_out: Sequence[LeftOut] = ()
 
@@ -84,13 +84,13 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
     Args:
         before: `refs_of` when the sync began.
     """
-    place = remote.log.place
-    path = os.path.join(place.state, NAME)
-    now = refs_of(place.common)
+    repo = remote.log.repo
+    path = os.path.join(repo.state, NAME)
+    now = refs_of(repo.common)
     if before is None or now is None or not _is_at_rest(remote, before, now):
         atomic_write.remove_quietly(path)
         return
-    head = [_stamp(place), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
+    head = [_stamp(repo), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
     rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
     try:
         atomic_write.replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
@@ -116,17 +116,17 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
     return (
         plain
         and "\n" not in remote.name + remote.url + remote.destination
-        and _is_plain_config(remote.log.place)
+        and _is_plain_config(remote.log.repo)
     )
 
 
-def _is_plain_config(place: Repo) -> bool:
+def _is_plain_config(repo: Repo) -> bool:
     """Return whether no remote's name has a slash and no included file may change a remote's branch or URL."""
-    keys = [key for key, _ in read_config(read_small(os.path.join(place.common, "config")))]
+    keys = [key for key, _ in read_config(read_small(os.path.join(repo.common, "config")))]
     return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
 
 
-def check(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> LastSync | None:
+def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> LastSync | None:
     """Ask the remote of the last successful sync for its refs, if this clone is unchanged since.
 
     Args:
@@ -140,23 +140,23 @@ def check(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Las
     Raises:
         StoreError: git would not work in the repository, or gitmem does not know its kind.
     """
-    known = _load(place)
-    if known is None or loose_tip(place.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
+    known = _load(repo)
+    if known is None or loose_tip(repo.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
         return None
     from ..git.local_remote_refs import ask
     from ..git.safe_directory import reject_untrusted
     from ..repo import reject_unsupported
 
-    reject_unsupported(place)
-    reject_untrusted(place)  # the owner of the git folder chooses the URL, and it may name a program
+    reject_unsupported(repo)
+    reject_untrusted(repo)  # the owner of the git folder chooses the URL, and it may name a program
 
     folders: list[str] = []
     prefixes = (_BRANCH, "refs/gitmem/")
-    there = ask(place.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
+    there = ask(repo.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
 
     def is_same() -> bool:
         waits = any(file.size for folder in folders for file in list_files(folder))
-        return not waits and refs_of(place.common) == known.refs
+        return not waits and refs_of(repo.common) == known.refs
 
     if not is_same():
         return None
@@ -170,31 +170,31 @@ def check(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Las
         return known
     from ..git.prefetched_network import PrefetchedNetwork
 
-    known.network = network = PrefetchedNetwork(place.common, known.url, known.prefix, timeout)
+    known.network = network = PrefetchedNetwork(repo.common, known.url, known.prefix, timeout)
     known.unchanged = network.error is None and is_same()
     return known
 
 
-def _load(place: Repo) -> LastSync | None:
-    path = os.path.join(place.state, NAME)
+def _load(repo: Repo) -> LastSync | None:
+    path = os.path.join(repo.state, NAME)
     try:
         age = time.time() - os.stat(path).st_mtime
     except OSError:
         return None
     head, _, rest = os.fsdecode(read_small(path)).partition("\n")
     words = rest.split("\n")
-    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(place) or len(words) < 6 or words[-1]:
+    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(repo) or len(words) < 6 or words[-1]:
         return None
     name, url, destination, prefix, tip, *rows = words[:-1]
     refs = (row.partition(" ") for row in rows)
     return LastSync(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
 
 
-def _stamp(place: Repo) -> str:
+def _stamp(repo: Repo) -> str:
     """Return a stamp of the config and of HEAD, which decides the usual remote; "" if it can't be read."""
     try:
-        found = os.stat(os.path.join(place.common, "config"))
+        found = os.stat(os.path.join(repo.common, "config"))
     except OSError:
         return ""
-    head = os.fsdecode(read_small(os.path.join(place.git_dir, "HEAD"))).strip()
+    head = os.fsdecode(read_small(os.path.join(repo.git_dir, "HEAD"))).strip()
     return f"{found.st_mtime_ns} {found.st_size} {found.st_ino} {head}"

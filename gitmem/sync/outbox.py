@@ -6,10 +6,10 @@ of the same name are equal. The clone that folds it into the shared ref deletes 
 
 from __future__ import annotations
 
-from ..git.fork_point import Trunk
+from ..git.fork_point import HistoryWalk
 from ..log import overflow, ref, tree_union
 from ..log.squash import Squash
-from ..log.union import canon, lines
+from ..log.union import canonical, lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from ..git.port import TreeEntry
     from ..log.local_log import LocalLog
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
 
 # Where a remote may accept an outbox. Not every host accepts refs other than branches and tags.
 PREFIXES = ("refs/gitmem/outbox/", "refs/heads/gitmem-outbox-")
@@ -74,7 +74,7 @@ class Outbox:
         entry = next(entry for each, entry, _ in self.files if each == path)
         if ref.lookup(git, tree, path) == entry:
             return set()
-        return lines_at(git, tree, overflow.overflow_path(path, canon(git.blob(entry.oid))))
+        return lines_at(git, tree, overflow.overflow_path(path, canonical(git.blob(entry.oid))))
 
     def is_large(self, git: Git, tree: str) -> bool:
         """Return whether a segment may exceed the size limit together with the tree's; then only the union decides."""
@@ -88,8 +88,8 @@ class Outbox:
 def read(
     log: LocalLog,
     oid: str,
-    shared: Tip,
-    trunk: Trunk | None = None,
+    shared: LogTip,
+    trunk: HistoryWalk | None = None,
     may_stand_on: Callable[[str], bool] = lambda base: True,
 ) -> Outbox | None:
     """Return the outbox if it is based on the history of a log and only adds lines; else None.
@@ -99,9 +99,9 @@ def read(
         may_stand_on: Whether the tree of the outbox's base may be read.
     """
     git = log.git
-    trunk = trunk or Trunk(git, shared.oid)
+    trunk = trunk or HistoryWalk(git, shared.oid)
     try:
-        box = log.boxes.get(oid)
+        box = log.outboxes.get(oid)
         if box is None or box.base is None or trunk.above(box.base) != []:
             commits = trunk.above(oid)
             if commits is None or (commits and not may_stand_on(git.commit(commits[0]).parents[0])):
@@ -110,17 +110,17 @@ def read(
     except KeyError:
         return None  # the caller checks it again and reports the missing object
     if box is not None:
-        log.boxes = {**(log.boxes if len(log.boxes) < CACHE_MAX else {}), oid: box}
+        log.outboxes = {**(log.outboxes if len(log.outboxes) < CACHE_MAX else {}), oid: box}
     return box
 
 
-def made(git: Git, oid: str, shared: Tip) -> Outbox:
+def made(git: Git, oid: str, shared: LogTip) -> Outbox:
     """Return the outbox that was just committed on the tip `shared`."""
     commits = git.history(oid, [shared.oid])
     return _plain(git, oid, commits, shared.tree) or Outbox(oid, commits, git.commit(oid).tree)
 
 
-def whole(git: Git, tip: Tip, shared: Tip | None) -> Outbox:
+def whole(git: Git, tip: LogTip, shared: LogTip | None) -> Outbox:
     """Return an outbox that is a log of its own, without a linear history from the shared one."""
     return Outbox(tip.oid, git.history(tip.oid, [shared.oid] if shared is not None else []), tip.tree)
 

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from ..digests import sha256
 from ..errors import StoreError
-from ..log.ref_checks import FOREIGN, LARGE, PlaceCheck
+from ..log.ref_checks import FOREIGN, LARGE, RefCheck
 from ..log.replaced_project_ids import ANCESTORS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..log.left_out import LeftOut
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
     from .remote import Remote
 
 OUTBOXES_MAX = 200
 
 
-def sample_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
+def sample_outboxes(remote: Remote, outboxes: dict[str, str]) -> dict[str, str]:
     """Return as many outboxes as one sync reads, drawn at random, so that an attacker can't crowd out the others."""
-    if len(boxes) <= OUTBOXES_MAX:
-        return boxes
+    if len(outboxes) <= OUTBOXES_MAX:
+        return outboxes
     salt = remote.log.random(16)
-    drawn = sorted(boxes, key=lambda name: sha256(salt + name.encode()).digest())[:OUTBOXES_MAX]
+    drawn = sorted(outboxes, key=lambda name: sha256(salt + name.encode()).digest())[:OUTBOXES_MAX]
     remote.say(
-        f"{remote.name} has {len(boxes):,} outboxes; {OUTBOXES_MAX} of them were read, and the next syncs read others: gitmem sync"
+        f"{remote.name} has {len(outboxes):,} outboxes; {OUTBOXES_MAX} of them were read, and the next syncs read others: gitmem sync"
     )
-    return {name: boxes[name] for name in boxes if name in set(drawn)}
+    return {name: outboxes[name] for name in outboxes if name in set(drawn)}
 
 
-def replacement_tip(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None:
+def replacement_tip(check: RefCheck, ref_name: str, found: LeftOut) -> LogTip | None:
     """Return the tip to read instead of a shared ref that was left out: the last accepted one, or a part of it."""
     if found.kind == LARGE:
-        return largest_readable_ancestor(check, place, found.commit) or check.accepted
+        return largest_readable_ancestor(check, ref_name, found.commit) or check.accepted
     if check.accepted is None and found.kind != FOREIGN:
-        return valid_ancestor(check, place, found.commit)
+        return valid_ancestor(check, ref_name, found.commit)
     return check.accepted
 
 
-def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
+def largest_readable_ancestor(check: RefCheck, name: str, oid: str) -> LogTip | None:
     """Return the newest commit below a ref that is small enough for one sync; None if there is none.
 
     It searches only history that neither the local log nor the last accepted tip has, so each sync gets further. All
@@ -50,7 +50,7 @@ def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | N
     trees = check.trees.anew()
     while low < high:
         middle = (low + high) // 2
-        probe = PlaceCheck(check.log, check.accepted, check.known)
+        probe = RefCheck(check.log, check.accepted, check.known)
         probe.trees = trees
         trees.grant_share()
         tip = probe.check(name, line[middle])
@@ -62,18 +62,16 @@ def largest_readable_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | N
     return found
 
 
-def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
+def valid_ancestor(check: RefCheck, name: str, oid: str) -> LogTip | None:
     """Return the newest ancestor of a rejected tip that passes, or None; for clones that never saw a valid one.
 
     Each ancestor may be read up to a share of its own. Else a few with large trees would hide the valid ones.
     """
     try:
         *line, _ = check.log.git.unread_history(oid, first_parents=ANCESTORS_MAX + 1)
-        if not line or not PlaceCheck(check.log, None, check.known).is_log_history(name, line[0]):
+        if not line or not RefCheck(check.log, None, check.known).is_log_history(name, line[0]):
             return None
-        probe = PlaceCheck(
-            check.log, None, [*check.known, line[0]]
-        )  # lists and follows history above it only
+        probe = RefCheck(check.log, None, [*check.known, line[0]])  # lists and follows history above it only
         for oid in reversed(line):
             probe.trees.grant_share()
             tip = probe.check(name, oid)

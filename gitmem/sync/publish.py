@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
 
 
-def set_publish_ref(log: LocalLog, place: str) -> bool:
+def set_publish_ref(log: LocalLog, ref_name: str) -> bool:
     """Record in `format` where the log is published, for all clones; return False if it is recorded already."""
     git = log.git
     for _ in range(committer.SWAPS_MAX):
         with rebase.take_lock(log) as lock:
             tip = git.tip(ref.LOG_REF) or start(log)
             form = rebase.own_tip(log, tip).format
-            if form.publish == place:
+            if form.publish == ref_name:
                 return False
-            new = ref.Format.make(turn=form.turn + 1, publish=place)
+            new = ref.Format.make(turn=form.turn + 1, publish=ref_name)
             who = log.signature()
-            draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
+            draft = Draft({"format": new.content}, who, who, f"Publish the log at {ref_name}\n")
             if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
                 return True
             if lock.is_held:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..log.local_log import LocalLog
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
     from .outbox import Outbox
     from .remote import Remote
 
@@ -51,13 +51,13 @@ def push_outbox_first(
 
 
 def attempt(
-    log: LocalLog, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbox], timeout: float
+    log: LocalLog, remote: Remote, tips: Sequence[LogTip], boxes: Sequence[Outbox], timeout: float
 ) -> bool:
     """Run one round on the result of the last fetch; return False if another round may do better."""
     shared = remote.shared()
     if remote.blocked is not None:
         return _attempt_blocked(log, remote, shared, tips, boxes, timeout)
-    turn = remote.draw()
+    turn = remote.is_chosen()
     fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
     tip = rebase.rebase_log(log, shared, tips, boxes, tell=False)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
@@ -71,7 +71,7 @@ def attempt(
 
 
 def _send(
-    log: LocalLog, remote: Remote, shared: Tip | None, tip: str, timeout: float, *, turn: bool, fold: bool
+    log: LocalLog, remote: Remote, shared: LogTip | None, tip: str, timeout: float, *, turn: bool, fold: bool
 ) -> bool:
     """Push the rebased log; return False if another round may do better."""
     publish = rebase.own_tip(log, tip).format.publish
@@ -80,7 +80,7 @@ def _send(
             remote.safe = True
             if turn:
                 _delete_folded(log, remote, tip, timeout)
-            return turn or not remote.boxes or remote.attempts > 1
+            return turn or not remote.outboxes or remote.attempts > 1
         if fold:
             if push_shared(log, remote, publish, shared, tip, timeout, follow=True):
                 _delete_folded(log, remote, tip, timeout)
@@ -98,8 +98,8 @@ def _send(
 def _attempt_blocked(
     log: LocalLog,
     remote: Remote,
-    shared: Tip | None,
-    tips: Sequence[Tip],
+    shared: LogTip | None,
+    tips: Sequence[LogTip],
     boxes: Sequence[Outbox],
     timeout: float,
 ) -> bool:
@@ -116,7 +116,7 @@ def _attempt_blocked(
     return remote.safe or shared is None or not remote.host.prefixes
 
 
-def _must_fold(log: LocalLog, remote: Remote, shared: Tip | None) -> bool:
+def _must_fold(log: LocalLog, remote: Remote, shared: LogTip | None) -> bool:
     """Return whether our lines can reach the remote only by its shared ref."""
     local = log.git.tip(ref.LOG_REF)
     if shared is None or local is None or remote.host.prefixes:
@@ -124,14 +124,14 @@ def _must_fold(log: LocalLog, remote: Remote, shared: Tip | None) -> bool:
     return _commit_unsent(log, remote, shared, local) != shared.oid
 
 
-def _commit_unsent(log: LocalLog, remote: Remote, shared: Tip, tip: str) -> str:
+def _commit_unsent(log: LocalLog, remote: Remote, shared: LogTip, tip: str) -> str:
     """Commit on the shared tip the lines that neither it nor an outbox has; return the new tip, or the shared one."""
     git = log.git
     return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
 
 
 def _push_outbox(
-    log: LocalLog, remote: Remote, shared: Tip | None, tip: str, prefixes: Sequence[str], timeout: float
+    log: LocalLog, remote: Remote, shared: LogTip | None, tip: str, prefixes: Sequence[str], timeout: float
 ) -> bool:
     """Push our lines that the remote lacks to a new outbox; return whether the remote has all of them now."""
     if shared is None:
@@ -154,7 +154,7 @@ def _push_outbox(
             return False
         is_new, remote.outbox = remote.outbox != prefix + oid, prefix + oid
         made = outbox.made(log.git, oid, shared)
-        remote.boxes.append(made)
+        remote.outboxes.append(made)
         remote.waiting.append(made)
         if is_new:
             remote.sent += tree_union.new_lines(log.git, made.tree, [shared.tree])
@@ -166,7 +166,7 @@ def push_shared(
     log: LocalLog,
     remote: Remote,
     publish: str,
-    shared: Tip | None,
+    shared: LogTip | None,
     new: str,
     timeout: float,
     *,
@@ -188,7 +188,7 @@ def push_shared(
     @cache
     def count() -> int:
         known = [tip.tree for tip in remote.tips]
-        return tree_union.new_lines(git, git.commit(new).tree, known, outbox.lines_of(remote.boxes))
+        return tree_union.new_lines(git, git.commit(new).tree, known, outbox.lines_of(remote.outboxes))
 
     def meanwhile() -> None:
         notify_moved(log)  # the rebased log is valid here while it is being sent
@@ -217,7 +217,7 @@ def push_shared(
 
 
 def _may_push(
-    log: LocalLog, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float
+    log: LocalLog, remote: Remote, publish: str, shared: LogTip | None, new: str, timeout: float
 ) -> bool:
     """Return whether the ref that the log is published at may be moved; if not, report why."""
     there = remote.at(publish)
@@ -241,7 +241,7 @@ def _delete_folded(log: LocalLog, remote: Remote, tip: str, timeout: float) -> N
     if remote.host.keeps_refs:
         return
     tree = log.git.commit(tip).tree
-    done = [box for box in remote.boxes if box.is_in(log.git, tree)]
+    done = [box for box in remote.outboxes if box.is_in(log.git, tree)]
     named = {prefix + box.oid: box.oid for box in done for prefix in outbox.PREFIXES}
     gone = {name: oid for name, oid in named.items() if remote.at(name) == oid}
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..git.fork_point import Trunk, bases
+from ..git.fork_point import HistoryWalk, bases
 from . import outbox
 
 TYPE_CHECKING = False
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..log.local_log import LocalLog
-    from ..log.log_refs import Tip
-    from ..log.ref_checks import PlaceCheck
+    from ..log.log_refs import LogTip
+    from ..log.ref_checks import RefCheck
     from .outbox import Outbox
 
 
 def read(
     log: LocalLog,
-    check: PlaceCheck,
+    check: RefCheck,
     boxes: Mapping[str, str],
-    top: Tip | None,
-    related: Callable[[Sequence[Tip]], list[Tip]],
-    tips: list[Tip],
+    top: LogTip | None,
+    related: Callable[[Sequence[LogTip]], list[LogTip]],
+    tips: list[LogTip],
 ) -> list[Outbox]:
     """Return the outboxes that pass the checks, those with the least new content first.
 
@@ -37,7 +37,7 @@ def read(
         check.accepted = top
     on_top: list[Outbox] = []
     others: list[Outbox] = []
-    trunk = Trunk(log.git, top.oid) if top is not None else None
+    trunk = HistoryWalk(log.git, top.oid) if top is not None else None
     seen: set[str] = set()
     for name, oid in check.in_order(boxes):
         if oid in seen or (top is not None and not check.is_whole(name, oid)):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from ..errors import RemoteError
 from ..log import damaged_objects, log_refs, ref
-from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
+from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, RefCheck
 from . import accepted, read_outboxes, rebase, unfetched
 from .partial_reads import replacement_tip, sample_outboxes
-from .remote import is_related, known_tips, projects
+from .remote import is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
     from .remote import Remote
 
 
@@ -25,10 +25,10 @@ def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None
             unfetched.record(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
     except RemoteError as error:
         remote.fail(error)
-    known = {box.oid for box in remote.boxes}  # of the last read, and those that this exchange created
+    known = {box.oid for box in remote.outboxes}  # of the last read, and those that this exchange created
     known |= remote.host.seen
     find_logs(remote, allow_foreign=allow_foreign)
-    remote.crowd = sum(box.oid not in known for box in remote.boxes)
+    remote.crowd = sum(box.oid not in known for box in remote.outboxes)
     if remote.state != "offline":
         # Include those that this sync did not read: else a later sync counts them as new and leaves folding to others.
         remote.host.seen = {oid for name, oid in remote.refs.items() if log_refs.is_outbox(name)}
@@ -43,13 +43,13 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     boxes = sample_outboxes(remote, unfetched.outboxes(remote))
     shared = {name: oid for name, oid in remote.refs.items() if not log_refs.is_outbox(name)}
     remote.blocked, remote.base = None, None
-    remote.accepted = accepted.last_accepted(log, remote.prefix, known_tips(log))
-    check = PlaceCheck(log, remote.accepted, known_tips(log), boxes)
+    remote.accepted = accepted.last_accepted(log, remote.prefix, log_tips(log))
+    check = RefCheck(log, remote.accepted, log_tips(log), boxes)
     check.refused = dict(remote.refused.values())
     unfetched.leave_out(remote, check)
     remote.tips = []
 
-    def related(tips: Sequence[Tip]) -> list[Tip]:
+    def related(tips: Sequence[LogTip]) -> list[LogTip]:
         return _related(remote, check, tips, allow_foreign=allow_foreign)
 
     for name, oid in check.in_order(shared):
@@ -57,7 +57,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
             remote.tips += related(check.admit({name: oid}))
     _detect_blocked_ref(remote, check)
     top = remote.shared()
-    remote.boxes = read_outboxes.read(log, check, boxes, top, related, remote.tips)
+    remote.outboxes = read_outboxes.read(log, check, boxes, top, related, remote.tips)
     remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
@@ -65,11 +65,11 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
             damaged_objects.delete_ref(log, each.ref, each.commit)  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
-        remote.boxes = []
-    remote.waiting = [box for box in remote.boxes if top is None or not box.is_in(log.git, top.tree)]
+        remote.outboxes = []
+    remote.waiting = [box for box in remote.outboxes if top is None or not box.is_in(log.git, top.tree)]
 
 
-def _related(remote: Remote, check: PlaceCheck, tips: Sequence[Tip], *, allow_foreign: bool) -> list[Tip]:
+def _related(remote: Remote, check: RefCheck, tips: Sequence[LogTip], *, allow_foreign: bool) -> list[LogTip]:
     """Return the logs of this project; leave out the others."""
     if allow_foreign:
         return list(tips)
@@ -84,14 +84,14 @@ def _related(remote: Remote, check: PlaceCheck, tips: Sequence[Tip], *, allow_fo
     return found
 
 
-def _detect_blocked_ref(remote: Remote, check: PlaceCheck) -> None:
+def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
     """Determine whether the shared ref was left out, and which base replaces it."""
-    place = remote.copy_of(remote.publish_ref())
-    if (found := check.left_out.get(place)) is None:
+    ref_name = remote.copy_of(remote.publish_ref())
+    if (found := check.left_out.get(ref_name)) is None:
         return
     local = remote.log.git.tip(ref.LOG_REF)
     if local is not None and accepted.is_ancestor(remote.log.git, local, found.commit):
-        del check.left_out[place]  # it was moved back to an early commit of ours: a push fast-forwards it
+        del check.left_out[ref_name]  # it was moved back to an early commit of ours: a push fast-forwards it
         return
     never_ours = remote.log.git.tip(remote.prefix + accepted.NAME) is None
     if found.kind == FOREIGN and never_ours:
@@ -103,7 +103,7 @@ def _detect_blocked_ref(remote: Remote, check: PlaceCheck) -> None:
         )
         return
     remote.blocked = found
-    remote.base = replacement_tip(check, place, found)
+    remote.base = replacement_tip(check, ref_name, found)
     remote.stepped = remote.base is not remote.accepted
     if remote.stepped and remote.base and not _related(remote, check, [remote.base], allow_foreign=False):
         remote.base = None

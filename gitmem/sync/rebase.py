@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..git.port import Move
     from ..log.local_log import LocalLog
     from ..log.lock import Lock
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
     from ..log.tree_union import Changes
     from .outbox import Outbox
 
@@ -34,7 +34,12 @@ LOCK_SECONDS = 3.0
 
 
 def rebase_log(  # noqa: C901  (one loop until the union holds)
-    log: LocalLog, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
+    log: LocalLog,
+    shared: LogTip | None,
+    tips: Sequence[LogTip],
+    boxes: Sequence[Outbox] = (),
+    *,
+    tell: bool = True,
 ) -> str:
     """Move the log's ref to the union of itself, `tips` and `boxes`; return the new tip.
 
@@ -52,7 +57,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
         local = git.tip(ref.LOG_REF) or start_alone(log)
         new = build_tip(log, local, shared, tips, boxes)
         for attempt in range(ROUNDS_MAX):
-            localize(log.place.common, new)
+            localize(log.repo.common, new)
             with take_lock(log) as lock:
                 late = _since(log, local)
                 if late is not None:
@@ -77,7 +82,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
-        ledger.append(log.place, (), done)
+        ledger.append(log.repo, (), done)
     if tell:
         if done != now:
             committer.notify_moved(log)
@@ -117,7 +122,7 @@ def _since(log: LocalLog, local: str) -> list[str] | None:
 
 
 def build_tip(
-    log: LocalLog, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
+    log: LocalLog, local: str, shared: LogTip | None, tips: Sequence[LogTip], boxes: Sequence[Outbox] = ()
 ) -> str:
     """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit."""
     git = log.git
@@ -136,7 +141,7 @@ def build_tip(
     return write_repair(log, top, changes, count)
 
 
-def own_tip(log: LocalLog, oid: str) -> Tip:
+def own_tip(log: LocalLog, oid: str) -> LogTip:
     """Return this clone's own log.
 
     Raises:
@@ -162,7 +167,7 @@ def own_tip(log: LocalLog, oid: str) -> Tip:
     return own
 
 
-def _base(log: LocalLog, local: str, shared: Tip | None) -> str:
+def _base(log: LocalLog, local: str, shared: LogTip | None) -> str:
     """Return the base of our own commits. Published commits never change, even if a remote was rewound."""
     git = log.git
     published = git.tip(ref.PUBLISHED_REF)
@@ -197,7 +202,7 @@ def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) 
     return len(lines)
 
 
-def publish_shared(log: LocalLog, tip: str, shared: Tip | None, also: Sequence[Move] = ()) -> None:
+def publish_shared(log: LocalLog, tip: str, shared: LogTip | None, also: Sequence[Move] = ()) -> None:
     """Record that a remote has the shared tip, if the log's new tip contains it."""
     if shared is not None and log.git.contains(tip, shared.oid):
         publish(log, tip, shared.oid, also)
@@ -245,7 +250,7 @@ def take_lock(log: LocalLog) -> Lock:
     """
     if not log.make_state():
         raise StoreError(
-            f"{log.place.common} cannot be written; nothing was changed.",
+            f"{log.repo.common} cannot be written; nothing was changed.",
             hint="Mend its permissions, or sync where it can be written.",
             code="read-only",
         )
@@ -277,10 +282,10 @@ def break_stale_locks(log: LocalLog) -> bool:
             return False
         # In a reftable this is the lock of all refs, and there is no folder of ref files.
         broken = log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
-        for folder, _, names in os.walk(os.path.join(log.place.common, "refs", "gitmem")):
+        for folder, _, names in os.walk(os.path.join(log.repo.common, "refs", "gitmem")):
             for name in names:
                 if name.endswith(".lock"):
-                    path = os.path.relpath(os.path.join(folder, name[:-5]), log.place.common)
+                    path = os.path.relpath(os.path.join(folder, name[:-5]), log.repo.common)
                     name_of_ref = path.replace(os.sep, "/")
                     broken = log.git.break_stale_lock(name_of_ref, ref.STALE_LOCK_SECONDS) or broken
     return broken

@@ -6,30 +6,30 @@ from ..git import remotes
 from ..log import log_refs, ref
 from . import rebase
 from .remote_state import RemoteState
-from .withheld_lines import Withheld
+from .withheld_lines import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..errors import RemoteError
     from ..log.left_out import LeftOut
     from ..log.local_log import LocalLog
-    from ..log.log_refs import Tip
+    from ..log.log_refs import LogTip
     from ..repo import Repo
     from .outbox import Outbox
 
 
-def configured(place: Repo) -> list[str]:
+def configured(repo: Repo) -> list[str]:
     """Return the names of the remotes in the repository's config."""
-    return remotes.remotes(place.common)
+    return remotes.remotes(repo.common)
 
 
-def default_remote(place: Repo) -> str:
+def default_remote(repo: Repo) -> str:
     """Return the default remote: the branch's upstream, else `origin`, else the only one.
 
     Raises:
         UsageError: `which-remote` or `no-remote`.
     """
-    return remotes.upstream_remote(place)
+    return remotes.upstream_remote(repo)
 
 
 def display_name(name: str) -> str:
@@ -78,9 +78,9 @@ class Remote:
         self.log = log
         log.taken_in = 0
         self.name = name
-        self.url, self.destination = remotes.push_urls(log.place.common, name, log.place.worktree)
+        self.url, self.destination = remotes.push_urls(log.repo.common, name, log.repo.worktree)
         self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
-        self.host = RemoteState(log.place.state, remotes.encode(name), remotes.without_credentials(self.url))
+        self.host = RemoteState(log.repo.state, remotes.encode(name), remotes.without_credentials(self.url))
         self.state = ""
         self.received = 0
         self.sent = 0
@@ -92,22 +92,22 @@ class Remote:
         self.tip: str | None = None
         self.message = ""
         self.refs: dict[str, str] = {}
-        self.tips: list[Tip] = []
-        self.boxes: list[Outbox] = []
+        self.tips: list[LogTip] = []
+        self.outboxes: list[Outbox] = []
         self.waiting: list[Outbox] = []
         self.crowd = 0
         self.most = 0
         self.is_foreign = False
         self.may_send = False
-        self.withheld = Withheld()
+        self.withheld = WithheldLines()
         self.left_out: list[LeftOut] = []
         self.blocked: LeftOut | None = None
-        self.accepted: Tip | None = None
+        self.accepted: LogTip | None = None
         self.pushed: str | None = None
         self.stepped = False
         self.refused: dict[str, tuple[str, str]] = {}
         self.unexamined = 0
-        self.base: Tip | None = None
+        self.base: LogTip | None = None
 
     @property
     def shown_name(self) -> str:
@@ -136,7 +136,7 @@ class Remote:
         """End as `refused` or `offline`, with the message of the error."""
         self.end("refused" if error.code == "refused" else "offline", error.message)
 
-    def draw(self) -> bool:
+    def is_chosen(self) -> bool:
         """Return whether this clone is drawn to fold the remote's outboxes, or to delete those that are folded."""
         self.most = max(self.most, self.crowd)
         return not self.crowd or int.from_bytes(self.log.random(4), "big") * self.most < 2**32
@@ -180,7 +180,7 @@ class Remote:
             forms.append(rebase.own_tip(self.log, local).format)
         return max(forms, key=lambda form: form.rank).publish if forms else ref.BRANCH
 
-    def shared(self) -> Tip | None:
+    def shared(self) -> LogTip | None:
         """Return the tip that history follows here: where the log is published, else at another ref of this remote.
 
         While that ref is left out, it is the base that replaces it.
@@ -194,7 +194,7 @@ class Remote:
         return next((tip for tip in self.tips if tip.oid == wanted), best)
 
 
-def known_tips(log: LocalLog) -> list[str]:
+def log_tips(log: LocalLog) -> list[str]:
     """Return tips that are known to be of logs."""
     return [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
 
@@ -205,7 +205,7 @@ def projects(log: LocalLog) -> set[str]:
     return ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
 
 
-def is_related(log: LocalLog, ours: set[str], tip: Tip) -> bool:
+def is_related(log: LocalLog, ours: set[str], tip: LogTip) -> bool:
     """Return whether a log may be united with ours; read the repository's roots only if the logs' ids don't decide."""
     if not tip.projects or (ours and log_refs.can_merge(ours, tip.projects)):
         return True

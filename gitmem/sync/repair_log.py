@@ -6,7 +6,7 @@ from ..errors import StoreError
 from ..log import damaged_objects, dropped_lines, ledger, log_refs, overflow, recovery, ref, tree_union
 from ..log.squash import squash
 from ..log.start import new_log
-from ..log.union import canon
+from ..log.union import canonical
 from . import rebase
 
 TYPE_CHECKING = False
@@ -82,15 +82,15 @@ def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str
 
 def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes]) -> bytes:
     """Return a file in canonical form with added lines; if it gets too large, write them to another file."""
-    content = canon(b"\n".join([old, *added]))
+    content = canonical(b"\n".join([old, *added]))
     if added and len(content) > ref.UNION_BYTES_MAX:
         _add_overflow_file(changes, path, added)
-        return canon(old)
+        return canonical(old)
     return content
 
 
 def _add_overflow_file(changes: Changes, path: str, added: Sequence[bytes]) -> None:
-    content = canon(b"\n".join(added))
+    content = canonical(b"\n".join(added))
     changes[overflow.overflow_path(path, content)] = content
 
 
@@ -108,7 +108,7 @@ def swap_log_ref(log: LocalLog, tip: str | None, new: str) -> bool:
     """Swap the log's ref; return False if it has moved meanwhile, or is locked."""
     with rebase.take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
-            ledger.append(log.place, (), new)  # recovery reads it if the reflog is lost
+            ledger.append(log.repo, (), new)  # recovery reads it if the reflog is lost
             return True
         if lock.is_held:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

@@ -6,7 +6,7 @@ from ..errors import RemoteError, UsageError
 from ..git.port import Draft
 from ..git.separate_fetch import MISSING
 from ..log import log_refs, ref
-from ..log.ref_checks import INVALID, PlaceCheck
+from ..log.ref_checks import INVALID, RefCheck
 from ..log.tree_checks import TreeCheck
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
     if not remote.may_send or found.why == MISSING:
         return False
     base = remote.shared()
-    new = _on_top(log, remote, found.commit, local)
+    new = _repair_commit(log, remote, found.commit, local)
     forced = new is None
     if forced and base is None:
         remote.say("This clone has no valid tip of it: repair it from a clone that synced with it before.")
@@ -56,7 +56,7 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
     return done == "pushed"
 
 
-def _on_top(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
+def _repair_commit(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
     """Return a commit on the bad one with the tree of the local log; None if other clones would leave it out too."""
     if bad in dict(remote.refused.values()) or not _is_rooted(log, bad):
         return None
@@ -64,7 +64,7 @@ def _on_top(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
     draft = Draft({}, who, who, "Repair the tree of the log\n", tree=log.git.commit(local).tree)
     new = log.git.write([draft], bad)[0]
     known = [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
-    check = PlaceCheck(log, remote.accepted, known)
+    check = RefCheck(log, remote.accepted, known)
     check.trees = TreeCheck(log.git, set())  # with the limits: other clones have not lifted them
     return new if check.check(ref.BRANCH, new) is not None else None
 

@@ -62,14 +62,14 @@ def sync(
         consent_messages.reject_unconfigured(store, remotes)
     names, leads = _chosen_now(store, remotes, all=all)
     store.log.committer = store.log.committer or store.committer()
-    trouble = autosync.last_failure(store.place)
+    trouble = autosync.last_failure(store.repo)
     if leads:
-        autosync.record_start(store.place, store.now() / 1e6)
+        autosync.record_start(store.repo, store.now() / 1e6)
     if looked is not None and looked.network is not None:
         store.log.network = looked.network
     store.log.allow_large = allow_large
     store.log.committed = store.refresh_or_leave
-    before = noop_check.refs_of(store.place.common)
+    before = noop_check.refs_of(store.repo.common)
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=consent_messages.may_send(store, publish=publish),
         kind_of=withheld_messages.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
@@ -94,7 +94,7 @@ def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[lis
         return choose(store, remotes, all=all)
     except UsageError as error:
         if error.code == "no-remote":
-            autosync.record_success(store.place, store.now() / 1e6, 0, 0.0)
+            autosync.record_success(store.repo, store.now() / 1e6, 0, 0.0)
         raise
 
 
@@ -105,13 +105,13 @@ def _record_outcome(store: Store, states: Sequence[RemoteResult]) -> None:
     usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY):
         said = usual.message or f"{usual.name}: {usual.state}"
-        autosync.record_failure(store.place, now / 1e6, format_at(now), usual.state, said, dice)
+        autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, said, dice)
     else:
-        autosync.record_success(store.place, now / 1e6, max(each.rejections for each in states), dice)
+        autosync.record_success(store.repo, now / 1e6, max(each.rejections for each in states), dice)
 
 
 def check_noop(
-    place: Repo, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
+    repo: Repo, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
 ) -> LastSync | None:
     """Ask the usual remote whether anything is new, if this clone has nothing new; None if that is not certain.
 
@@ -126,15 +126,15 @@ def check_noop(
     from . import noop_check
 
     def wals() -> list[str]:
-        autosync.record_start(place, now)  # before reading our refs: a later writer leaves a mark that stays
-        return [*(os.path.join(place.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
+        autosync.record_start(repo, now)  # before reading our refs: a later writer leaves a mark that stays
+        return [*(os.path.join(repo.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
 
-    return noop_check.check(place, wals, timeout)
+    return noop_check.check(repo, wals, timeout)
 
 
-def noop_result(place: Repo, looked: LastSync, now: float, dice: float) -> SyncResult:
+def noop_result(repo: Repo, looked: LastSync, now: float, dice: float) -> SyncResult:
     """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `dice`: between 0 and 1)."""
-    autosync.record_success(place, now, 0, dice)
+    autosync.record_success(repo, now, 0, dice)
     states = [RemoteResult(looked)]
     return SyncResult(states, _next(states, leads=True))
 

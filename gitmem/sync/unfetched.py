@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..log.left_out import LeftOut
-    from ..log.ref_checks import PlaceCheck
+    from ..log.ref_checks import RefCheck
     from .remote import Remote
 
 SHOWN = 5  # how many of the refs that were left out a message names
@@ -33,7 +33,7 @@ def outboxes(remote: Remote) -> dict[str, str]:
     }
 
 
-def leave_out(remote: Remote, check: PlaceCheck) -> None:
+def leave_out(remote: Remote, check: RefCheck) -> None:
     """Note the outboxes that git refused as left out."""
     for name, (oid, why) in remote.refused.items():
         if log_refs.is_outbox(name):

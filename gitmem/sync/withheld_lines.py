@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 NEWEST_MAX = 20  # lines that are kept of each kind
 
 
-class Withheld:
+class WithheldLines:
     """The number of such records by kind, and the newest lines of each kind.
 
     Attributes:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .withheld_lines import Withheld
+    from .withheld_lines import WithheldLines
 
 IDS = ("signal_id", "audit_id", "session_id", "id", "name")
 DESCRIBED = ("signal", "node", "audit", "receipt", "session")  # kinds that `commit_message.describe` supports
@@ -25,18 +25,18 @@ def kind_of(line: bytes) -> str:
     return str(record.get("kind")) if record is not None else UNREADABLE
 
 
-def kinds(found: Withheld) -> dict[str, int]:
+def kinds(found: WithheldLines) -> dict[str, int]:
     """Return the number of records of each kind, in the order of `ORDER`."""
     return {sanitize(kind): found.counts[kind] for kind in _ordered(found)}
 
 
-def records_of(found: Withheld) -> list[dict[str, str]]:
+def records_of(found: WithheldLines) -> list[dict[str, str]]:
     """Return at most `RECORDS_MAX` records: by kind in the order of `ORDER`, within a kind the newest first."""
     lines = [line for kind in _ordered(found) for line in reversed(found.newest[kind])]
     return [describe(line) for line in lines[:RECORDS_MAX]]
 
 
-def _ordered(found: Withheld) -> list[str]:
+def _ordered(found: WithheldLines) -> list[str]:
     rank = {kind: place for place, kind in enumerate(ORDER)}
     return sorted(found.counts, key=lambda kind: (rank.get(kind, len(ORDER)), kind))
 

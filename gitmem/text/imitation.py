@@ -181,9 +181,9 @@ def _reply_lines(folded: str) -> Iterator[int]:
     """Yield the positions of signs before an imitation of the line below a signal: `— from session …`."""
     at = folded.find("session")
     while at >= 0:
-        end = _back(folded, at, " \t")
+        end = _run_start(folded, at, " \t")
         if end < at and folded.endswith("from", 0, end):
-            end = start = _back(folded, end - 4, " \t")
+            end = start = _run_start(folded, end - 4, " \t")
             while start > 0 and _may_be_dash(folded[start - 1]):
                 start -= 1
             if not (folded[start:end] in _SIGNS_IN_WORDS and _is_word(folded, start - 1)):
@@ -198,7 +198,7 @@ def _may_be_dash(char: str) -> bool:
     return char in _DASH_LETTERS or not (char.isalnum() or category(char) in _QUOTES)
 
 
-def _back(text: str, at: int, chars: str) -> int:
+def _run_start(text: str, at: int, chars: str) -> int:
     """Return the start of the run of some characters that ends at a position."""
     while at > 0 and text[at - 1] in chars:
         at -= 1

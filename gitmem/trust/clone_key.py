@@ -67,7 +67,7 @@ class CloneKey:
             )
 
 
-class Keys:
+class CloneKeyReader:
     """The key of one clone, read when it is first needed.
 
     Args:

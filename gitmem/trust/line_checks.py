@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ..index.index_file import Index
-    from ..index.rows import Lines
+    from ..index.rows import NewLines
     from ..log.local_log import LocalLog
     from ..records.record_types import AnyRecord
     from .clone_key import CloneKey
@@ -44,7 +44,7 @@ _SPEAKERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _ELSE = (("sender_session", "sender_identity"), ("sender_identity",))
 
 
-def speakers(record: Mapping[str, object]) -> list[str]:
+def named_sources(record: Mapping[str, object]) -> list[str]:
     """Return the sessions and clients that a record names as its source."""
     fields, _ = _SPEAKERS.get(str(record["kind"]), _ELSE)
     names = map(record.get, fields)
@@ -101,7 +101,7 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     _add_doubts(db, sorted(fresh | more))
 
 
-def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collection[int]) -> None:
+def _claim(claims: dict[str, list[int]], kind: str, lines: NewLines, but: Collection[int]) -> None:
     """Collect the names for which lines speak, except lines whose code is valid or cannot be checked now."""
     fields, agents = _SPEAKERS.get(kind, _ELSE)
     for field in fields:
@@ -117,7 +117,7 @@ def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collectio
                 claims.setdefault(name, []).append(line)
 
 
-def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
+def _proven(kind: str, lines: NewLines, places: Sequence[int]) -> set[str]:
     """Return the names that lines with a valid code prove to be our own.
 
     A session also needs a start line, because we may write for a session of another clone.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ..index.rows import LineRow, Lines
+    from ..index.rows import LineRow, NewLines
 
 _SINCE = (
     "SELECT min(b.since) FROM bearer b JOIN own o ON o.name = b.session_id WHERE b.identity = ?1 AND NOT EXISTS"
@@ -73,7 +73,7 @@ def record_bearers(db: sqlite3.Connection, sessions: Iterable[LineRow], valid: C
 
 def update(
     db: sqlite3.Connection,
-    signals: Lines,
+    signals: NewLines,
     claims: Mapping[str, Sequence[int]],
     changed: set[str],
     new: Sequence[str],

@@ -8,7 +8,7 @@ import pytest
 
 from gitmem.agents import addressing, caller, own_sessions
 from gitmem.agents.addressing import Resolved
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
@@ -38,8 +38,8 @@ def refused(store: Store, *to: str, **options: bool) -> UsageError:
 def test_each_step_finds_whom_it_should(repo: Path) -> None:
     """Id, identity, person, name, folded name, prefix: and the way is told."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Big Dev")
-    two = lifecycle.start(store, Who(), name="Curie")
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Big Dev")
+    two = lifecycle.start(store, CallerClaims(), name="Curie")
     say(store, person(store))
     found = [
         only(store, text)
@@ -56,7 +56,7 @@ def test_each_step_finds_whom_it_should(repo: Path) -> None:
 
 
 def person(store: Store) -> Caller:
-    found = caller.find(store, Who(terminal=True))
+    found = caller.find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -64,8 +64,8 @@ def person(store: Store) -> Caller:
 def test_lists_are_split_and_repeats_collapse(repo: Path) -> None:
     """A name and the identity behind it are one recipient; the first query stands."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
-    two = lifecycle.start(store, Who(), name="Curie")
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    two = lifecycle.start(store, CallerClaims(), name="Curie")
     found = addressing.resolve(store, [f"Planck, {IDENTITY}", "curie,Curie"])
 
     assert [(each.query, each.address) for each in found] == [("Planck", IDENTITY), ("curie", two.session_id)]
@@ -76,8 +76,8 @@ def test_lists_are_split_and_repeats_collapse(repo: Path) -> None:
 def test_an_empty_name_is_never_a_broadcast(repo: Path, to: str) -> None:
     """A script's empty variable."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), name="Planck")
-    lifecycle.start(store, Who(), name="Curie")
+    lifecycle.start(store, CallerClaims(), name="Planck")
+    lifecycle.start(store, CallerClaims(), name="Curie")
 
     assert refused(store, to).code == "empty-recipient"
 
@@ -85,7 +85,7 @@ def test_an_empty_name_is_never_a_broadcast(repo: Path, to: str) -> None:
 def test_one_unknown_name_refuses_all(repo: Path) -> None:
     """The error names it, and who could be meant."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1")
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck", wu="WU-1")
     error = refused(store, "Planck,Plnack")
 
     assert error.code == "unknown-recipient"
@@ -98,7 +98,7 @@ def test_a_prefix_of_several_ids_is_refused_with_them(repo: Path) -> None:
     store = open_store(repo, Clock())
     given = iter((b"\1" * 6 + b"\1\0", b"\1" * 6 + b"\2\0"))
     store.random = lambda size: next(given)
-    one, two = lifecycle.start(store, Who()), lifecycle.start(store, Who())
+    one, two = lifecycle.start(store, CallerClaims()), lifecycle.start(store, CallerClaims())
     error = refused(store, one.session_id[:11])
 
     assert error.code == "ambiguous-recipient"
@@ -111,11 +111,11 @@ def test_a_name_is_taken_before_a_clients_id(tmp_path: Path, repo: Path) -> None
     name = "ses_3f9d2c1b7ffeQ4mZx0LkT8vWya"
     clock = Clock()
     store, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    raw = caller.find(store, Who(harness=("OPENCODE_SESSION_ID", name)))
+    raw = caller.find(store, CallerClaims(client_session=("OPENCODE_SESSION_ID", name)))
     assert raw
     say(store, raw)
     assert only(store, name).address == raw.reader
-    one = lifecycle.start(there, Who(), name=name)
+    one = lifecycle.start(there, CallerClaims(), name=name)
     carry(store, there)
 
     assert only(store, name).address == one.session_id
@@ -126,7 +126,7 @@ def test_mail_for_a_harness_id_goes_to_the_session_that_it_started(repo: Path) -
     """Answers to what it said before it had a session find it."""
     store = open_store(repo, Clock())
     thread = "0f8fad5b-d9cb-469f-a165-70867728950e"
-    one = lifecycle.start(store, Who(harness=("CODEX_THREAD_ID", thread)))
+    one = lifecycle.start(store, CallerClaims(client_session=("CODEX_THREAD_ID", thread)))
 
     assert only(store, thread).address == one.session_id
 
@@ -135,7 +135,7 @@ def test_a_released_name_goes_to_nobody_but_its_new_holder(repo: Path) -> None:
     """Until then it is unknown, and the suggestion says who it was."""
     clock = Clock()
     store = open_store(repo, clock)
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     clock.forward(HOUR)
     lifecycle.end(store, acting(store, one))
     clock.forward(HOUR)
@@ -146,7 +146,7 @@ def test_a_released_name_goes_to_nobody_but_its_new_holder(repo: Path) -> None:
         in error.message
     )
     assert f"--to {IDENTITY}." in error.hint
-    two = lifecycle.start(store, Who(), name="Planck")
+    two = lifecycle.start(store, CallerClaims(), name="Planck")
 
     assert only(store, "Planck").address == two.session_id
 
@@ -155,15 +155,15 @@ def test_ids_and_identities_stay_addressable_with_a_remark(repo: Path) -> None:
     """After the end: the identity may come back, an id without one will not."""
     clock = Clock()
     store = open_store(repo, clock)
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
-    two = lifecycle.start(store, Who(), name="Curie")
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    two = lifecycle.start(store, CallerClaims(), name="Curie")
     for each in (one, two):
         lifecycle.end(store, acting(store, each))
     found = [only(store, text) for text in (IDENTITY, one.session_id, two.session_id)]
 
     assert [each.address for each in found] == [IDENTITY, IDENTITY, two.session_id]
     assert all(each.asleep and each.remark and "ended" in each.remark for each in found)
-    three = lifecycle.start(store, Who(), agent_identity=IDENTITY)
+    three = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
     again = only(store, one.session_id)
     assert not again.asleep and again.remark and f"its identity {IDENTITY}" in again.remark
     assert only(store, IDENTITY).display_name == three.display_name
@@ -173,7 +173,9 @@ def test_the_error_for_a_former_name_says_who_had_it_and_where_to_send(repo: Pat
     """A session without an identity that has ended, one that was renamed, and one that was not seen for days."""
     clock = Clock()
     store = open_store(repo, clock)
-    ended, renamed, gone = (lifecycle.start(store, Who(), name=each) for each in ("Curie", "Planck", "Bohr"))
+    ended, renamed, gone = (
+        lifecycle.start(store, CallerClaims(), name=each) for each in ("Curie", "Planck", "Bohr")
+    )
     lifecycle.end(store, acting(store, ended))
     lifecycle.change(store, acting(store, renamed), name="Hahn")
     error = refused(store, "curie")
@@ -194,12 +196,12 @@ def test_who_looks_asleep_is_said(repo: Path) -> None:
     """Not seen for 15 minutes; a second session of the identity that is awake is enough."""
     clock = Clock()
     store = open_store(repo, clock)
-    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     clock.forward(3 * HOUR + MINUTE)
     found = only(store, "Planck")
 
     assert (found.asleep, found.remark) == (True, "Planck looks asleep: last seen 3 hours ago.")
-    lifecycle.start(store, Who(), agent_identity=IDENTITY)
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
     assert not only(store, "Planck").asleep
 
 
@@ -207,7 +209,7 @@ def test_a_name_resolves_while_it_is_held(repo: Path) -> None:
     """For two days without a record; later only for who is at work in this clone all the same."""
     clock = Clock()
     store = open_store(repo, clock)
-    one = lifecycle.start(store, Who(), name="Planck")
+    one = lifecycle.start(store, CallerClaims(), name="Planck")
     clock.forward(47 * HOUR)
     assert only(store, "Planck").asleep
     clock.forward(2 * HOUR)
@@ -220,9 +222,9 @@ def test_who_is_elsewhere_gets_it_after_a_sync(tmp_path: Path, repo: Path) -> No
     """A name that the fold gave a number on both clones means one session on both; one's own stays that of its clone."""
     clock = Clock()
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    one = lifecycle.start(here, Who(), name="Planck")
+    one = lifecycle.start(here, CallerClaims(), name="Planck")
     clock.forward(MINUTE)
-    two = lifecycle.start(there, Who(), name="Planck")
+    two = lifecycle.start(there, CallerClaims(), name="Planck")
     carry(here, there)
 
     for store in (here, there):
@@ -237,7 +239,7 @@ def test_who_is_elsewhere_gets_it_after_a_sync(tmp_path: Path, repo: Path) -> No
 def test_a_host_number_is_never_guessed(repo: Path) -> None:
     """`host8` is another machine than `host7`, however alike they look; also with --fuzzy."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), agent_identity="codex:implementer:host7", name="dev-7")
+    lifecycle.start(store, CallerClaims(), agent_identity="codex:implementer:host7", name="dev-7")
     for text in ("codex:implementer:host8", "dev-8", "dev7", "Dev 8"):
         error = refused(store, text, fuzzy=True)
         assert error.code == "unknown-recipient"
@@ -248,7 +250,7 @@ def test_a_typo_is_a_guess_only_when_asked_and_clear(repo: Path) -> None:
     """One name near, every other two edits further off, and no digit in either."""
     store = open_store(repo, Clock())
     for name in ("Planck", "Noether", "Carson", "Carlson", "Euler-2"):
-        lifecycle.start(store, Who(), name=name)
+        lifecycle.start(store, CallerClaims(), name=name)
     found = only(store, "plank", fuzzy=True)
 
     assert (found.display_name, found.resolved_by, found.exact) == ("Planck", "fuzzy", False)
@@ -274,7 +276,7 @@ def test_an_identity_that_was_never_seen_needs_a_word(repo: Path) -> None:
 def test_mixed_scripts_are_refused_with_a_sentence(repo: Path, text: str) -> None:
     """Also where it is allowed to guess or to be unseen."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     error = refused(store, text, allow_unseen=True, fuzzy=True)
 
     assert "scripts" in error.message
@@ -302,8 +304,8 @@ def test_a_clone_that_never_synced_is_told_to(repo: Path, git: object) -> None:
 def test_a_look_may_guess(repo: Path) -> None:
     """`inbox --for plank`; it is no exact reader then."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
-    lifecycle.start(store, Who(), name="Noether")
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    lifecycle.start(store, CallerClaims(), name="Noether")
     found = [
         addressing.reader_of(store, text)
         for text in ("Planck", "planck", IDENTITY, one.session_id, "plank", "implementer")
@@ -320,8 +322,8 @@ def test_a_look_may_guess(repo: Path) -> None:
 def test_a_thread_is_answered_at_the_addresses_that_it_has(repo: Path) -> None:
     """They are not resolved again: a name like one of them does not matter."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
-    two = lifecycle.start(store, Who(), name="Curie")
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    two = lifecycle.start(store, CallerClaims(), name="Curie")
     found = addressing.from_addresses(
         store, [IDENTITY, two.session_id, "human:person@example.org", "thread-99"]
     )
@@ -335,7 +337,7 @@ def test_a_thread_is_answered_at_the_addresses_that_it_has(repo: Path) -> None:
 def test_oneself_is_remarked(repo: Path) -> None:
     """One's own signals are never in one's inbox."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who(), name="Planck")
+    one = lifecycle.start(store, CallerClaims(), name="Planck")
     (found,) = addressing.resolve(store, ["Planck"], caller=acting(store, one))
 
     assert found.remark and "yourself" in found.remark

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitmem.agents import caller
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
@@ -20,7 +20,7 @@ HARNESS = ("CLAUDE_CODE_SESSION_ID", "0190-abcd")
 
 
 def found(store: Store, **who: Any) -> caller.Caller:
-    one = caller.find(store, Who(**who))
+    one = caller.find(store, CallerClaims(**who))
     assert one
     return one
 
@@ -28,21 +28,21 @@ def found(store: Store, **who: Any) -> caller.Caller:
 def refused(store: Store, **who: Any) -> str:
     """The code of the refusal to say who calls."""
     with pytest.raises(UsageError) as caught:
-        caller.find(store, Who(**who))
-    assert caller.find(store, Who(**who), must=False) is None
+        caller.find(store, CallerClaims(**who))
+    assert caller.find(store, CallerClaims(**who), must=False) is None
     return str(caught.value.code)
 
 
 def test_the_sources_in_their_order(repo: Path) -> None:
     """`--as`, then GITMEM_SESSION, then the harness, then a person."""
     store = open_store(repo, Clock())
-    one, two = lifecycle.start(store, Who(), name="One"), lifecycle.start(store, Who())
-    three = lifecycle.start(store, Who(harness=HARNESS))
+    one, two = lifecycle.start(store, CallerClaims(), name="One"), lifecycle.start(store, CallerClaims())
+    three = lifecycle.start(store, CallerClaims(client_session=HARNESS))
     everything: dict[str, object] = {
-        "as_": "One", "session": two.session_id, "harness": HARNESS, "terminal": True,
+        "as_": "One", "session": two.session_id, "client_session": HARNESS, "terminal": True,
     }  # fmt: skip
     seen = []
-    for name in ("as_", "session", "harness", "terminal"):
+    for name in ("as_", "session", "client_session", "terminal"):
         seen.append(found(store, **everything).reader)
         del everything[name]
 
@@ -53,7 +53,7 @@ def test_the_sources_in_their_order(repo: Path) -> None:
 def test_as_takes_an_exact_id_identity_or_live_name(repo: Path, how: str) -> None:
     """And is the session then, where it is one session."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     text = {"id": one.session_id, "identity": IDENTITY, "name": "Planck"}[how]
     me = found(store, as_=text)
 
@@ -65,9 +65,9 @@ def test_as_takes_an_exact_id_identity_or_live_name(repo: Path, how: str) -> Non
 def test_as_is_never_a_guess(repo: Path, text: str) -> None:
     """Not folded, not a prefix, not fuzzy; also where the command needs nobody."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     with pytest.raises(UsageError) as caught:
-        caller.find(store, Who(as_=text), must=False)
+        caller.find(store, CallerClaims(as_=text), must=False)
 
     assert caught.value.code == "unknown-session"
 
@@ -75,8 +75,8 @@ def test_as_is_never_a_guess(repo: Path, text: str) -> None:
 def test_an_identity_with_two_sessions_here_is_no_session(repo: Path) -> None:
     """It reads and writes as the identity alone."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), agent_identity=IDENTITY)
-    lifecycle.start(store, Who(), agent_identity=IDENTITY)
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
     me = found(store, as_=IDENTITY)
 
     assert (me.reader, me.session_id, me.identity) == (IDENTITY, None, IDENTITY)
@@ -87,19 +87,19 @@ def test_an_unknown_session_is_an_error(repo: Path, session: str) -> None:
     """The sentence passes no escape on; where nobody is needed it does not matter."""
     store = open_store(repo, Clock())
     with pytest.raises(UsageError) as caught:
-        caller.find(store, Who(session=session))
+        caller.find(store, CallerClaims(session=session))
 
     assert (caught.value.status, caught.value.code) == (2, "unknown-session")
     assert caught.value.message.isprintable()
-    assert caller.find(store, Who(session=session), must=False) is None
+    assert caller.find(store, CallerClaims(session=session), must=False) is None
 
 
 def test_an_ended_session_is_an_error(repo: Path) -> None:
     """By GITMEM_SESSION and by `--as`."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who())
+    one = lifecycle.start(store, CallerClaims())
     lifecycle.end(store, acting(store, one))
-    for who in (Who(session=one.session_id), Who(as_=one.session_id)):
+    for who in (CallerClaims(session=one.session_id), CallerClaims(as_=one.session_id)):
         with pytest.raises(UsageError) as caught:
             caller.find(store, who)
         assert caught.value.code == "ended-session"
@@ -108,7 +108,7 @@ def test_an_ended_session_is_an_error(repo: Path) -> None:
 def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
     """Without a session started with it, or when that one has ended; the next step is to start one."""
     store = open_store(repo, Clock())
-    me = found(store, harness=HARNESS)
+    me = found(store, client_session=HARNESS)
     assert (me.reader, me.session_id, me.raw, me.next) == (
         store.keys.hashed(HARNESS[1]),
         store.keys.hashed(HARNESS[1]),
@@ -117,10 +117,10 @@ def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
     )
     say(store, me)
 
-    one = lifecycle.start(store, Who(harness=HARNESS))
-    assert found(store, harness=HARNESS).reader == one.session_id
+    one = lifecycle.start(store, CallerClaims(client_session=HARNESS))
+    assert found(store, client_session=HARNESS).reader == one.session_id
     lifecycle.end(store, acting(store, one))
-    assert found(store, harness=HARNESS).raw
+    assert found(store, client_session=HARNESS).raw
 
 
 def test_without_a_word_the_only_session_of_this_worktree_calls(tmp_path: Path, repo: Path) -> None:
@@ -129,7 +129,7 @@ def test_without_a_word_the_only_session_of_this_worktree_calls(tmp_path: Path, 
     clock = Clock()
     here, there = open_store(repo, clock), open_store(side, clock)
     assert found(here).is_person
-    one = lifecycle.start(here, Who())
+    one = lifecycle.start(here, CallerClaims())
     for _ in range(3):
         me = found(here)
         assert (me.session_id, me.source) == (one.session_id, "worktree")
@@ -146,7 +146,7 @@ def test_without_a_word_the_only_session_of_this_worktree_calls(tmp_path: Path, 
 def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
     """An agent's session in this worktree is not the person's."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who())
+    lifecycle.start(store, CallerClaims())
     me = found(store, terminal=True)
 
     assert (me.reader, me.author, me.session_id) == (
@@ -160,35 +160,35 @@ def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
     store = open_store(repo, clock)
     ids = []
     for _ in range(2):
-        ids.insert(0, lifecycle.start(store, Who()).session_id)
+        ids.insert(0, lifecycle.start(store, CallerClaims()).session_id)
         clock.forward(MINUTE)
     with pytest.raises(UsageError) as caught:
-        caller.find(store, Who())
+        caller.find(store, CallerClaims())
 
     assert (caught.value.status, caught.value.code) == (2, "which-session")
     assert caught.value.next == ["gitmem roster", "gitmem session start"]
     assert all(one in each for one, each in zip(ids, caught.value.suggestions, strict=True))
     assert "export GITMEM_SESSION=ID" in caught.value.hint
-    assert caller.find(store, Who(), must=False) is None
-    assert not caller.is_unidentified(store, Who())
+    assert caller.find(store, CallerClaims(), must=False) is None
+    assert not caller.is_unidentified(store, CallerClaims())
 
 
 def test_only_a_clone_without_sessions_has_nobody_to_choose_from(repo: Path) -> None:
     """There a reader that is named is taken at its word."""
     store = open_store(repo, Clock())
-    assert caller.is_unidentified(store, Who())
-    one = lifecycle.start(store, Who())
-    assert not caller.is_unidentified(store, Who())
+    assert caller.is_unidentified(store, CallerClaims())
+    one = lifecycle.start(store, CallerClaims())
+    assert not caller.is_unidentified(store, CallerClaims())
     lifecycle.end(store, acting(store, one))
-    assert caller.is_unidentified(store, Who())
+    assert caller.is_unidentified(store, CallerClaims())
 
 
 def test_a_person_without_mail_may_look_and_not_act(repo: Path) -> None:
     """Acting says which command to run."""
     store = open_store(repo, Clock(), mail=None)
-    assert caller.find(store, Who(terminal=True), must=False) is None
+    assert caller.find(store, CallerClaims(terminal=True), must=False) is None
     with pytest.raises(UsageError) as caught:
-        caller.find(store, Who(terminal=True))
+        caller.find(store, CallerClaims(terminal=True))
 
     assert (caught.value.status, caught.value.next[0]) == (2, "git config user.email you@example.org")
 
@@ -197,7 +197,7 @@ def test_a_session_that_has_been_silent_for_long_can_still_act(repo: Path) -> No
     """Gone is not ended."""
     clock = Clock()
     store = open_store(repo, clock)
-    one = lifecycle.start(store, Who())
+    one = lifecycle.start(store, CallerClaims())
     clock.forward(100 * HOUR)
 
     assert acting(store, one).session_id == one.session_id
@@ -205,8 +205,14 @@ def test_a_session_that_has_been_silent_for_long_can_still_act(repo: Path) -> No
 
 def test_who_is_silent_only_where_nothing_is_said() -> None:
     """The identity of the surroundings does not say who calls."""
-    assert Who(identity="a:b:c").is_silent
+    assert CallerClaims(identity="a:b:c").is_silent
     assert not any(
         each.is_silent
-        for each in (Who(as_="x"), Who(session="x"), Who(harness=HARNESS), Who(terminal=True), Who(client=""))
+        for each in (
+            CallerClaims(as_="x"),
+            CallerClaims(session="x"),
+            CallerClaims(client_session=HARNESS),
+            CallerClaims(terminal=True),
+            CallerClaims(client=""),
+        )
     )

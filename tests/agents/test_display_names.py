@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import caller, display_names
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.sessions import lifecycle
@@ -22,12 +22,12 @@ def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
     monkeypatch.setattr(display_names, "POOL", pool)
 
 
-def start(store: Store) -> lifecycle.Started:
-    return lifecycle.start(store, Who())
+def start(store: Store) -> lifecycle.SessionStarted:
+    return lifecycle.start(store, CallerClaims())
 
 
 def person(store: Store) -> caller.Caller:
-    found = caller.find(store, Who(terminal=True))
+    found = caller.find(store, CallerClaims(terminal=True))
     assert found is not None
     return found
 
@@ -71,7 +71,7 @@ def test_no_name_is_given_out_within_two_edits_of_one_in_use(repo: Path) -> None
     """Of names that somebody asked for, too; afterwards it is given out."""
     store = open_store(repo, Clock())
     first = display_names.pick(store)
-    odd = lifecycle.start(store, Who(), name=first + "x")
+    odd = lifecycle.start(store, CallerClaims(), name=first + "x")
     second = start(store).display_name
     lifecycle.end(store, acting(store, odd))
 
@@ -92,7 +92,7 @@ def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
     """`dev-2` beside `dev-1`: only the pool keeps a distance."""
     store = open_store(repo, Clock())
 
-    assert [lifecycle.start(store, Who(), name=each).display_name for each in ("dev-1", "dev-2", "dev")] == [
+    assert [lifecycle.start(store, CallerClaims(), name=each).display_name for each in ("dev-1", "dev-2", "dev")] == [
         "dev-1", "dev-2", "dev",
     ]  # fmt: skip
 

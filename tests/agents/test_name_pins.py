@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import addressing, caller, name_pins
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
@@ -30,17 +30,17 @@ class Desk:
         self.there = open_store(new_repo(tmp_path / "there"), self.clock)
         self.past.value = START - 46 * HOUR
         self.away = open_store(new_repo(tmp_path / "away"), self.past)
-        self.me = acting(self.here, lifecycle.start(self.here, Who(), name="Curie"))
+        self.me = acting(self.here, lifecycle.start(self.here, CallerClaims(), name="Curie"))
 
     def planck(self, identity: str | None = None) -> SessionResult:
         """Planck starts in the other clone, and this one knows it."""
-        started = lifecycle.start(self.there, Who(), name="Planck", agent_identity=identity)
+        started = lifecycle.start(self.there, CallerClaims(), name="Planck", agent_identity=identity)
         carry(self.here, self.there)
         return started
 
     def claim(self) -> SessionResult:
         """A session that says that it has been Planck for 46 hours arrives here."""
-        started = lifecycle.start(self.away, Who(), name="Planck")
+        started = lifecycle.start(self.away, CallerClaims(), name="Planck")
         carry(self.here, self.away)
         return started
 
@@ -87,10 +87,10 @@ def test_a_name_that_was_never_used_here_is_what_the_log_says(desk: Desk) -> Non
 
 def test_a_name_that_was_started_here_is_its_sessions(desk: Desk) -> None:
     """Also for `--as`, and after it was changed: the former name is free again."""
-    mine = lifecycle.start(desk.here, Who(), name="Planck")
+    mine = lifecycle.start(desk.here, CallerClaims(), name="Planck")
     other = desk.claim()
     assert recipients(desk.send()) == [mine.session_id]
-    found = caller.find(desk.here, Who(as_="Planck"))
+    found = caller.find(desk.here, CallerClaims(as_="Planck"))
     assert found and found.session_id == mine.session_id
     assert found.remark and other.session_id in found.remark
 
@@ -102,9 +102,9 @@ def test_a_name_that_was_started_here_is_its_sessions(desk: Desk) -> None:
 def test_acting_under_a_name_pins_it(desk: Desk) -> None:
     """`--as Planck` means that session from then on."""
     planck = desk.planck()
-    assert caller.find(desk.here, Who(as_="Planck"))
+    assert caller.find(desk.here, CallerClaims(as_="Planck"))
     desk.claim()
-    found = caller.find(desk.here, Who(as_="Planck"))
+    found = caller.find(desk.here, CallerClaims(as_="Planck"))
     assert found and found.session_id == planck.session_id
 
 
@@ -130,7 +130,7 @@ def test_when_the_holder_is_gone_nobody_is_chosen(desk: Desk, ended: bool) -> No
     ]
     assert desk.here.git.tip("refs/gitmem/log") == before
     with pytest.raises(UsageError) as refused:
-        caller.find(desk.here, Who(as_="Planck"))
+        caller.find(desk.here, CallerClaims(as_="Planck"))
     assert refused.value.code == "which-session"
 
     desk.clock.forward(24 * HOUR)
@@ -158,7 +158,7 @@ def test_a_pin_is_of_the_identity_where_there_is_one(desk: Desk) -> None:
     first = desk.planck(IDENTITY)
     desk.send()
     lifecycle.end(desk.there, acting(desk.there, first))
-    lifecycle.start(desk.there, Who(), name="Planck", agent_identity=IDENTITY)
+    lifecycle.start(desk.there, CallerClaims(), name="Planck", agent_identity=IDENTITY)
     carry(desk.here, desk.there)
     desk.claim()
     assert recipients(desk.send()) == [IDENTITY]
@@ -170,7 +170,7 @@ def test_no_other_way_leads_to_who_claims_a_pinned_name(desk: Desk, as_: str) ->
     planck = desk.planck()
     desk.send()
     if as_ == "client id":
-        lifecycle.start(desk.away, Who(harness=("CODEX_THREAD_ID", "Planck")), name="Bohr")
+        lifecycle.start(desk.away, CallerClaims(client_session=("CODEX_THREAD_ID", "Planck")), name="Bohr")
     else:
         say(desk.away, Caller("Planck", "Planck <planck@example.org>", "as"))
     carry(desk.here, desk.away)
@@ -193,7 +193,7 @@ def test_pins_change_nothing_that_others_see(desk: Desk) -> None:
     desk.send()
     other = desk.claim()
     before = roster.roster(desk.here).as_json()
-    for file in (Path(desk.here.place.state) / name_pins.FOLDER).iterdir():
+    for file in (Path(desk.here.repo.state) / name_pins.FOLDER).iterdir():
         file.unlink()
     assert roster.roster(desk.here).as_json() == before
     assert recipients(desk.send()) == [other.session_id]
@@ -206,7 +206,7 @@ def test_a_pin_that_cannot_be_read_is_reported_and_ignored(desk: Desk, content: 
     planck = desk.planck()
     desk.send()
     (file,) = [
-        each for each in (Path(desk.here.place.state) / "pins").iterdir() if b"Planck" in each.read_bytes()
+        each for each in (Path(desk.here.repo.state) / "pins").iterdir() if b"Planck" in each.read_bytes()
     ]
     file.write_bytes(content)
     found = [each for each in doctor.examine(desk.here).findings if each.code == "name-pin"]
@@ -221,14 +221,14 @@ def test_pins_are_bounded(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_pins, "PINS_MAX", 3)
     for number in range(6):
         name_pins.note(store, f"Name-{number}", "sess-1", None)
-    assert len(list((Path(store.place.state) / "pins").iterdir())) == 3
+    assert len(list((Path(store.repo.state) / "pins").iterdir())) == 3
     assert name_pins.read(store, "name-5") is not None
 
 
 def test_a_folder_that_cannot_be_written_stops_no_signal(desk: Desk) -> None:
     """A file where the folder should be."""
     planck = desk.planck()
-    folder = Path(desk.here.place.state) / "pins"
+    folder = Path(desk.here.repo.state) / "pins"
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()

@@ -196,12 +196,12 @@ def test_every_call_of_an_mcp_client_is_a_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It may have no hooks that would see to it. Whoever waits for others to agree looks, too."""
-    from cli.mcp.mcp_session import Desk
+    from cli.mcp.mcp_session import McpSession
 
     planck = start("Planck")
     root = run("signal", "Shall we?", "--to", "Planck", "--json", session=start("Curie")).json["signal"]
     run("init", "--autosync", "30s")
-    desk = Desk(None, planck)
+    desk = McpSession(None, planck)
     desk.do(lambda at: None)
     desk.close()
     assert started == [["sync", "--auto"]]

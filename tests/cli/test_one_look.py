@@ -265,7 +265,7 @@ def test_an_index_of_another_key_is_not_asked(repo: Path) -> None:
     store.db()
     assert store._take(exact=True) is not None
 
-    Path(store.place.state, "key").write_bytes(os.urandom(32))
+    Path(store.repo.state, "key").write_bytes(os.urandom(32))
     store.keys.forget()
 
     assert store._take(exact=True) is None
@@ -285,7 +285,7 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
     store = open_store(repo, Clock())
     store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
     store.db()
-    wal = WriteAheadLog(os.path.join(store.place.state, "wal"), wall_clock)
+    wal = WriteAheadLog(os.path.join(store.repo.state, "wal"), wall_clock)
     at = b'{"at":"2026-11-21T20:00:00.123456Z","kind":"'
 
     def names_after(rest: bytes) -> tuple[bool, bool]:

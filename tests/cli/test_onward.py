@@ -269,13 +269,13 @@ def test_the_demo_ends_with_what_works_where_its_reader_is(
     from cli.commands import demo
 
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed"))
-    assert demo._onward(None) == ["gitmem demo --keep", "gitmem --help"]
+    assert demo._next_commands(None) == ["gitmem demo --keep", "gitmem --help"]
     checkout = tmp_path / "checkout"
     (checkout / "cli").mkdir(parents=True)
     (checkout / "cli" / "app.py").write_text("")
     monkeypatch.setattr(sys, "prefix", str(checkout / ".venv"))
     monkeypatch.chdir(checkout)
-    assert demo._onward(None) == [
+    assert demo._next_commands(None) == [
         "pipx install .", ".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help",
     ]  # fmt: skip
-    assert demo._onward("/x/project")[0] == ".venv/bin/gitmem -C /x/project log"
+    assert demo._next_commands("/x/project")[0] == ".venv/bin/gitmem -C /x/project log"

@@ -8,7 +8,7 @@ import pytest
 
 from cli.render.as_json import as_json
 from cli.render.output import sanitize, with_next
-from cli.render.text import ago, framed, quote_lines, table
+from cli.render.text import format_ago, framed, quote_lines, table
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
 
@@ -79,7 +79,7 @@ def test_at_most_three_commands_are_offered() -> None:
 )
 def test_times_are_told_in_words(at: str, words: str) -> None:
     """Times ahead of the clock are told as they are, and what is no time is harmless."""
-    assert ago(at).endswith(words)
+    assert format_ago(at).endswith(words)
 
 
 def test_a_table_is_as_wide_as_its_cells() -> None:

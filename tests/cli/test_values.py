@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cli.values import check_utf8, duration, moment, number
+from cli.values import check_utf8, duration, number, parse_moment
 from gitmem.errors import UsageError
 
 
@@ -28,17 +28,17 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 def test_moments_are_so_long_ago_or_iso() -> None:
     """UTC where nothing else is said."""
-    assert abs(moment("1h") - (time.time() - 3600) * 1e6) < 5e6
-    assert moment("1970-01-02") == 86_400_000_000
-    assert moment("1970-01-01T01:00:00+01:00") == 0
-    assert moment("2026-11-21T20:00:00Z") == moment("2026-11-21T20:00:00")
+    assert abs(parse_moment("1h") - (time.time() - 3600) * 1e6) < 5e6
+    assert parse_moment("1970-01-02") == 86_400_000_000
+    assert parse_moment("1970-01-01T01:00:00+01:00") == 0
+    assert parse_moment("2026-11-21T20:00:00Z") == parse_moment("2026-11-21T20:00:00")
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "1x"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
     """With what would be one."""
     with pytest.raises(UsageError):
-        moment(text)
+        parse_moment(text)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "", "1.5", "٣", "9" * 13])

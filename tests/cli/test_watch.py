@@ -613,7 +613,7 @@ def test_a_sync_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     pids = tmp_path / "pids"
     hangs = ["sh", "-c", f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait", "sh"]
     monkeypatch.setattr(children, "program", lambda: hangs)
-    syncs = children.Syncs(str(tmp_path), 0.0)
+    syncs = children.BackgroundSyncs(str(tmp_path), 0.0)
     assert syncs.tick() is None
     until(pids.exists, "the sync")
     assert syncs.tick() is None

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import commit_process
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks.status import HookStatus
 from gitmem.doctor import checks, doctor
 from gitmem.doctor.checks import log_commits, log_lines, memory_nodes, record_ids
@@ -326,7 +326,7 @@ def test_a_line_that_waits_too_long_is_a_note(clone: Clone) -> None:
     clone.store.commit_again = time.monotonic() + 60  # as where the ref is locked
     assert "wal-waits" not in codes(doctor.examine(clone.store))
     os.utime(old, (time.time() - 600, time.time() - 600))
-    commit_process.save_failure(clone.store.place, OSError(28, "No space left on device"))
+    commit_process.save_failure(clone.store.repo, OSError(28, "No space left on device"))
 
     found = doctor.examine(clone.store)
 
@@ -374,7 +374,7 @@ def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
 )
 def test_an_index_that_answers_otherwise_is_a_problem(clone: Clone, change: str, table: str) -> None:
     """It has every line, and what follows from them is not what it should be."""
-    lifecycle.start(clone.store, Who(identity="d:e:f"), name="Planck")
+    lifecycle.start(clone.store, CallerClaims(identity="d:e:f"), name="Planck")
     line = signal(clone, "sig-bbbbbbbbbbbb", "more", recipients=["d:e:f", "g:h:i"])
     signal(clone, "sig-bbbbbbbbbbbb", digest(line), "receipt")
     assert doctor.examine(clone.store).healthy
@@ -395,7 +395,7 @@ def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(log_lines.Fill, "add", full)
+    monkeypatch.setattr(log_lines.IndexFill, "add", full)
     found = doctor.examine(clone.store)
 
     assert set(codes(found)) == {"future-line", "unreadable-line", "not-checked", "index"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 from gitmem.doctor import doctor
 from gitmem.doctor.checks import missing_lines
@@ -52,14 +52,14 @@ def hooks(*scopes: tuple[str, str, str], works: bool = True) -> HookStatus:
 
 
 def break_index(clone: Clone) -> None:
-    where = Path(index_file.path(clone.store.place, "test"))
+    where = Path(index_file.path(clone.store.repo, "test"))
     clone.store.close()
     clone.store.leave_index()
     where.write_bytes(b"no database" * 1000)
 
 
 def folder_for_index(clone: Clone) -> None:
-    where = Path(index_file.path(clone.store.place, "test"))
+    where = Path(index_file.path(clone.store.repo, "test"))
     clone.store.close()
     clone.store.leave_index()
     for path in where.parent.glob("index-*"):
@@ -85,10 +85,10 @@ def test_the_index_is_built_anew(clone: Clone, accident: Callable[[Clone], None]
 
 def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
     """Somebody emptied the folder of flags."""
-    session = lifecycle.start(clone.store, Who(identity="d:e:f"), name="Planck")
+    session = lifecycle.start(clone.store, CallerClaims(identity="d:e:f"), name="Planck")
     signal(clone, "sig-bbbbbbbbbbbb", "for you", recipients=["d:e:f"])
     clone.store.db()
-    flag = Path(session_queue.flag(clone.store.place.state, session.session_id))
+    flag = Path(session_queue.flag(clone.store.repo.state, session.session_id))
     assert flag.exists() and not doctor.examine(clone.store).findings
     flag.unlink()
 

@@ -432,8 +432,8 @@ def test_a_damaged_cache_costs_one_question(clone: Clone) -> None:
     for at in range(len(whole)):
         for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
             clone.cache.write_bytes(damaged)
-            path, surroundings = str(clone.cache), cached_config.ConfigSources(str(clone.common))
-            assert cached_config._load(path, surroundings) is None, at
+            path, sources = str(clone.cache), cached_config.ConfigSources(str(clone.common))
+            assert cached_config._load(path, sources) is None, at
     clone.cache.write_bytes(whole[:-1])
     assert (clone.values(), len(clone.asked)) == (values, 1)
     assert (clone.values(), clone.asked) == (values, [])

@@ -39,7 +39,7 @@ class Asked:
 
     def count(self, commit: str = "") -> int:
         """How many commits `a.py` is ahead of a commit, as a process of its own finds it; 0 for none or unknown."""
-        port = open_port(find(str(self.repo)), lives_on=False)
+        port = open_port(find(str(self.repo)), long_lived=False)
         tip = self.git("rev-parse", "HEAD", cwd=self.repo).strip()
         found = port.behind(tip, [(commit or self.first, "a.py")])
         port.close()

@@ -28,7 +28,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def shell(
     script: str, folder: Path, data: bytes = b"", *, input: bool = True, seconds: float = 10
-) -> child.Child:
+) -> child.ChildProcess:
     return run.start(
         ["git", "-c", f"alias.x=!{script}", "x"], run.environment(), str(folder), input=input, errors=True
     )

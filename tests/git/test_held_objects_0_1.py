@@ -29,8 +29,8 @@ def held(repo: Path) -> Path:
     return state / "held"
 
 
-@pytest.mark.parametrize("lives_on", [False, True])
-def test_what_a_gc_took_is_read_again(repo: Path, git: Git, held: Path, lives_on: bool) -> None:
+@pytest.mark.parametrize("long_lived", [False, True])
+def test_what_a_gc_took_is_read_again(repo: Path, git: Git, held: Path, long_lived: bool) -> None:
     """A loose object and a pack, and nothing of that version is left."""
     first = git("hash-object", "-w", "--stdin", cwd=repo, input="one\n").strip()
     os.rename(path_of(repo / ".git", first), held / first)
@@ -41,7 +41,7 @@ def test_what_a_gc_took_is_read_again(repo: Path, git: Git, held: Path, lives_on
     name = git("pack-objects", "-q", str(held / "pack"), cwd=repo, input=second).strip()
     path_of(repo / ".git", second).unlink()
 
-    port = open_port(find(str(repo)), lives_on=lives_on)
+    port = open_port(find(str(repo)), long_lived=long_lived)
     assert (port.blob(first), port.blob(second)) == (b"one\n", b"two\n")
     port.close()
     assert (

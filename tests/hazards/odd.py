@@ -81,7 +81,7 @@ def converse(desk: Desk, where: Path, there: Path, names: tuple[str, str] = ("Pl
 
 def pack(where: Path) -> None:
     """The log's packs become one, as after some commits."""
-    store = open_store(find(str(where)), machine="test", lives_on=True)
+    store = open_store(find(str(where)), machine="test", long_lived=True)
     assert auto_pack.pack(store.log) > 0
     store.close()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gitmem.agents import caller
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.mailbox import delivery_lock, mailbox_view, session_queue
 from gitmem.repo import find
 from gitmem.sessions import lifecycle
@@ -29,8 +29,8 @@ class Reader:
         self.paper = repo.parent / "paper"  # what was printed, whoever died afterwards
         self.state = os.path.join(find(str(repo)).common, "gitmem")
         store = open_store(repo)
-        self.planck = lifecycle.start(store, Who(), name="Planck").session_id
-        who = Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS))
+        self.planck = lifecycle.start(store, CallerClaims(), name="Planck").session_id
+        who = CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS))
         self.session = lifecycle.start(store, who, name="Curie", agent_identity=CURIE).session_id
         store.close()
 
@@ -49,7 +49,7 @@ class Reader:
         store.close()
 
     def caller(self, store: Store, session: str | None = None) -> Caller:
-        found = caller.find(store, Who(session=session or self.session))
+        found = caller.find(store, CallerClaims(session=session or self.session))
         assert found
         return found
 

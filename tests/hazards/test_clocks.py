@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
 from gitmem.log import lines
 from gitmem.sessions import lifecycle
@@ -30,7 +30,7 @@ class Side:
         self.path = new_repo(where)
         self.store = open_store(self.path, now=self.clock)
         started = lifecycle.start(
-            self.store, Who(identity=identity), name=identity.rpartition(":")[2].title()
+            self.store, CallerClaims(identity=identity), name=identity.rpartition(":")[2].title()
         )
         self.caller: Caller = acting(self.store, started.session_id)
 
@@ -178,7 +178,7 @@ def test_broadcasts_are_unread_where_a_readers_first_line_does_not_know_them(tmp
     a.send("from a clock a year ahead", broadcast=True)
     carry(a.store, b.store)
     lately = ["an hour before", "from a clock an hour behind", "from a clock a year ahead"]
-    started = lifecycle.start(b.store, Who(identity="test:worker:meitner"), name="Meitner")
+    started = lifecycle.start(b.store, CallerClaims(identity="test:worker:meitner"), name="Meitner")
     later = inbox.read(b.store, acting(b.store, started.session_id)).signals
     assert sorted(str(each["message"]) for each in later) == sorted(lately)
     a.clock.value = b.clock.value - 3 * DAY

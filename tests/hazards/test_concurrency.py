@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import commit_process
-from gitmem.agents.caller import Who, find
+from gitmem.agents.caller import CallerClaims, find
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
@@ -83,7 +83,7 @@ def reader(repo: Path, name: str, stop: Path) -> Callable[[], object]:
         while not ended:
             ended = stop.exists()
             store = open_store(repo)
-            caller = find(store, Who(as_=name))
+            caller = find(store, CallerClaims(as_=name))
             reading = inbox.read(store, caller, limit=1000, max_bytes=10_000_000)
             shown += [str(signal["message"]) for signal in reading.signals]
             inbox.mark(store, reading)

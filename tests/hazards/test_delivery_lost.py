@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from gitmem import atomic_write
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.index import index_file
 from gitmem.mailbox import delivery_lock, session_queue
 from gitmem.sessions import lifecycle
@@ -51,7 +51,7 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     """The signal is in the log; the next command of anybody tells its reader."""
     reader = Reader(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(session_queue, "put", die)
+        patch.setattr(session_queue, "write_queue", die)
         killed(lambda: reader.send("said before it died"))
     assert not reader.flag.exists()
     reader.look()
@@ -155,7 +155,7 @@ def test_a_signal_that_a_sync_brings_waits(tmp_path: Path, repo: Path) -> None:
     git("clone", "--quiet", str(hub), "there", cwd=tmp_path)
     reader = Reader(repo)
     here, there = open_store(repo), open_store(tmp_path / "there")
-    away = lifecycle.start(there, Who(), name="Noether")
+    away = lifecycle.start(there, CallerClaims(), name="Noether")
     for store in (here, there):
         sync_remotes.sync(store, publish=True)
     reader.planck = away.session_id

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
 from gitmem.mailbox import session_queue
 from gitmem.sessions import lifecycle
@@ -44,7 +44,7 @@ def test_a_second_start_brings_nothing_back(repo: Path) -> None:
     reader.send("read")
     reader.drain()
     store = open_store(repo)
-    who = Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS))
+    who = CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS))
     lifecycle.start(store, who)
     assert not reader.flag.exists() and reader.events == set()
     lifecycle.end(store, reader.caller(store))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
@@ -63,7 +63,7 @@ def test_thirty_processes_show_each_signal_once(
     monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 120.0)  # nobody here gives up waiting for a turn
     reader = Reader(repo)
     store = open_store(repo)
-    twin = lifecycle.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
+    twin = lifecycle.start(store, CallerClaims(), name="Marie", agent_identity=CURIE).session_id
     store.close()
     texts = [f"signal {number}" for number in range(SIGNALS)]
     for number, text in enumerate(texts[: SIGNALS // 2]):
@@ -92,7 +92,7 @@ def test_two_sessions_of_one_identity_are_one_reader(repo: Path) -> None:
     """Shown to one of them; the other's event and flag go without a word."""
     reader = Reader(repo)
     store = open_store(repo)
-    twin = lifecycle.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
+    twin = lifecycle.start(store, CallerClaims(), name="Marie", agent_identity=CURIE).session_id
     reader.send("for Curie")
     assert (reader.drain(session=twin), reader.drain(), reader.drain(session=twin)) == (["for Curie"], [], [])
     assert reader.is_told() and not reader.flag.exists()
@@ -135,7 +135,7 @@ def test_receipts_from_another_clone_take_the_event_away(tmp_path: Path, repo: P
     git("clone", "--quiet", str(hub), "there", cwd=tmp_path)
     reader = Reader(repo)
     here, there = open_store(repo), open_store(tmp_path / "there")
-    twin = lifecycle.start(there, Who(), name="Marie", agent_identity=CURIE).session_id
+    twin = lifecycle.start(there, CallerClaims(), name="Marie", agent_identity=CURIE).session_id
     reader.send("read there", here)
     sync_remotes.sync(here, publish=True)
     sync_remotes.sync(there, publish=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.log import ref
-from gitmem.log.union import canon
+from gitmem.log.union import canonical
 from merge_driver.install import install
 from tests.clones import Clone, Hub, git
 
@@ -41,11 +41,11 @@ def prepare(clone: Clone, how: str, folder: Path) -> None:
             f'#!/bin/sh\nPYTHONPATH="{ROOT}" PYTHONSAFEPATH=1 exec "{sys.executable}" -m merge_driver.main "$@"\n'
         )
         program.chmod(0o755)
-        install(clone.store.place, str(program))
+        install(clone.store.repo, str(program))
         if how.endswith("program"):
             program.unlink()
     elif how == "no attributes at all":
-        attributes = Path(clone.store.place.common) / "info" / "attributes"
+        attributes = Path(clone.store.repo.common) / "info" / "attributes"
         attributes.parent.mkdir(exist_ok=True)
         attributes.write_text("*.jsonl !merge\n")
 
@@ -64,7 +64,7 @@ def test_a_merge_by_hand_of_one_segment(hub: Hub, tmp_path: Path, how: str, push
     (segment,) = at.glob("notes/**/*.jsonl")
     merged = segment.read_bytes()
     if how == "our driver":
-        assert merged == canon(merged), "canonical at once"
+        assert merged == canonical(merged), "canonical at once"
     assert (b"<<<<<<<" in merged) == (how == "no attributes at all")
     if b"<<<<<<<" in merged:
         git("add", "-A", cwd=at)
@@ -89,4 +89,4 @@ def test_a_merge_by_hand_of_one_segment(hub: Hub, tmp_path: Path, how: str, push
     for name in git("ls-tree", "-r", "--name-only", a.tip, cwd=a.path).split():
         if name.endswith(".jsonl"):
             content = git("show", f"{a.tip}:{name}", cwd=a.path).encode()
-            assert content == canon(content), "canonical again"
+            assert content == canonical(content), "canonical again"

@@ -111,7 +111,7 @@ def test_an_index_that_somebody_else_has_open_is_read(sealed: Path) -> None:
     seal(state, 0o755)
     store = open_store(sealed)
     speak(store, "d")
-    assert Path(f"{index_file.path(store.place, store.machine)}-wal").stat().st_size
+    assert Path(f"{index_file.path(store.repo, store.machine)}-wal").stat().st_size
     seal(state, 0o555)
 
     assert look(sealed) == (0, ["a", "b", "c", "d"])
@@ -126,7 +126,7 @@ def test_an_index_whose_wal_cannot_be_read_is_done_without(sealed: Path) -> None
     seal(state, 0o755)
     store = open_store(sealed)
     speak(store, "d")
-    where = index_file.path(store.place, store.machine)
+    where = index_file.path(store.repo, store.machine)
     kept = state / "kept"
     shutil.copy(f"{where}-wal", kept)
     store.close()
@@ -143,7 +143,7 @@ def test_a_copy_is_the_index(desk: Desk) -> None:
     store = open_store(odd)
     speak(store, "a")
     store.db()
-    copy = index_file.open_copy(store.place, store.machine, views.VIEWS, store.index.read)
+    copy = index_file.open_copy(store.repo, store.machine, views.VIEWS, store.index.read)
 
     assert dump(copy) == dump(store.index)
     assert generations.is_current(copy, store.log)
@@ -156,7 +156,7 @@ def test_a_file_that_changes_while_it_is_copied_is_not_trusted(
     """Without locks SQLite can't say that a writer came between."""
     store = open_store(desk.repo)
     speak(store, "a")
-    where = index_file.path(store.place, store.machine)
+    where = index_file.path(store.repo, store.machine)
     store.close()
     stamps = iter([(1,), (1,), (2,)])
     real = sqlite3.connect
@@ -204,7 +204,7 @@ def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.
     speak(store, "a")
     committer.commit_within(store.log, 5.0, deferred=True)
     store.close()
-    where = Path(index_file.path(store.place, store.machine))
+    where = Path(index_file.path(store.repo, store.machine))
     data = bytearray(where.read_bytes())
     for at in range(4096, len(data), 256):
         data[at : at + 64] = os.urandom(64)

@@ -28,7 +28,7 @@ def test_what_two_clones_make_apart_is_one_and_nothing_is_ambiguous(desk: Desk, 
     source = desk.write("Tabs are dropped", type="note")
     carry(desk.store, other.store)
     for each in (desk, other):
-        (Path(str(each.store.place.worktree)) / "README.md").write_text(
+        (Path(str(each.store.repo.worktree)) / "README.md").write_text(
             f"# Shop\n\nOf {each.session.display_name}.\n"
         )
         each.clock.forward(HOUR)
@@ -62,7 +62,7 @@ def test_what_a_note_says_it_became_is_a_work_unit_or_nothing(desk: Desk, value:
 
     found = triage.promote(desk.store, desk.caller, id)
 
-    assert knowledge.spec(found.spec)[0] == "id: WU-2"
+    assert knowledge.format_spec(found.spec)[0] == "id: WU-2"
 
 
 def test_nobody_writes_the_last_checkpoint_of_another(desk: Desk) -> None:

@@ -105,7 +105,7 @@ class World:
             self.stores[who] = open_store(self.root / NAMES[who], PlumbingGit, now=self.now)
         elif step == "lose the index":
             store.close()
-            for path in Path(store.place.state).glob("index-*"):
+            for path in Path(store.repo.state).glob("index-*"):
                 path.unlink()
             self.stores[who] = self.open(who)
         else:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.index import index_file
 from gitmem.sessions import lifecycle
 from tests.clones import git
@@ -39,7 +39,7 @@ class World:
         git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=where / "repo")
         self.reader = Reader(where / "repo")
         store = open_store(self.reader.repo)
-        self.twin = lifecycle.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
+        self.twin = lifecycle.start(store, CallerClaims(), name="Marie", agent_identity=CURIE).session_id
         store.close()
         self.said: list[str] = []
 
@@ -68,7 +68,7 @@ class World:
             shutil.rmtree(os.path.join(reader.state, "flags"), ignore_errors=True)
         else:
             store = open_store(reader.repo)
-            who = Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS))
+            who = CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS))
             lifecycle.end(store, reader.caller(store))
             reader.session = lifecycle.start(store, who, agent_identity=CURIE).session_id
             store.close()

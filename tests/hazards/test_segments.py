@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
-from gitmem.log.union import canon
+from gitmem.log.union import canonical
 from gitmem.store import Store
 from tests.clones import Hub, git
 from tests.loosen import remove
@@ -56,7 +56,7 @@ BAD = {
 def open_segment(store: Store) -> str:
     """The path of the segment that this clone's signals are in."""
     tip = store.git.tip(ref.LOG_REF) or ""
-    (path,) = git("ls-tree", "-r", "--name-only", tip, "signals", cwd=Path(store.place.common)).split()
+    (path,) = git("ls-tree", "-r", "--name-only", tip, "signals", cwd=Path(store.repo.common)).split()
     return path
 
 
@@ -101,8 +101,8 @@ def test_a_bad_line_costs_that_line(desk: Desk, what: str) -> None:
     assert found[0]["fix"] and found[0]["what"].isprintable()
     desk.send(planck, "second", "--to", "Curie")
     after = content(store, path)
-    assert after == canon(after)
-    assert set(canon(before + bad).split(b"\n")) <= set(after.split(b"\n")), "nothing was dropped"
+    assert after == canonical(after)
+    assert set(canonical(before + bad).split(b"\n")) <= set(after.split(b"\n")), "nothing was dropped"
     assert messages(desk) == ["first", "second"]  # the second in another segment where this one is full
     check_index(store)
     store.close()

@@ -45,7 +45,7 @@ def leave(clone: Clone, *said: str) -> Remote:
         clone.add(text)
     crowd(clone)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "draw", lambda self: False)
+        patch.setattr(Remote, "is_chosen", lambda self: False)
         found = clone.exchange()
     assert (found.state, found.safe) == ("synced", True) and found.outbox is not None
     return found
@@ -85,14 +85,14 @@ def test_where_others_push_at_this_time_the_outbox_comes_first(hub: Hub) -> None
     seen: list[str] = []
     wire.after = once(lambda: seen.extend(boxes(hub)), "push")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "draw", lambda self: False)
+        patch.setattr(Remote, "is_chosen", lambda self: False)
         found = b.exchange()
     assert wire.calls == [f"push {OUTBOX}*", "fetch"]
     assert seen == boxes(hub) == [found.outbox] and hub.texts() == []
     assert (found.state, found.safe, found.sent) == ("synced", True, 1)
     assert "waits in an outbox on origin" in found.message
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "draw", lambda self: False)
+        patch.setattr(Remote, "is_chosen", lambda self: False)
         read = a.exchange()
     assert (read.state, read.received) == ("synced", 1)
     assert a.texts() == ["mine"]
@@ -125,7 +125,7 @@ def test_who_does_not_fold_has_outboxes_of_others_as_one_commit(
     leave(c, "three")
     before = b.subjects()
     with monkeypatch.context() as patch:
-        patch.setattr(Remote, "draw", lambda self: False)
+        patch.setattr(Remote, "is_chosen", lambda self: False)
         b.exchange()
     assert sorted(b.texts()) == ["one", "three", "two"]
     assert b.subjects()[1:] == before

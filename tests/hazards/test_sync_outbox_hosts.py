@@ -215,7 +215,7 @@ def test_a_state_file_that_is_damaged_is_as_good_as_none(hub: Hub) -> None:
     a, b = clones(hub, "ab")
     only(hub, "refs/heads/gitmem*")
     raced(hub, a, b, "1")
-    (path,) = (Path(b.log.place.state) / "remotes").iterdir()
+    (path,) = (Path(b.log.repo.state) / "remotes").iterdir()
     for content in (
         b"",
         b"\xff",

@@ -136,11 +136,11 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
     index = index_file.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
     insert.lines(index, 1, lines)
-    assert broadcasts.heads(index.db) == ["sig-0499"]
+    assert broadcasts.latest_broadcasts(index.db) == ["sig-0499"]
     first = records.line("session", START, {
         "schema_version": "A2A.V1", "session_id": "sess-0001", "event": "start", "clone_id": "clone",
-        "display_name": "Planck", "seen": broadcasts.heads(index.db),
+        "display_name": "Planck", "seen": broadcasts.latest_broadcasts(index.db),
     })  # fmt: skip
     insert.lines(index, 1, [first])
-    assert broadcasts.Since(index.db, "sess-0001", None).cursor == 500
+    assert broadcasts.BroadcastStart(index.db, "sess-0001", None).cursor == 500
     assert mailbox_view.unread_ids(index.db, "sess-0001", None, None, START) == []

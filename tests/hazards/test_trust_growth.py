@@ -116,8 +116,8 @@ def fold_nodes(at: Store) -> None:
 
 def fold_relations(at: Store) -> None:
     db = at.db()
-    for triple in db.execute("SELECT DISTINCT from_id, to_id, type FROM relation_event").fetchall():
-        relations.exists(db, triple)
+    for relation_key in db.execute("SELECT DISTINCT from_id, to_id, type FROM relation_event").fetchall():
+        relations.exists(db, relation_key)
     relations.relations_of(db, "mem-000000")
     relations.path_of_blocks(db, "mem-000000", "mem-nowhere")
 
@@ -135,7 +135,7 @@ def fold_marks(at: Store) -> None:
     """What `thread` and the inbox say of who wrote each signal."""
     said = threads.load(at.db(), "thread-x")
     forgeries.in_thread(at.db(), said)
-    marks = forgeries.Marks(at, None)
+    marks = forgeries.SenderWarnings(at, None)
     for each in said.values():
         marks.put(dict(each.record), each.line)
 
@@ -182,10 +182,10 @@ def _exponent(few: float, many: float, ratio: float, least: float) -> float:
 @pytest.fixture
 def opened(repo: Path) -> Iterator[Callable[[Index], Store]]:
     """Give stores of one repository that have an index in memory."""
-    base = open_store.open_store(place.find(str(repo)), machine="here", lives_on=False)
+    base = open_store.open_store(place.find(str(repo)), machine="here", long_lived=False)
 
     def over(index: Index) -> Store:
-        found = AtOnce(base.place, base.git, base.domain, machine="here", now=lambda: NOW)
+        found = AtOnce(base.repo, base.git, base.domain, machine="here", now=lambda: NOW)
         found.hold(index)
         return found
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cli.mcp.mcp_session import Desk
+from cli.mcp.mcp_session import McpSession
 from gitmem.clients.hooks import events
 from gitmem.clients.hooks.clients import CLIENTS
 from gitmem.errors import StoreError
@@ -230,7 +230,7 @@ def test_a_call_of_an_mcp_client_writes_nothing_into_a_planted_repository(clone:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
     with pytest.raises(StoreError, match="nothing was read or written"):
-        Desk(str(folder), None).do(lambda at: at.store())
+        McpSession(str(folder), None).do(lambda at: at.store())
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 

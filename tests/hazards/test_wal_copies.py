@@ -101,7 +101,7 @@ def test_a_restored_backup_brings_back_lines_that_are_committed_by_now(hub: Hub,
         shutil.rmtree(clone.path / ".git")
         shutil.copytree(hub.root / "backup", clone.path / ".git", symlinks=True)
     else:
-        wal = Path(clone.store.place.state, "wal")
+        wal = Path(clone.store.repo.state, "wal")
         kept = {each.name for each in wal.iterdir()}
         if what == "write-ahead log":
             shutil.rmtree(wal)
@@ -166,7 +166,7 @@ def test_a_clone_that_version_0_1_left_is_taken_over(desk: Desk) -> None:
     planck, curie = desk.start("Planck"), desk.start("Curie")
     desk.send(planck, "in a commit", "--to", "Curie")
     store = open_store(desk.repo)
-    spool = Path(store.place.state, "spool")
+    spool = Path(store.repo.state, "spool")
     for number in range(3):
         leave(store, spool, f"waited {number}")
     leave(store, spool, "rode", end="ride")
@@ -192,7 +192,7 @@ def test_version_0_1_goes_on_writing_beside_this_one(desk: Desk) -> None:
     """It can't be told: what it leaves is committed by this one, whichever was first; committed twice changes nothing."""
     planck, curie = desk.start("Planck"), desk.start("Curie")
     store = open_store(desk.repo, commit_after=60.0)
-    spool = Path(store.place.state, "spool")
+    spool = Path(store.repo.state, "spool")
     expected = set()
     for number in range(4):
         leave(store, spool, f"old {number}")
@@ -217,7 +217,7 @@ def test_a_damaged_file_of_version_0_1_keeps_none_of_the_others(desk: Desk) -> N
     """It stays; doctor names it, and --fix puts it aside with its whole lines kept."""
     desk.start("Planck")
     store = open_store(desk.repo)
-    spool = Path(store.place.state, "spool")
+    spool = Path(store.repo.state, "spool")
     leave(store, spool, "whole")
     leave(store, spool, "torn")
     store.close()

@@ -93,17 +93,17 @@ def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once
     monkeypatch.setenv("TMPDIR", str(link))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     place = find(str(repo))
-    assert wal_folders.wals_elsewhere(place) == ([], [])
+    assert wal_folders.external_wals(place) == ([], [])
 
     with monkeypatch.context() as patch:
         patch.setattr(wal_folders, "_is_writable", lambda place: False)
-        written, read = wal_folders.wals_elsewhere(place)
+        written, read = wal_folders.external_wals(place)
         state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
         assert [os.path.dirname(each) for each in written] == [state, f"{link}/gitmem-{os.getuid()}"]
         assert read == []
         os.makedirs(written[1])
-        assert wal_folders.wals_elsewhere(place) == (written, [])
-    assert wal_folders.wals_elsewhere(place) == ([], written[1:])
+        assert wal_folders.external_wals(place) == (written, [])
+    assert wal_folders.external_wals(place) == ([], written[1:])
 
 
 def test_processes_with_different_folders_do_not_undo_each_others_index(

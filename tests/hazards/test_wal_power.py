@@ -61,7 +61,7 @@ def log(repo: Path) -> LocalLog:
 
 @pytest.fixture
 def disk(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> Disk:
-    disk = Disk(Path(log.place.state))
+    disk = Disk(Path(log.repo.state))
     monkeypatch.setattr(os, "fsync", disk.synced(os.fsync))
     monkeypatch.setattr(os, "fdatasync", disk.synced(os.fdatasync))
     return disk
@@ -200,9 +200,9 @@ def test_an_index_whose_own_log_is_lost_answers_the_same(repo: Path) -> None:
     speak(store, "two")
     store.commit_after = 60.0
     speak(store, "three")
-    kept = {path: path.read_bytes() for path in Path(store.place.state).glob("index-*")}
+    kept = {path: path.read_bytes() for path in Path(store.repo.state).glob("index-*")}
     store.close()
-    for path in Path(store.place.state).glob("index-*"):
+    for path in Path(store.repo.state).glob("index-*"):
         path.unlink()
     for path, content in kept.items():
         if path.suffix == ".sqlite3":

@@ -100,7 +100,7 @@ def test_a_tip_that_turned_foreign_after_the_look_costs_no_line(desk: Desk, git:
     foreign(desk, git)
     with pytest.raises(Exception, match="no gitmem log; what was recorded is kept"):
         commit_process.commit_waiting(store)
-    assert "no gitmem log" in commit_process.last_failure(store.place)
+    assert "no gitmem log" in commit_process.last_failure(store.repo)
     store.close()
     (file,) = waiting(desk.repo)
     os.utime(file, (time.time() - 100, time.time() - 100))
@@ -136,7 +136,7 @@ def test_a_disk_that_is_full_for_the_committer_stops_no_writer(desk: Desk) -> No
 
     assert planck
     check(desk.repo, said, set())
-    assert not commit_process.is_off(open_store(desk.repo).place)
+    assert not commit_process.is_off(open_store(desk.repo).repo)
 
 
 def test_a_full_disk_is_why_lines_wait(repo: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_full_disk_is_why_lines_wait(repo: Path) -> None:
 
     end = child(commit, SizeLimit(120))
     assert end.failed and "nothing was recorded" not in end.failed, end.failed
-    place = open_store(repo).place
+    place = open_store(repo).repo
     assert commit_process.last_failure(place)
     commit_process.commit_waiting(open_store(repo, commit_after=60.0))
     assert commit_process.last_failure(place) == ""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.agents import caller
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.importers.lumenflow import import_files as room
 from gitmem.importers.lumenflow import read_files
@@ -76,7 +76,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def person(store: Store) -> Caller:
-    found = caller.find(store, Who(terminal=True))
+    found = caller.find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -441,7 +441,7 @@ def test_a_signal_of_the_contract_keeps_its_thread(store: Store, project: Projec
 
 
 def existing(store: Store, name: str = "h") -> Caller:
-    return acting(store, lifecycle.start(store, Who(), agent_identity=f"codex:i:{name}"))
+    return acting(store, lifecycle.start(store, CallerClaims(), agent_identity=f"codex:i:{name}"))
 
 
 def test_nobodys_inbox_is_flooded(store: Store, project: Project, clock: Clock) -> None:
@@ -534,7 +534,7 @@ def test_the_commit_tells_the_story(store: Store, project: Project, git: Callabl
     found = bring(store, project)
 
     assert found.commit
-    told = git("log", "-1", "--format=%an%n%B", found.commit, cwd=Path(store.place.common)).splitlines()
+    told = git("log", "-1", "--format=%an%n%B", found.commit, cwd=Path(store.repo.common)).splitlines()
     assert told[:2] == ["Test Person", "Test Person: imports 2 nodes, 1 signal from LumenFlow"]
     assert told[3:6] == ["2 nodes", "1 signal", "1 receipt"]
 

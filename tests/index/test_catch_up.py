@@ -44,7 +44,7 @@ def _read_all(lines: Sequence[bytes]) -> list[tuple[str, list[int], list[dict[st
 
 
 def _open(log: LocalLog) -> Index:
-    return index_file.open_index(log.place, "test", [NOTES], _read_all)
+    return index_file.open_index(log.repo, "test", [NOTES], _read_all)
 
 
 def _notes(index: Index) -> list[str]:
@@ -132,7 +132,7 @@ def test_a_damaged_index_is_built_again(repo: Path, damage: str) -> None:
     for text in "abc":
         record(log, entry(log, text))
     _caught_up(log)
-    where = Path(index_file.path(log.place, "test"))
+    where = Path(index_file.path(log.repo, "test"))
     if damage == "deleted":
         where.unlink()
     elif damage == "truncated":
@@ -328,7 +328,7 @@ def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
         db.executemany("INSERT INTO note VALUES (?)", [(str(row.record["text"]).upper(),) for row in rows])
 
     loud = View(["note"], NOTES.ddl, shout, version=NOTES.version + 1)
-    index = index_file.open_index(log.place, "test", [loud], _read_all)
+    index = index_file.open_index(log.repo, "test", [loud], _read_all)
     catch_up.catch_up(index, log)
     assert _notes(index) == ["A"]
     index.close()

@@ -10,7 +10,7 @@ import pytest
 from gitmem import records, views
 from gitmem.git.port import Draft, Signature
 from gitmem.index import catch_up, compare, fill, generations, index_file, insert
-from gitmem.index.fill import Fill
+from gitmem.index.fill import IndexFill
 from gitmem.log import dropped_lines, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
@@ -42,9 +42,9 @@ def log(repo: Path) -> LocalLog:
     return found
 
 
-def filled(log: LocalLog, tip: str | None) -> Fill:
+def filled(log: LocalLog, tip: str | None) -> IndexFill:
     """An index of all lines, each passed once."""
-    found = Fill(fill.open_temporary(views.VIEWS, records.read_groups))
+    found = IndexFill(fill.open_temporary(views.VIEWS, records.read_groups))
     seen: set[bytes] = set()
     for path, entry, content in dropped_lines.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:

@@ -165,7 +165,7 @@ def test_a_reader_does_not_wait_for_a_lock_on_the_ref(repo: Path) -> None:
     log = open_log(repo)
     record(log, entry(log, "first"))
     log.append(entry(log, "second"))
-    lock = Path(log.place.common) / f"{ref.LOG_REF}.lock"
+    lock = Path(log.repo.common) / f"{ref.LOG_REF}.lock"
     lock.touch()
     began = time.monotonic()
 
@@ -339,7 +339,7 @@ def test_spool_files_of_version_0_1_are_committed(repo: Path) -> None:
     """In the folder of that version, and in those outside the repository."""
     log = open_log(repo)
     record(log, entry(log, "first"))
-    spool = Path(log.place.state, "spool")
+    spool = Path(log.repo.state, "spool")
     spool.mkdir()
     for number, end in enumerate(("wait", "ride")):
         line = b'{"at":"%s","kind":"note","text":"old %d"}' % (

@@ -93,7 +93,7 @@ def test_objects_that_can_not_be_read_are_named_and_the_rest_is_looked_at(repo: 
     file, folder = log.git.tree(root["a"].oid)["x.jsonl"].oid, root["b"].oid
     log.git.close()
     for oid in (file, folder):
-        remove(Path(log.place.common), oid)
+        remove(Path(log.repo.common), oid)
     log = open_log(repo)
     told: list[tuple[str, str, str]] = []
     read = dropped_lines.History(log, history)
@@ -118,7 +118,7 @@ def test_a_file_whose_lines_git_does_not_count_may_be_missing(repo: Path) -> Non
     history = commits(log, {"a/x.jsonl": lines(1)}, {"a/x.jsonl": lines(1, 2)})
     file = log.git.tree(log.git.tree(log.git.commit(history[0]).tree)["a"].oid)["x.jsonl"].oid
     log.git.close()
-    remove(Path(log.place.common), file)
+    remove(Path(log.repo.common), file)
     log = open_log(repo)
     told: list[str] = []
     read = dropped_lines.History(log, history)
@@ -136,7 +136,7 @@ def test_what_a_partial_clone_left_is_not_looked_for(repo: Path) -> None:
     root = log.git.tree(log.git.commit(history[0]).tree)
     left = log.git.tree(root["a"].oid)["x.jsonl"].oid
     log.git.close()
-    remove(Path(log.place.common), left)
+    remove(Path(log.repo.common), left)
 
     found = dropped(open_log(repo), history, frozenset([left]))
 
@@ -149,7 +149,7 @@ def test_commits_that_were_read_are_not_read_again(repo: Path) -> None:
     (made,) = commits(log, {"a/x.jsonl": lines(1)})
     file = log.git.tree(log.git.tree(log.git.commit(made).tree)["a"].oid)["x.jsonl"].oid
     log.git.close()
-    remove(Path(log.place.common), file)
+    remove(Path(log.repo.common), file)
     log = open_log(repo)
 
     assert not recovery.CompletenessCheck(log).commit(made)

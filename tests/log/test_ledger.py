@@ -20,7 +20,7 @@ from tests.log.logs import entry, open_log, record
 
 
 def digests(log: LocalLog) -> set[str]:
-    return {each for noted in ledger.read(log.place) for each in noted.digests}
+    return {each for noted in ledger.read(log.repo) for each in noted.digests}
 
 
 def digest_of(one: LogEntry) -> str:
@@ -28,7 +28,7 @@ def digest_of(one: LogEntry) -> str:
 
 
 def path_of(log: LocalLog) -> Path:
-    return Path(log.place.state, ledger.NAME)
+    return Path(log.repo.state, ledger.NAME)
 
 
 @pytest.mark.parametrize("obstacle", ["folder", "link", "no permission"])
@@ -46,7 +46,7 @@ def test_a_ledger_that_cannot_be_written_fails_nothing(repo: Path, obstacle: str
         path.touch(0o400)
     assert record(log, entry(log, "second")).commit is not None
     record(log, entry(log, "third", deferred=True))
-    list(ledger.read(log.place))
+    list(ledger.read(log.repo))
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_record_is_none(repo: Path) -> None:
     path_of(log).write_text(
         f"\nx - {digest}\n\n-1 - {digest}\n\n0 abc {digest}\n\n0 {'g' * 40} {digest}\n\n0\n\n- {'a' * 40} {digest}\n"
     )
-    assert [each.commit for each in ledger.read(log.place)] == ["a" * 40]
+    assert [each.commit for each in ledger.read(log.repo)] == ["a" * 40]
 
 
 def test_what_is_recorded_is_noted_at_once_and_the_commit_when_it_comes(repo: Path) -> None:
@@ -78,12 +78,12 @@ def test_what_is_recorded_is_noted_at_once_and_the_commit_when_it_comes(repo: Pa
     record(log, deferred)
     commit = record(log, one).commit
 
-    assert [(each.commit, each.digests) for each in ledger.read(log.place)] == [
+    assert [(each.commit, each.digests) for each in ledger.read(log.repo)] == [
         (None, [digest_of(deferred)]),
         (None, [digest_of(one)]),
         (commit, []),
     ]
-    assert ledger.last_commit(log.place.state) == commit
+    assert ledger.last_commit(log.repo.state) == commit
 
 
 def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path)
 
     assert record(log, one).commit == commit
 
-    assert ledger.acknowledged(log.place) == ({digest_of(one)}, [commit])
+    assert ledger.acknowledged(log.repo) == ({digest_of(one)}, [commit])
 
 
 def test_what_was_not_recorded_is_not_noted(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
     new = entry(log, "new")
     for end in range(start, len(content)):
         path_of(log).write_bytes(content[:end] + (b"\0\0" if end % 3 == 0 else b""))
-        ledger.append(log.place, [new])
+        ledger.append(log.repo, [new])
         found = digests(log)
         assert {digest_of(entries[0]), digest_of(entries[1]), digest_of(new)} <= found
         assert found <= {digest_of(each) for each in [*entries, new]}
@@ -140,8 +140,8 @@ def test_it_is_bounded_and_keeps_the_newest(repo: Path, monkeypatch: pytest.Monk
     for each in entries:
         record(log, each)
 
-    names = [name for name in os.listdir(log.place.state) if name.startswith("ledger")]
-    size = sum(os.path.getsize(os.path.join(log.place.state, name)) for name in names)
+    names = [name for name in os.listdir(log.repo.state) if name.startswith("ledger")]
+    size = sum(os.path.getsize(os.path.join(log.repo.state, name)) for name in names)
     assert sorted(names) == ["ledger", "ledger.old"] or names == ["ledger.old"]
     assert size < 1_000
     assert {digest_of(each) for each in entries[-3:]} <= digests(log) < {digest_of(each) for each in entries}
@@ -154,7 +154,7 @@ def test_only_who_holds_the_lock_puts_the_older_one_away(repo: Path, monkeypatch
     assert log.make_state()
     for number in range(5):
         record(log, entry(log, f"rides {number}", deferred=True))
-    assert not os.path.exists(os.path.join(log.place.state, ledger.OLDER))
+    assert not os.path.exists(os.path.join(log.repo.state, ledger.OLDER))
     assert len(digests(log)) == 5
 
 
@@ -165,9 +165,9 @@ def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path, monkeypatch: pyt
     every = [entry(log, f"number {number}") for number in range(3)]
     one = LogEntry([line for each in every for line in each.lines], every[0].story)
     commit = record(log, one).commit
-    ledger.append(log.place, [one], commit)
+    ledger.append(log.repo, [one], commit)
 
-    *_, noted = ledger.read(log.place)
+    *_, noted = ledger.read(log.repo)
     assert (noted.commit, noted.digests) == (commit, [])
 
 
@@ -176,12 +176,12 @@ def test_a_number_that_an_older_gitmem_wrote_excludes_nothing(repo: Path) -> Non
     log = open_log(repo)
     assert log.make_state()
     old, new, waits = (entry(log, word) for word in ("old", "new", "waits"))
-    ledger.append(log.place, [waits, old])
-    ledger.append(log.place, [old], "a" * 40)
-    with open(os.path.join(log.place.state, ledger.NAME), "a", encoding="ascii") as file:
+    ledger.append(log.repo, [waits, old])
+    ledger.append(log.repo, [old], "a" * 40)
+    with open(os.path.join(log.repo.state, ledger.NAME), "a", encoding="ascii") as file:
         file.write(f"\n3 {'b' * 40} {digest_of(new)}\n")
 
-    assert ledger.acknowledged(log.place) == (set(map(digest_of, (old, new, waits))), ["b" * 40, "a" * 40])
+    assert ledger.acknowledged(log.repo) == (set(map(digest_of, (old, new, waits))), ["b" * 40, "a" * 40])
 
 
 def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> N
 def write(repo: Path, number: int) -> None:
     log = open_log(repo)
     for each in range(50):
-        ledger.append(log.place, [entry(log, f"{number} {each}")])
+        ledger.append(log.repo, [entry(log, f"{number} {each}")])
 
 
 def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
@@ -214,7 +214,7 @@ def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len([noted for noted in ledger.read(log.place) if len(noted.digests) == 1]) == 200
+    assert len([noted for noted in ledger.read(log.repo) if len(noted.digests) == 1]) == 200
 
 
 def test_the_page_of_the_format_shows_one(repo: Path) -> None:
@@ -223,7 +223,7 @@ def test_the_page_of_the_format_shows_one(repo: Path) -> None:
     assert log.make_state()
     page = (Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
     path_of(log).write_text(page.partition("```text ledger\n")[2].partition("```")[0])
-    committed, waits = ledger.read(log.place)
+    committed, waits = ledger.read(log.repo)
     assert len(committed.digests) == 1 and committed.commit is not None
     assert (waits.commit, len(waits.digests)) == (None, 1)
 
@@ -237,7 +237,7 @@ def test_a_sync_remembers_where_it_moved_the_log(hub: Hub) -> None:
     b.exchange()
 
     assert b.texts() == ["one", "two"]
-    assert ledger.acknowledged(b.log.place)[1][0] == b.tip
+    assert ledger.acknowledged(b.log.repo)[1][0] == b.tip
 
 
 def test_a_mended_log_is_remembered(repo: Path) -> None:
@@ -248,4 +248,4 @@ def test_a_mended_log_is_remembered(repo: Path) -> None:
     top = repair_log.repair(log, tip, {"s/gm-x.jsonl": [b"{}"]})
 
     assert top != tip and repair_log.swap_log_ref(log, tip, top)
-    assert ledger.acknowledged(log.place)[1][0] == top
+    assert ledger.acknowledged(log.repo)[1][0] == top

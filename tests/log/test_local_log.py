@@ -32,11 +32,11 @@ def test_the_names_of_what_a_clone_keeps_are_those_of_the_format(repo: Path) -> 
     record(log, entry(log, "rides", deferred=True))
     log.clone_id()
 
-    kept = set(os.listdir(log.place.state))
+    kept = set(os.listdir(log.repo.state))
 
     assert kept >= {"README", "lock", "clock", "segment", "clone", "wal"}
     assert kept <= known
-    assert "wal/" in (Path(log.place.state) / "README").read_text()
+    assert "wal/" in (Path(log.repo.state) / "README").read_text()
 
 
 def test_a_clone_keeps_its_id_and_its_segment(repo: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_small_file_that_is_damaged_is_made_anew(repo: Path, content: bytes) -
     log = open_log(repo)
     assert log.make_state()
     for name in ("segment", "clone"):
-        Path(log.place.state, name).write_bytes(content)
+        Path(log.repo.state, name).write_bytes(content)
 
     token, clone = log.token(), log.clone_id()
 

@@ -75,7 +75,7 @@ def test_the_log_that_a_commit_ends(log: LocalLog) -> None:
     found = log_refs.read(log, "refs/x", tip)
     assert (found.name, found.oid, found.tree) == ("refs/x", tip, log.git.commit(tip).tree)
     assert (found.format.epoch, found.format.turn) == (2, 3)
-    assert found.projects == set(git("rev-parse", "main", cwd=Path(log.place.common)).split())
+    assert found.projects == set(git("rev-parse", "main", cwd=Path(log.repo.common)).split())
     assert found.projects == log_refs.own_projects(log)
 
 
@@ -96,7 +96,7 @@ def test_a_log_that_is_known_vouches_for_those_beside_it(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their first commits are not looked for: of those on it, before it, and, near by, of what leaves it."""
-    root = git("rev-parse", "main", cwd=Path(log.place.common)).strip()
+    root = git("rev-parse", "main", cwd=Path(log.repo.common)).strip()
     tree = log.git.commit(start(log)).tree
     (cut,) = log.git.write([Draft({}, WHO, WHO, "Cut\n", tree=tree)], root)
     known, beside = (put(log, cut, f"s/gm-{name}.jsonl", b"1\n") for name in "kb")
@@ -116,7 +116,7 @@ def test_what_is_missing_in_between_is_said_and_not_trusted(log: LocalLog) -> No
     tip = start(log)
     by = "A <a@a> 1 +0000"
     text = f"tree {log.git.commit(tip).tree}\nparent {OID}\nauthor {by}\ncommitter {by}\n\nCut\n"
-    at = Path(log.place.common)
+    at = Path(log.repo.common)
     (at / "commit").write_text(text)
     end = git("hash-object", "-t", "commit", "-w", "commit", cwd=at).strip()
     assert why(log, end, tip)
@@ -136,7 +136,7 @@ def test_each_tip_is_a_log_once_and_of_the_others_is_said_why(log: LocalLog) -> 
 def test_a_log_is_known_under_the_names_that_people_and_git_give_it(log: LocalLog) -> None:
     """Our copies of remotes, what a fetch brought as a branch of a remote, and a branch of this clone."""
     tip = start(log)
-    assert log_refs.known(log) == {}
+    assert log_refs.known_log_refs(log) == {}
     names = [
         f"{ref.REMOTES_PREFIX}origin/heads/gitmem",
         "refs/remotes/origin/gitmem",
@@ -150,15 +150,15 @@ def test_a_log_is_known_under_the_names_that_people_and_git_give_it(log: LocalLo
         "refs/heads/mine/gitmem",
     ]
     for name in names + others:
-        git("update-ref", name, tip, cwd=Path(log.place.common))
-    found = log_refs.known(log)
+        git("update-ref", name, tip, cwd=Path(log.repo.common))
+    found = log_refs.known_log_refs(log)
     assert found == dict.fromkeys(names, tip) and sorted(found) == sorted(names)
 
 
 def test_the_first_commits_of_logs_are_no_projects(log: LocalLog) -> None:
     """Somebody merged the log into a branch by hand: clones of other projects would be kin by it."""
     before = log_refs.own_projects(log)
-    at = Path(log.place.common).parent
+    at = Path(log.repo.common).parent
     tip = start(log)
     git("merge", "--quiet", "--allow-unrelated-histories", "-s", "ours", "--no-edit", tip, cwd=at)
     assert ref.GENESIS in git("rev-list", "--max-parents=0", "main", cwd=at)

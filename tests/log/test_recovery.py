@@ -26,7 +26,7 @@ def test_a_commit_that_is_gone_is_broken_and_so_is_all_above_it(repo: Path) -> N
     log = open_log(repo)
     first, second, third, fourth = said(log, "one", "two", "three", "four")
     log.git.close()
-    remove(Path(log.place.common), second)
+    remove(Path(log.repo.common), second)
     again = open_log(repo)
     sound = recovery.CompletenessCheck(again)
 
@@ -41,7 +41,7 @@ def test_where_all_else_is_gone_what_a_remote_had_is_a_place_to_look(repo: Path)
     (tip,) = said(log, "one")
     assert log.git.swap(ref.PUBLISHED_REF, None, tip, "test")
     for name in ("refs/gitmem/log", "logs/refs/gitmem/log", "gitmem/ledger"):
-        os.unlink(os.path.join(log.place.common, name))
+        os.unlink(os.path.join(log.repo.common, name))
 
     assert list(recovery.past_tips(open_log(repo))) == [tip]
 

@@ -11,7 +11,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import left_out, log_refs, ref, ref_checks
 from gitmem.log.check_budget import LIMITS, Limits
 from gitmem.log.local_log import LocalLog
-from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
+from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, RefCheck
 from gitmem.log.start import start
 from gitmem.sync import read_outboxes
 from tests.hazards.peers import git
@@ -40,7 +40,7 @@ def put(log: LocalLog, onto: str | None, files: dict[str, bytes | None], text: s
 
 
 def raw(log: LocalLog, kind: str, data: bytes) -> str:
-    at = Path(log.place.common)
+    at = Path(log.repo.common)
     return git("hash-object", "-t", kind, "--literally", "-w", "--stdin", cwd=at, input=data)
 
 
@@ -49,14 +49,14 @@ def without_projects(log: LocalLog) -> str:
     return put(log, local(log), {f"projects/{name}": None for name in names})
 
 
-def accepted(log: LocalLog, oid: str | None = None) -> log_refs.Tip:
+def accepted(log: LocalLog, oid: str | None = None) -> log_refs.LogTip:
     return log_refs.read(log, NAME, oid or local(log))
 
 
-def look(log: LocalLog, oid: str, check: PlaceCheck | None = None) -> tuple[str, str]:
+def look(log: LocalLog, oid: str, check: RefCheck | None = None) -> tuple[str, str]:
     """The kind and the reason why a place is left out; "" where it is taken."""
     log.passed_trees.clear()
-    check = check or PlaceCheck(log, accepted(log), [local(log)])
+    check = check or RefCheck(log, accepted(log), [local(log)])
     tip = check.check(NAME, oid)
     assert (tip is None) == (NAME in check.left_out)
     found = check.left_out.get(NAME)
@@ -84,13 +84,13 @@ def test_a_newer_log_is_one_only_where_it_continues_ours(log: LocalLog) -> None:
     beside = put(log, local(log), newer)
     went_on = accepted(log, put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}))
     known = [local(log)]
-    assert look(log, beside, PlaceCheck(log, went_on, known))[0] == INVALID
-    assert look(log, beside, PlaceCheck(log, base, known))[0] == NEWER
-    assert look(log, beside, PlaceCheck(log, None, known))[0] == NEWER
+    assert look(log, beside, RefCheck(log, went_on, known))[0] == INVALID
+    assert look(log, beside, RefCheck(log, base, known))[0] == NEWER
+    assert look(log, beside, RefCheck(log, None, known))[0] == NEWER
     others = put(log, local(log), {**newer, **ours, f"projects/{GONE}": b""})
-    assert look(log, others, PlaceCheck(log, base, known))[0] == INVALID
+    assert look(log, others, RefCheck(log, base, known))[0] == INVALID
     nobodys = put(log, local(log), {**newer, **ours})
-    assert look(log, nobodys, PlaceCheck(log, None, known))[0] == INVALID
+    assert look(log, nobodys, RefCheck(log, None, known))[0] == INVALID
 
 
 def test_projects_are_missing_only_where_they_always_were(
@@ -100,29 +100,29 @@ def test_projects_are_missing_only_where_they_always_were(
     bare = without_projects(log)
     known = [local(log)]
     assert look(log, bare) == (INVALID, NO_PROJECTS)
-    assert look(log, bare, PlaceCheck(log, accepted(log, bare), known)) == ("", "")
+    assert look(log, bare, RefCheck(log, accepted(log, bare), known)) == ("", "")
     above = put(log, bare, {"signals/x/gm-a.jsonl": b"1\n"})
-    assert look(log, above, PlaceCheck(log, None, known)) == (INVALID, NO_PROJECTS)
+    assert look(log, above, RefCheck(log, None, known)) == (INVALID, NO_PROJECTS)
     monkeypatch.setattr(ref_checks, "ANCESTORS_MAX", 1)
-    assert look(log, above, PlaceCheck(log, None, known)) == ("", "")
+    assert look(log, above, RefCheck(log, None, known)) == ("", "")
     boxes = {"refs/gitmem/outbox/x": local(log)}
     root = log.git.write([Draft({}, WHO, WHO, "Bare\n", tree=log.git.commit(bare).tree)], ref.genesis(bare))[
         0
     ]
-    assert look(log, root, PlaceCheck(log, None, [root])) == ("", "")
-    assert look(log, root, PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": root})) == ("", "")
-    assert look(log, root, PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": GONE})) == ("", "")
-    assert look(log, root, PlaceCheck(log, None, [root], boxes)) == (INVALID, NO_PROJECTS)
+    assert look(log, root, RefCheck(log, None, [root])) == ("", "")
+    assert look(log, root, RefCheck(log, None, [root], {"refs/gitmem/outbox/r": root})) == ("", "")
+    assert look(log, root, RefCheck(log, None, [root], {"refs/gitmem/outbox/r": GONE})) == ("", "")
+    assert look(log, root, RefCheck(log, None, [root], boxes)) == (INVALID, NO_PROJECTS)
     on_it = put(log, root, {f"projects/{GONE}": b""})
     assert look(log, put(log, root, {"signals/x/gm-b.jsonl": b"1\n"}),
-                PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": on_it})) == ("", "")  # fmt: skip
+                RefCheck(log, None, [root], {"refs/gitmem/outbox/r": on_it})) == ("", "")  # fmt: skip
 
 
 def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused commit is not even read; a partial clone's missing files are told by who reads them."""
     oid = put(log, local(log), {"signals/A": b"1\n"})
     assert "not allowed" in look(log, oid)[1]
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     check.refused = {oid: "git refuses it"}
     assert look(log, oid, check) == (INVALID, "git refuses it")
     assert not check.left_out[NAME].is_fetched and check.left_out[NAME].author == ""
@@ -142,11 +142,11 @@ def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(log: LocalLog) -> 
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
     log.limits = Limits(files=1)
     assert look(log, oid) == ("", "")
-    assert look(log, oid, PlaceCheck(log, None, [local(log)])) == ("", "")
+    assert look(log, oid, RefCheck(log, None, [local(log)])) == ("", "")
     before = accepted(log)
     log.git.swap(ref.LOG_REF, local(log), ref.genesis(oid), "test")
-    assert look(log, oid, PlaceCheck(log, before, [before.oid])) == ("", "")
-    assert look(log, oid, PlaceCheck(log, None, [before.oid]))[0] == LARGE
+    assert look(log, oid, RefCheck(log, before, [before.oid])) == ("", "")
+    assert look(log, oid, RefCheck(log, None, [before.oid]))[0] == LARGE
 
 
 def test_a_commit_below_the_tip_is_checked_before_it_is_read(
@@ -160,15 +160,15 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
     read = log.git.commit
     with monkeypatch.context() as patch:
         patch.setattr(log.git, "commit", lambda each: asked.append(each) or read(each))
-        check = PlaceCheck(log, accepted(log), [local(log)])
+        check = RefCheck(log, accepted(log), [local(log)])
         assert not check._check_objects(NAME, oid) and oid in asked and below not in asked
     assert "bytes" in look(log, oid)[1]
     high = oid
     for number in range(40):  # so far from what is known that git is asked
         high = put(log, high, {"signals/x/gm-b.jsonl": b"%d\n" % number})
     assert "bytes" in look(log, high)[1]
-    assert look(log, oid, PlaceCheck(log, accepted(log), [local(log), below])) == ("", "")
-    assert look(log, oid, PlaceCheck(log, accepted(log, below), [local(log)])) == ("", "")
+    assert look(log, oid, RefCheck(log, accepted(log), [local(log), below])) == ("", "")
+    assert look(log, oid, RefCheck(log, accepted(log, below), [local(log)])) == ("", "")
     assert "bytes" in look(log, below)[1]
 
 
@@ -184,7 +184,7 @@ def test_what_is_missing_is_said(log: LocalLog, what: str) -> None:
     oid = raw(log, "commit", f"{text}author {by}\ncommitter {by}\n\nx\n".encode())
     kind, why = look(log, oid)
     assert kind == INVALID and (GONE in why or what == "parent"), why
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     assert check.is_whole(NAME, oid) == (NAME not in check.left_out) and (what == "parent" or check.left_out)
 
 
@@ -200,7 +200,7 @@ def test_an_outbox_has_the_files_of_each_log(log: LocalLog) -> None:
         (put(log, local(log), {"format": None}), base, False),
         (put(log, local(log), {"signals/A": b"1\n"}), base, False),
     ):
-        check = PlaceCheck(log, last, known)
+        check = RefCheck(log, last, known)
         assert check.is_whole(NAME, oid) is is_whole
         assert (NAME in check.left_out) is not is_whole
 
@@ -211,7 +211,7 @@ def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
     """Its tree is not checked there, as files of it are missing."""
     oid = put(log, local(log), {"format": None})
     monkeypatch.setattr(partial, "is_incomplete", lambda common, commit: True)
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     assert not check.is_whole(NAME, oid)
     assert "format" in check.left_out[NAME].why
 
@@ -220,14 +220,14 @@ def test_what_an_outbox_stands_on_has_to_pass_too(log: LocalLog) -> None:
     """Its files are compared with those of the outbox. The first commit of every log has an empty tree and passes."""
     bad = put(log, local(log), {"signals/A": b"1\n"})
     good = put(log, bad, {"signals/A": None})
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     assert check.is_base(NAME, good, ref.genesis(good)) and check.is_base(NAME, good, local(log))
     assert not check.is_base(NAME, good, bad)
     assert (check.left_out[NAME].kind, check.left_out[NAME].commit) == (INVALID, good)
     top = log_refs.read(log, ref.LOG_REF, put(log, good, {"signals/gm-b.jsonl": b"2\n"}))
     for stands_on, found in ((bad, []), (good, [1])):
         box = put(log, stands_on, {"signals/A": None, "signals/gm-c.jsonl": b"3\n"})
-        check = PlaceCheck(log, top, [local(log)])
+        check = RefCheck(log, top, [local(log)])
         boxes = read_outboxes.read(log, check, {NAME: box}, top, list, [])
         assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
@@ -237,7 +237,7 @@ def test_a_tip_is_looked_at_once_and_names_its_author(log: LocalLog) -> None:
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
     bad = put(log, local(log), {"format": None})
     blob = raw(log, "blob", b"x\n")
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     tips = check.admit({"refs/a": oid, "refs/b": oid, "refs/c": bad, "refs/d": blob})
     assert [(tip.name, tip.oid) for tip in tips] == [("refs/a", oid)]
     left = check.left_out
@@ -270,13 +270,13 @@ def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(log: L
     missing = raw(
         log, "commit", f"tree {GONE}\nauthor M <m@m> 1 +0000\ncommitter M <m@m> 1 +0000\n\nx\n".encode()
     )
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     tips = check.admit({"refs/a": missing, "refs/b": bad, "refs/c": more, "refs/d": small})
     assert [tip.oid for tip in tips] == [small]
     assert {name: each.kind for name, each in check.left_out.items()} == {
         "refs/a": INVALID, "refs/b": INVALID, "refs/c": LARGE
     }  # fmt: skip
-    alone = PlaceCheck(log, accepted(log), [local(log)])
+    alone = RefCheck(log, accepted(log), [local(log)])
     assert [tip.oid for tip in alone.admit({"refs/b": bad, "refs/c": more})] == [more]
 
 
@@ -292,11 +292,11 @@ def test_the_commits_of_all_places_count_together_and_are_not_read_beyond_that(
     ]
     honest = put(log, local(log), {"signals/x/gm-z.jsonl": b"1\n"})
     log.git.close()
-    log.git = type(log.git)(log.place.common)  # type: ignore[call-arg]  # that remembers no commit
+    log.git = type(log.git)(log.repo.common)  # type: ignore[call-arg]  # that remembers no commit
     asked: list[str] = []
     read = log.git.commit
     monkeypatch.setattr(log.git, "commit", lambda each: asked.append(each) or read(each))
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
 
     refs = {f"refs/{at}": oid for at, oid in enumerate([*large, hidden])} | {"refs/z": honest}
     tips = check.admit(refs)
@@ -312,7 +312,7 @@ def test_commits_of_a_place_that_is_left_out_take_no_room(log: LocalLog) -> None
     log.limits = Limits(history_bytes=4_000)
     bad = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "format": b"["}, "x" * 2_000 + "\n")
     good = put(log, local(log), {"signals/x/gm-b.jsonl": b"1\n"}, "x" * 2_500 + "\n")
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     assert check.check("refs/a", bad) is None
     assert check.check("refs/b", good) is not None
     assert check.check("refs/c", put(log, bad, {"format": None}, "y" * 400)) is None
@@ -330,11 +330,11 @@ def test_the_folders_of_all_places_count_together(log: LocalLog) -> None:
         put(log, local(log), {**folder(name, count), "signals/x/gm-a.jsonl": text})
         for name, count, text in (("a", 80, b"1\n"), ("a", 80, b"2\n"), ("b", 70, b"1\n"), ("c", 130, b"1\n"))
     )
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     refs = {"refs/a": more, "refs/b": one, "refs/c": same, "refs/d": other}
     assert {tip.oid for tip in check.admit(refs)} in ({one, same}, {other})
     assert check.left_out["refs/a"].kind == LARGE
-    alone = PlaceCheck(log, accepted(log, one), [local(log), one])
+    alone = RefCheck(log, accepted(log, one), [local(log), one])
     assert {tip.oid for tip in alone.admit({"refs/b": same, "refs/c": other})} == {same, other}
 
 
@@ -356,7 +356,7 @@ def test_one_look_reads_only_so_much_of_what_it_leaves_out(
     raw_tree = log.git.raw_tree
     monkeypatch.setattr(log.git, "raw_tree", lambda oid: read.append(len(found := raw_tree(oid))) or found)
     log.limits = Limits(read_bytes=30_000, ahead_rows=0)
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
 
     tips = check.admit({**{f"refs/{at}": oid for at, oid in enumerate(bad)}, "refs/z": good})
 
@@ -394,7 +394,7 @@ def test_a_history_of_unknown_length_takes_no_room_from_short_ones(log: LocalLog
         f"tree {tree}\nparent {long}\nparent {local(log)}\nauthor {who}\ncommitter {who}\n\nx\n".encode(),
     )  # fmt: skip
     honest = put(log, local(log), {"signals/x/gm-z.jsonl": b"1\n"}, "x" * 12_000 + "\n")
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
 
     tips = check.admit({"refs/a": merge, "refs/z": honest})
 
@@ -409,12 +409,12 @@ def test_commits_that_many_places_share_count_for_each(
     log.limits = Limits(history_bytes=45_000)
     long = chain(log, local(log), 40)
     one, two = (put(log, long, {f"signals/x/gm-{at}.jsonl": b"1\n"}) for at in "ab")
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     assert [tip.oid for tip in check.admit({"refs/a": one, "refs/b": two})] == [one]
     assert check.left_out["refs/b"].kind == LARGE
 
     log.limits = Limits(history_bytes=1_000_000, listed=10)
-    check = PlaceCheck(log, accepted(log), [local(log)])
+    check = RefCheck(log, accepted(log), [local(log)])
     listed: list[str] = []
     real = log.git.unread_history
     monkeypatch.setattr(

@@ -196,7 +196,7 @@ def test_only_commits_that_bring_anything_are_told(chain: Chain, monkeypatch: py
     monkeypatch.setattr(squash, "EACH_MAX", 3)
     new = Squash(chain.git, chain.git.commit(theirs).tree)
     new.add_commits(commits)
-    assert len(new.told) == 4 and new.count() == 4
+    assert len(new.described) == 4 and new.count() == 4
 
 
 def test_a_line_of_very_many_is_read_at_its_ends(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:

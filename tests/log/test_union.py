@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.log.union import canon, union
+from gitmem.log.union import canonical, union
 
 # Few letters make equal lines likely; the odd pieces are those that a merge or a work tree leaves.
 _PIECES = st.sampled_from(
@@ -43,7 +43,7 @@ def test_idempotent(a: bytes) -> None:
     """Merging what is there already changes nothing, however often."""
     once = union(a, a)
 
-    assert once == canon(a) == canon(once) == union(once, a)
+    assert once == canonical(a) == canonical(once) == union(once, a)
 
 
 @given(contents, contents)
@@ -70,17 +70,17 @@ def test_a_torn_last_line_is_not_glued_to_the_other_side() -> None:
 
 def test_several_carriage_returns_go_at_once() -> None:
     """CRLF converted twice: were one CR taken at a time, a second union would differ from the first."""
-    assert canon(b"a\r\r\nb\r") == b"a\nb\n"
+    assert canonical(b"a\r\r\nb\r") == b"a\nb\n"
 
 
 def test_a_carriage_return_inside_a_line_is_kept() -> None:
     """Only the end of a line belongs to the conversion."""
-    assert canon(b"a\rb\r\n") == b"a\rb\n"
+    assert canonical(b"a\rb\r\n") == b"a\rb\n"
 
 
 def test_only_lf_ends_a_line() -> None:
     """Other line separators of Unicode are content."""
-    assert canon("b\u2028a\x0b\x85\n".encode()) == "b\u2028a\x0b\x85\n".encode()
+    assert canonical("b\u2028a\x0b\x85\n".encode()) == "b\u2028a\x0b\x85\n".encode()
 
 
 def test_nothing() -> None:
@@ -92,9 +92,9 @@ def test_what_git_leaves_in_a_conflict_becomes_the_union_of_the_records() -> Non
     """Markers stay as lines (readers report them); each record is there once."""
     conflict = b"a\n<<<<<<< HEAD\nb\nc\n=======\nc\nd\n>>>>>>> side\n"
 
-    assert [line for line in canon(conflict).split() if len(line) == 1] == [b"a", b"b", b"c", b"d"]
+    assert [line for line in canonical(conflict).split() if len(line) == 1] == [b"a", b"b", b"c", b"d"]
 
 
 def test_only_the_crs_at_its_end_are_taken_off_a_line() -> None:
     """Whatever letter stands before them."""
-    assert canon(b"endX\r\r\nX\r\n\rX\n") == b"\rX\nX\nendX\n"
+    assert canonical(b"endX\r\r\nX\r\n\rX\n") == b"\rX\nX\nendX\n"

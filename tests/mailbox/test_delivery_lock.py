@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import StoreError
 from gitmem.log.lock import Lock
 from gitmem.mailbox import delivery_lock, session_queue
@@ -31,12 +31,14 @@ class Desk:
     def __init__(self, repo: Path) -> None:
         self.clock = Clock()
         self.store = open_store(repo, self.clock)
-        self.state = Path(self.store.place.state)
+        self.state = Path(self.store.repo.state)
         self.planck = self.start("Planck")
         self.curie = self.start("Curie", HARNESS, agent_identity=IDENTITY)
 
-    def start(self, name: str, harness: str | None = None, **more: str) -> Caller:
-        who = Who(harness=("CLAUDE_CODE_SESSION_ID", harness) if harness else None)
+    def start(self, name: str, client_session: str | None = None, **more: str) -> Caller:
+        who = CallerClaims(
+            client_session=("CLAUDE_CODE_SESSION_ID", client_session) if client_session else None
+        )
         return acting(self.store, lifecycle.start(self.store, who, name=name, **more))  # type: ignore[arg-type]
 
     def send(self, message: str = "hello", *to: str, **options: object) -> str:
@@ -75,7 +77,7 @@ class Desk:
         return sorted(rows.fetchall())
 
     def again(self) -> Store:
-        return Store(self.store.place, self.store.git, DOMAIN, machine="test", now=self.clock)
+        return Store(self.store.repo, self.store.git, DOMAIN, machine="test", now=self.clock)
 
 
 def ids(reading: InboxResult) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from gitmem import atomic_write
 from gitmem.agents import caller as callers
 from gitmem.agents import heartbeats, presence
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.clients import hook_paths
 from gitmem.log.lines import format_at
 from gitmem.mailbox import mailbox_view, session_queue, waiting_sessions
@@ -34,14 +34,14 @@ class Desk:
     def __init__(self, repo: Path, clock: Clock) -> None:
         self.clock = clock
         self.store = open_store(repo, clock)
-        self.state = Path(self.store.place.state)
+        self.state = Path(self.store.repo.state)
         self.planck = self.start("Planck")
         self.curie = self.start(
-            "Curie", Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS)), agent_identity=IDENTITY
+            "Curie", CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS)), agent_identity=IDENTITY
         )
 
-    def start(self, name: str, who: Who | None = None, **more: str) -> Caller:
-        started = lifecycle.start(self.store, who or Who(), name=name, **more)  # type: ignore[arg-type]
+    def start(self, name: str, who: CallerClaims | None = None, **more: str) -> Caller:
+        started = lifecycle.start(self.store, who or CallerClaims(), name=name, **more)  # type: ignore[arg-type]
         return acting(self.store, started)
 
     def send(self, message: str = "hello", **options: object) -> str:
@@ -50,7 +50,7 @@ class Desk:
 
     def again(self) -> Store:
         """The store as another process has it."""
-        return Store(self.store.place, self.store.git, DOMAIN, machine="test", now=self.clock)
+        return Store(self.store.repo, self.store.git, DOMAIN, machine="test", now=self.clock)
 
     def events(self, of: Caller) -> set[str]:
         assert of.session_id
@@ -67,9 +67,9 @@ def desk(repo: Path) -> Desk:
     return Desk(repo, Clock())
 
 
-def names_of(caller: Caller, harness: str | None = None) -> set[str]:
+def names_of(caller: Caller, client_session: str | None = None) -> set[str]:
     assert caller.session_id
-    return set(heartbeats.flag_names(caller.session_id, harness))
+    return set(heartbeats.flag_names(caller.session_id, client_session))
 
 
 def test_a_signal_waits_as_its_line_and_both_names_have_a_flag(desk: Desk) -> None:
@@ -154,13 +154,13 @@ def test_an_old_beat_takes_nothing_back(desk: Desk) -> None:
     assert heartbeats.last_seen(desk.store, str(desk.curie.session_id)) == desk.clock.value
 
 
-@pytest.mark.parametrize("harness", ["../../escape", ".hidden", "a/b", "ü", "x" * 129])
-def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, harness: str) -> None:
+@pytest.mark.parametrize("client_session", ["../../escape", ".hidden", "a/b", "ü", "x" * 129])
+def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, client_session: str) -> None:
     """What a harness calls its session can be anything; the session's own id always serves."""
-    bohr = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", harness)))
+    bohr = desk.start("Bohr", CallerClaims(client_session=("CODEX_THREAD_ID", client_session)))
     desk.send(to=["Bohr"])
     assert set(desk.flags()) == {bohr.session_id}
-    session_queue.remove(str(desk.state), harness, heartbeats.flag_names(harness, None))
+    session_queue.remove(str(desk.state), client_session, heartbeats.flag_names(client_session, None))
     lifecycle.end(desk.store, bohr)
     assert desk.flags() == {}
 
@@ -185,7 +185,9 @@ def test_a_session_begins_with_what_is_unread(desk: Desk) -> None:
     """Mail to its identity from before, and the broadcasts of the last day."""
     lifecycle.end(desk.store, desk.curie)
     directed, broadcast = desk.send(to=[IDENTITY], allow_unseen=True), desk.send(broadcast=True)
-    again = desk.start("Curie", Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS)), agent_identity=IDENTITY)
+    again = desk.start(
+        "Curie", CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS)), agent_identity=IDENTITY
+    )
     assert desk.events(again) == {directed, broadcast}
     assert desk.flags() == dict.fromkeys(names_of(again, HARNESS), True)
 
@@ -196,7 +198,7 @@ def test_a_second_start_under_the_same_harness_makes_the_queue_again(desk: Desk)
     (Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).unlink()
     for name in names_of(desk.curie, HARNESS):
         (desk.state / "flags" / name).unlink()
-    desk.start("Curie", Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS)))
+    desk.start("Curie", CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS)))
     assert desk.events(desk.curie) == {signal}
     assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
 
@@ -215,7 +217,10 @@ def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp
 
     Only this clone ends its sessions: an end that came from another one counts for nothing here.
     """
-    bohr, gone = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", "of-bohr"))), desk.start("Marie")
+    bohr, gone = (
+        desk.start("Bohr", CallerClaims(client_session=("CODEX_THREAD_ID", "of-bohr"))),
+        desk.start("Marie"),
+    )
     desk.send(to=["Curie", "Bohr", "Marie"])
     beat(desk, HARNESS)
     there = open_store(new_repo(tmp_path / "there"), desk.clock)
@@ -260,22 +265,20 @@ def test_two_sessions_of_one_identity_both_have_it_waiting(desk: Desk) -> None:
 def test_what_arrives_from_another_clone_waits_too(desk: Desk, tmp_path: Path) -> None:
     """Whoever looks first after a sync feeds the queues; sessions of the other clone have none here."""
     there = open_store(new_repo(tmp_path / "there"), desk.clock)
-    away = acting(there, lifecycle.start(there, Who(), name="Noether"))
+    away = acting(there, lifecycle.start(there, CallerClaims(), name="Noether"))
     carry(desk.store, there)
     signal = signals.send(there, away, "from afar", to=["Curie"]).signal["signal_id"]
     carry(desk.store, there)
 
     assert desk.events(desk.curie) == {signal}
     assert set(os.listdir(desk.state / "queue")) == {desk.curie.session_id}
-    assert not (Path(there.place.state) / "flags").is_dir() or not os.listdir(
-        Path(there.place.state) / "flags"
-    )
+    assert not (Path(there.repo.state) / "flags").is_dir() or not os.listdir(Path(there.repo.state) / "flags")
 
 
 def test_a_signal_from_another_worktree_waits(desk: Desk, repo: Path, tmp_path: Path) -> None:
     """Worktrees share the state folder, and so the queues."""
     other = open_store(worktree(repo, tmp_path / "other"), desk.clock)
-    bohr = acting(other, lifecycle.start(other, Who(), name="Bohr"))
+    bohr = acting(other, lifecycle.start(other, CallerClaims(), name="Bohr"))
     signal = signals.send(other, bohr, "next door", to=["Curie"]).signal["signal_id"]
     assert desk.events(desk.curie) == {signal}
 
@@ -334,7 +337,7 @@ def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk, monkeypatch: pyt
     asked: list[str] = []
     for store in (desk.store, desk.again()):
         store.caught_up()
-        monkeypatch.setattr(session_queue, "put", lambda *args: asked.append("put"))
+        monkeypatch.setattr(session_queue, "write_queue", lambda *args: asked.append("put"))
         monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
         store.caught_up()
         store.caught_up()
@@ -438,7 +441,7 @@ def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:
     signal = desk.send(to=["Curie"])
     content = (Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).read_bytes()
     assert content.startswith(b'{"at":"' + format_at(desk.clock.value)[:10].encode())
-    assert callers.find(desk.store, Who(session=desk.curie.session_id)) is not None
+    assert callers.find(desk.store, CallerClaims(session=desk.curie.session_id)) is not None
 
 
 def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gitmem import records
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.index import index_file, insert
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
 from gitmem.memory.node_view import VIEW
-from gitmem.memory.versioned_node import Node
+from gitmem.memory.versioned_node import VersionedNode
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.trust import sender_view
@@ -30,7 +30,7 @@ class Desk:
     def __init__(self, where: Path, clock: Clock | None = None, **session: Any) -> None:
         self.clock = clock or Clock()
         self.store = open_store(where, self.clock)
-        self.session = lifecycle.start(self.store, Who(), **session)
+        self.session = lifecycle.start(self.store, CallerClaims(), **session)
         self.caller = acting(self.store, self.session)
 
     def write(self, content: str, **options: Any) -> str:
@@ -40,7 +40,7 @@ class Desk:
     def change(self, *ids: str, **options: Any) -> None:
         edit.change(self.store, self.caller, ids, **options)
 
-    def node(self, id: str) -> Node:
+    def node(self, id: str) -> VersionedNode:
         return load.load_one(self.store.db(), id)
 
     def tip(self) -> str | None:
@@ -89,7 +89,7 @@ class Lines:
     def hidden(self) -> set[str]:
         return {id for (id,) in self.db().execute("SELECT id FROM node WHERE state >= 2")}
 
-    def node(self, id: str) -> Node:
+    def node(self, id: str) -> VersionedNode:
         return load.load_one(self.db(), id)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
-from gitmem.memory.budgeted_text import BudgetedText, Piece, pack, quote_lines
+from gitmem.memory.budgeted_text import BudgetedText, Section, pack, quote_lines
 
 SECTIONS = ("One", "Two", "Three")
 FRAME = "<!-- frame -->"
@@ -20,13 +20,13 @@ def tell(left: Mapping[str, int], enough: int | None) -> str:
     return f"left out: {sum(left.values())} ({left}) {enough}"
 
 
-def packed(pieces: Sequence[Piece], max_size: int, **options: object) -> BudgetedText:
+def packed(pieces: Sequence[Section], max_size: int, **options: object) -> BudgetedText:
     return pack(pieces, frame=[FRAME], sections=SECTIONS, max_size=max_size, tell=tell, **options)  # type: ignore[arg-type]
 
 
-def piece(number: int, text: str, section: str = "One", *, more: str | None = "show") -> Piece:
+def piece(number: int, text: str, section: str = "One", *, more: str | None = "show") -> Section:
     id = f"mem-{number:04}"
-    return Piece(section, (0, number, id), id, quote_lines(f"- [{id}]:", text), more=more)
+    return Section(section, (0, number, id), id, quote_lines(f"- [{id}]:", text), more=more)
 
 
 def printed(block: BudgetedText) -> int:
@@ -51,7 +51,7 @@ UNREAD = st.dictionaries(st.sampled_from(SECTIONS), st.integers(0, 10_000))
 
 @given(pieces=PIECES, max_size=st.integers(1, 1_500), unread=UNREAD, limit=st.integers(0, 300))
 def test_the_budget_is_never_exceeded_and_every_piece_is_counted(
-    pieces: list[Piece], max_size: int, unread: dict[str, int], limit: int
+    pieces: list[Section], max_size: int, unread: dict[str, int], limit: int
 ) -> None:
     """Or nothing is printed, and then the least that works does work, and no byte less."""
     try:
@@ -79,7 +79,7 @@ def test_the_budget_is_never_exceeded_and_every_piece_is_counted(
 
 @given(pieces=PIECES, max_size=st.integers(200, 1_500), seed=st.integers())
 def test_the_order_in_which_pieces_come_does_not_matter(
-    pieces: list[Piece], max_size: int, seed: int
+    pieces: list[Section], max_size: int, seed: int
 ) -> None:
     shuffled = list(pieces)
     random.Random(seed).shuffle(shuffled)

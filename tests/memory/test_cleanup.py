@@ -20,7 +20,7 @@ def desk(repo: Path) -> Desk:
     return Desk(repo, wu="WU-7")
 
 
-def clean(desk: Desk, **options: Any) -> cleanup.Cleaned:
+def clean(desk: Desk, **options: Any) -> cleanup.CleanupResult:
     return cleanup.cleanup(desk.store, desk.caller, **options)
 
 

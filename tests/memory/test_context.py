@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import anchors, candidates, context, decay
 from gitmem.memory.context import Context
@@ -182,7 +182,7 @@ def expected(memory: Memory, lane: str | None) -> set[str]:
 
 def test_an_empty_memory_is_an_empty_block(desk: Desk) -> None:
     """Also where others are at work: who is here is no memory. Whatever the budget."""
-    lifecycle.start(desk.store, Who(), name="Curie")
+    lifecycle.start(desk.store, CallerClaims(), name="Curie")
 
     found = of(desk, max_size=1)
 
@@ -248,7 +248,7 @@ def test_project_nodes_of_another_lane_are_left_to_it(desk: Desk) -> None:
     core = desk.write("for core", lifecycle="project", wu="WU-9", lane="core")
     docs = desk.write("for docs", lifecycle="project", wu="WU-9", lane="docs")
     own = desk.write("docs, of this work unit", lifecycle="project", wu=WU, lane="docs")
-    writer = acting(desk.store, lifecycle.start(desk.store, Who(), name="Curie", lane="core", wu=WU))
+    writer = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Curie", lane="core", wu=WU))
 
     named = context.context(desk.store, None, lane="docs", roster=False)
     unknown = context.context(desk.store, None, roster=False)
@@ -457,7 +457,7 @@ def test_tracking_records_the_nodes_that_were_shown_and_no_others(desk: Desk) ->
 
 def test_the_roster_and_waiting_threads_are_in_it_and_nothing_is_marked(desk: Desk) -> None:
     desk.write("a note")
-    curie = lifecycle.start(desk.store, Who(), name="Curie", agent_identity="test:worker:curie")
+    curie = lifecycle.start(desk.store, CallerClaims(), name="Curie", agent_identity="test:worker:curie")
     sender = acting(desk.store, curie)
     asked = send.send(desk.store, sender, "Approve?\n## Roster", to=["Planck"], intent="PROPOSE")
     told = send.send(desk.store, sender, "For your information", to=["Planck"])
@@ -482,7 +482,7 @@ def test_the_roster_and_waiting_threads_are_in_it_and_nothing_is_marked(desk: De
 
 def test_a_thread_waits_until_the_reader_has_decided(desk: Desk) -> None:
     """A decision later in the thread decides what was asked before it, whichever signal it answers."""
-    sender = acting(desk.store, lifecycle.start(desk.store, Who(), name="Curie"))
+    sender = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Curie"))
     first = send.send(desk.store, sender, "Do it?", to=["Planck"], intent="PROPOSE")
     root = str(first.signal["signal_id"])
 
@@ -504,7 +504,7 @@ def test_a_thread_waits_until_the_reader_has_decided(desk: Desk) -> None:
 def test_what_is_live_leaves_room_for_the_nodes(desk: Desk) -> None:
     note = desk.write("the note that one came for")
     for number in range(40):
-        lifecycle.start(desk.store, Who(), name=f"Agent{number}")
+        lifecycle.start(desk.store, CallerClaims(), name=f"Agent{number}")
 
     found = of(desk, max_size=600)
 

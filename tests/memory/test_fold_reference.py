@@ -11,7 +11,7 @@ import pytest
 from gitmem.log.lines import format_at
 from gitmem.memory import node_fold
 from gitmem.memory.versioned_node import FIELDS, PatchChange
-from gitmem.signals.bit_order import BitOrder, Subset
+from gitmem.signals.bit_order import BitOrder, OrderedSubset
 from tests.signals import references
 
 START = 1_795_000_000_000_000
@@ -85,7 +85,7 @@ def _check(seed: int) -> None:
         changes.setdefault(each.id, each)
     order = BitOrder(list({each.line: each for each in [*others, *own]}.values()))
     shared = node_fold.of_changes([(node, _line(node))], own, {}, order)
-    heads = Subset(order, list(changes.values())).heads()
+    heads = OrderedSubset(order, list(changes.values())).heads()
     named = set().union(*references.earlier(changes).values())
     assert {id for id, each in changes.items() if order.number[each.line] in heads} == changes.keys() - named
     assert shared.as_json() == found.as_json(), seed

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.memory.node_fold import meaning
+from gitmem.memory.node_fold import content_digest_text
 
 NODE: dict[str, Any] = {
     "type": "discovery", "lifecycle": "wu", "content": "a text", "priority": "P1", "wu_id": "WU-1", "lane": "x",
@@ -18,7 +18,7 @@ def test_who_said_it_and_when_and_in_which_order_is_no_difference() -> None:
     other = {**NODE, "created_by": "two", "at": "2026-11-22T11:00:00.000000Z"}
     other["tags"], other["paths"] = ["a", "b"], ["src/a", "src/b"]
 
-    assert meaning(other) == meaning(NODE)
+    assert content_digest_text(other) == content_digest_text(NODE)
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,14 @@ def test_who_said_it_and_when_and_in_which_order_is_no_difference() -> None:
     ],
 )  # fmt: skip
 def test_what_is_said_is_one(field: str, value: object) -> None:
-    assert meaning({**NODE, field: value}) != meaning(NODE)
+    assert content_digest_text({**NODE, field: value}) != content_digest_text(NODE)
 
 
 def test_an_indexed_file_is_one_source_whatever_it_says_now() -> None:
     """Two clones that index a file at two of its states have made one node."""
     indexed = {**NODE, "metadata": {"source_path": "docs/a.md"}}
 
-    assert meaning({**indexed, "content": "changed"}) == meaning(indexed)
-    assert meaning({**indexed, "metadata": {"source_path": "docs/b.md"}}) != meaning(indexed)
+    assert content_digest_text({**indexed, "content": "changed"}) == content_digest_text(indexed)
+    assert content_digest_text({**indexed, "metadata": {"source_path": "docs/b.md"}}) != content_digest_text(
+        indexed
+    )

@@ -284,11 +284,11 @@ def test_a_relation_ends_where_its_end_knew_of_it() -> None:
     said = relation("rel-0001", START + 5)
     ended = relation("rel-0002", START + 1, removed=True, after=["rel-0001"])
     again = relation("rel-0003", START + 2, after=["rel-0002"])
-    triple = (IDS[0], IDS[1], "blocks")
+    relation_key = (IDS[0], IDS[1], "blocks")
 
-    assert relations.exists(index_of([said]).db, triple)
-    assert not relations.exists(index_of([ended, said]).db, triple)
-    assert relations.exists(index_of([ended, again, said]).db, triple)
+    assert relations.exists(index_of([said]).db, relation_key)
+    assert not relations.exists(index_of([ended, said]).db, relation_key)
+    assert relations.exists(index_of([ended, again, said]).db, relation_key)
 
 
 def test_a_patch_of_a_node_that_is_not_here_waits_for_it() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, Who, find
+from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
 from gitmem.memory import edit, load, node_fields, promote, relations, summarize
@@ -32,7 +32,7 @@ def other(tmp_path: Path, clock: Clock) -> Store:
 
 
 def me(store: Store) -> Caller:
-    found = find(store, Who(terminal=True))
+    found = find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -42,7 +42,7 @@ def note(store: Store, content: str = "Tabs are dropped\nwhen they come first", 
 
 
 def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: Store, clock: Clock) -> None:
-    (Path(store.place.worktree or "") / "parser.py").write_text("x\n")
+    (Path(store.repo.worktree or "") / "parser.py").write_text("x\n")
     source = note(store, type="bug", priority="P1", tags=["io"], paths=["parser.py"], lane="core", wu="WU-7")
     clock.forward(MINUTE)
 
@@ -82,7 +82,7 @@ def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path
     done = promote.promote(store, me(store), node=source, tag="faq")
 
     assert done.promoted_node.head == written_at
-    assert store.git.head(store.place.git_dir)[0] != written_at
+    assert store.git.head(store.repo.git_dir)[0] != written_at
 
 
 def test_promoting_twice_writes_nothing_and_says_which_node_it_was(store: Store, clock: Clock) -> None:

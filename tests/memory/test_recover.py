@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import recover
 from gitmem.memory.recover import Recovered
@@ -52,7 +52,7 @@ def test_an_agent_that_comes_back_learns_who_it_is_how_far_it_was_and_what_happe
     git("commit", "--quiet", "-am", "Change the README", cwd=repo)
     commit = git("rev-parse", "HEAD", cwd=repo)[:8]
     base = git("rev-parse", "HEAD~", cwd=repo)[:8]
-    sender = acting(desk.store, lifecycle.start(desk.store, Who(), name="Curie"))
+    sender = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Curie"))
     thread = send.send(desk.store, sender, "Approve?", to=["Planck"], intent="PROPOSE").signal["thread_id"]
 
     answer = of(desk, roster=False)
@@ -92,10 +92,10 @@ def test_the_session_s_own_checkpoint_comes_before_a_younger_one_of_the_work_uni
     own = checkpoint(desk, "my own")
     other = Desk.__new__(Desk)
     other.store, other.clock = desk.store, desk.clock
-    other.session = lifecycle.start(desk.store, Who(), name="Curie", wu=WU)
+    other.session = lifecycle.start(desk.store, CallerClaims(), name="Curie", wu=WU)
     other.caller = acting(desk.store, other.session)
     theirs = checkpoint(other, "of another")
-    third = acting(desk.store, lifecycle.start(desk.store, Who(), name="Noether", wu=WU))
+    third = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Noether", wu=WU))
 
     def last(reader: Any, **options: Any) -> str | None:
         found = recover.recover(desk.store, reader, **options).checkpoint

@@ -37,13 +37,13 @@ def _naive(lines: list[bytes]) -> set[tuple[str, str, str]]:
     for line in sorted(set(lines)):
         record = records.read(line)
         assert record is not None
-        triple = (record["from_id"], record["to_id"], record["type"])
-        events.setdefault(triple, {}).setdefault(record["id"], PatchChange(record, line))
+        relation_key = (record["from_id"], record["to_id"], record["type"])
+        events.setdefault(relation_key, {}).setdefault(record["id"], PatchChange(record, line))
     found = set()
-    for triple, said in events.items():
+    for relation_key, said in events.items():
         last = references.latest(said.values(), references.earlier(said))
         if last is not None and not last.record.get("removed"):
-            found.add(triple)
+            found.add(relation_key)
     return found
 
 

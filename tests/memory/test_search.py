@@ -303,8 +303,8 @@ def test_a_deleted_index_gives_the_same_answers(desk: Desk) -> None:
     before = [hit.as_json() for hit in search.recall(desk.store, "parser tabs")]
 
     desk.store.close()
-    index_file.remove(index_file.path(desk.store.place, "test"))
-    store = open_store(Path(str(desk.store.place.worktree)), desk.clock)
+    index_file.remove(index_file.path(desk.store.repo, "test"))
+    store = open_store(Path(str(desk.store.repo.worktree)), desk.clock)
 
     assert [hit.as_json() for hit in search.recall(store, "parser tabs")] == before
 

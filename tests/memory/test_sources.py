@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.agents.caller import Caller, Who, find
+from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
 from gitmem.memory import edit, load, manifests, source_files, sources
-from gitmem.memory.versioned_node import Node
+from gitmem.memory.versioned_node import VersionedNode
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store
@@ -34,7 +34,7 @@ def store(repo: Path, clock: Clock) -> Store:
 
 
 def me(store: Store) -> Caller:
-    found = find(store, Who(terminal=True))
+    found = find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -43,7 +43,7 @@ def index(store: Store, *given: str, **options: bool) -> sources.Indexed:
     return sources.index(store, me(store), sources=given, **options)
 
 
-def of(store: Store, path: str) -> Node:
+def of(store: Store, path: str) -> VersionedNode:
     return load.load_one(store.db(), sources.node_id(path))
 
 
@@ -126,7 +126,7 @@ def test_two_clones_that_index_the_same_file_make_one_node(
 ) -> None:
     other = open_store(new_repo(tmp_path / "other"), clock, mail="other@example.org")
     for clone in (store, other):
-        Path(clone.place.worktree or "", "README.md").write_text("# Gears\n")
+        Path(clone.repo.worktree or "", "README.md").write_text("# Gears\n")
         index(clone)
         clock.forward(MINUTE)
     carry(store, other)
@@ -143,7 +143,7 @@ def test_two_clones_that_index_different_versions_settle_on_what_is_indexed_next
 ) -> None:
     other = open_store(new_repo(tmp_path / "other"), clock, mail="other@example.org")
     for clone, text in ((store, "# Old\n"), (other, "# New\n")):
-        Path(clone.place.worktree or "", "README.md").write_text(text)
+        Path(clone.repo.worktree or "", "README.md").write_text(text)
         index(clone)
         clock.forward(MINUTE)
     carry(store, other)
@@ -376,17 +376,19 @@ def test_decoration_is_not_indexed() -> None:
 
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n")), min_size=1, max_size=80))
 def test_beginning_is_whole_lines_and_never_too_long(lines: list[str]) -> None:
-    text = source_files.beginning("README.md", [line * 40 for line in lines])
+    text = source_files.first_lines("README.md", [line * 40 for line in lines])
 
     assert len(text) <= source_files.CONTENT_MAX
 
 
 def test_beginning_that_fits_exactly_is_whole() -> None:
     room = source_files.CONTENT_MAX - len("a: x\n")
-    assert source_files.beginning("a", ["x", "y" * room]) == "a: x\n" + "y" * room
-    assert source_files.beginning("a", ["x", "y" * (room + 1)]) == "a: x\n…"
-    assert source_files.beginning("a", ["x", "y" * (room - 1), "z"]) == "a: x\n…"  # the mark needs its place
-    assert len(source_files.beginning("a", ["x" * 5000])) == source_files.CONTENT_MAX
+    assert source_files.first_lines("a", ["x", "y" * room]) == "a: x\n" + "y" * room
+    assert source_files.first_lines("a", ["x", "y" * (room + 1)]) == "a: x\n…"
+    assert (
+        source_files.first_lines("a", ["x", "y" * (room - 1), "z"]) == "a: x\n…"
+    )  # the mark needs its place
+    assert len(source_files.first_lines("a", ["x" * 5000])) == source_files.CONTENT_MAX
 
 
 def test_manifests_say_what_an_agent_wants_to_know() -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitmem.agents.caller import Caller, Who, find
+from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.memory import edit, load, ready, summarize
-from gitmem.memory.versioned_node import Node
+from gitmem.memory.versioned_node import VersionedNode
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from tests.profiles import up_to
@@ -30,7 +30,7 @@ def store(repo: Path, clock: Clock) -> Store:
 
 
 def me(store: Store) -> Caller:
-    found = find(store, Who(terminal=True))
+    found = find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -243,7 +243,7 @@ def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[st
         "sender_identity": "a:b:c",
     }
     made = [
-        Node({**base, "id": f"mem-{number:012}", "content": text}, b"").settle()
+        VersionedNode({**base, "id": f"mem-{number:012}", "content": text}, b"").settle()
         for number, text in enumerate(texts * (3_000 // len(texts)))
     ]
 
@@ -255,7 +255,7 @@ def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[st
 
 def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) -> None:
     """A bug that a summary covers would be in no list of open work, and the next cleanup would delete it."""
-    caller = acting(store, lifecycle.start(store, Who(), name="Planck", wu="WU-1"))
+    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-1"))
     bug = edit.create(store, caller, "open bug", type="bug", priority="P0").node.id
     fixed = edit.create(store, caller, "mended bug", type="bug").node.id
     edit.change(store, caller, [fixed], closed=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, Who, find
+from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.memory import edit, load, promote, summarize, triage
 from gitmem.sessions import lifecycle
@@ -27,7 +27,7 @@ def store(repo: Path, clock: Clock) -> Store:
 
 
 def me(store: Store) -> Caller:
-    found = find(store, Who(terminal=True))
+    found = find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -181,7 +181,7 @@ def test_two_clones_that_make_different_units_agree_on_one(
 
 def test_next_unit_is_after_every_one_that_the_log_names(store: Store) -> None:
     assert triage.next_unit(store.db()) == "WU-1"
-    started = lifecycle.start(store, Who(), name="Planck", wu="WU-3")
+    started = lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-3")
     assert triage.next_unit(store.db()) == "WU-4"
     edit.create(store, acting(store, started), "x", wu="WU-5")
     assert triage.next_unit(store.db()) == "WU-6"
@@ -191,7 +191,7 @@ def test_next_unit_is_after_every_one_that_the_log_names(store: Store) -> None:
 
 
 def test_lane_is_that_of_the_node_then_that_of_the_session(store: Store) -> None:
-    started = lifecycle.start(store, Who(), name="Planck", lane="ops")
+    started = lifecycle.start(store, CallerClaims(), name="Planck", lane="ops")
     planck = acting(store, started)
     bug, core = note(store), note(store, lane="core")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log.union import canon, union
+from gitmem.log.union import canonical, union
 from gitmem.repo import Repo
 from merge_driver.install import install, uninstall
 
@@ -203,7 +203,7 @@ def test_a_broken_program_loses_nothing(
         script.write_text(BROKEN[how] or "")
     git("merge", "-q", "side")
 
-    assert canon((sides / SEGMENT).read_bytes()) == BOTH
+    assert canonical((sides / SEGMENT).read_bytes()) == BOTH
     assert clean(git, sides)
 
 
@@ -214,7 +214,7 @@ def test_not_installed_leaves_markers_but_every_record(sides: Path, git: Git, in
     left = (sides / SEGMENT).read_bytes()
 
     assert b"<<<<<<<" in left
-    assert {line for line in canon(left).splitlines(True) if line.startswith(b"{")} == set(
+    assert {line for line in canonical(left).splitlines(True) if line.startswith(b"{")} == set(
         BOTH.splitlines(True)
     )
 
@@ -229,7 +229,7 @@ def test_the_trees_own_attribute_serves_where_nothing_is_installed(
         commit(git, sides, b"gm-*.jsonl -text merge=union\n", ".gitattributes")
     git("merge", "-q", "side")
 
-    assert canon((sides / SEGMENT).read_bytes()) == BOTH
+    assert canonical((sides / SEGMENT).read_bytes()) == BOTH
 
 
 def test_installed_outranks_the_trees_own_attribute(sides: Path, git: Git, installed: Repo) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import caller, display_names, heartbeats, own_sessions, presence
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
 
@@ -27,7 +27,7 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     """The fields of the JSON shape, and the command that makes it the caller's."""
     store = open_store(repo, Clock())
     name = display_names.pick(store)
-    started = lifecycle.start(store, Who(), agent_identity=IDENTITY, wu="WU-123", lane="docs")
+    started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, wu="WU-123", lane="docs")
 
     assert started.as_json() == {
         "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
@@ -40,7 +40,7 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
 def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
     """Author, subject and trailers of start, change and end."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
+    started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
     me = acting(store, started)
     lifecycle.change(store, me, wu="WU-124")
     lifecycle.change(store, me, name="Curie")
@@ -60,11 +60,11 @@ def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
 def test_each_start_is_a_new_session(repo: Path) -> None:
     """But under one harness session id there is one, which takes up what is new."""
     store = open_store(repo, Clock())
-    first, second = lifecycle.start(store, Who()), lifecycle.start(store, Who())
-    harness = Who(harness=("CODEX_THREAD_ID", "thread-77"))
-    third = lifecycle.start(store, harness, wu="WU-1")
-    again = lifecycle.start(store, harness)
-    changed = lifecycle.start(store, harness, wu="WU-2")
+    first, second = lifecycle.start(store, CallerClaims()), lifecycle.start(store, CallerClaims())
+    client_session = CallerClaims(client_session=("CODEX_THREAD_ID", "thread-77"))
+    third = lifecycle.start(store, client_session, wu="WU-1")
+    again = lifecycle.start(store, client_session)
+    changed = lifecycle.start(store, client_session, wu="WU-2")
 
     assert len({first.session_id, second.session_id, third.session_id}) == 3
     assert (again.session_id, again.commit, again.wu_id) == (third.session_id, None, "WU-1")
@@ -74,13 +74,13 @@ def test_each_start_is_a_new_session(repo: Path) -> None:
 def test_after_its_end_a_harness_session_starts_anew(repo: Path) -> None:
     """An ended session is not taken up again; but the new one has its name, where nobody took that meanwhile."""
     store = open_store(repo, Clock())
-    harness = Who(harness=("CODEX_THREAD_ID", "thread-77"))
-    first = lifecycle.start(store, harness)
+    client_session = CallerClaims(client_session=("CODEX_THREAD_ID", "thread-77"))
+    first = lifecycle.start(store, client_session)
     lifecycle.end(store, acting(store, first))
-    second = lifecycle.start(store, harness)
+    second = lifecycle.start(store, client_session)
     lifecycle.end(store, acting(store, second))
-    lifecycle.start(store, Who(), name=first.display_name)
-    third = lifecycle.start(store, harness)
+    lifecycle.start(store, CallerClaims(), name=first.display_name)
+    third = lifecycle.start(store, client_session)
 
     assert len({first.session_id, second.session_id, third.session_id}) == 3
     assert second.display_name == first.display_name != third.display_name
@@ -90,12 +90,12 @@ def test_hooks_of_two_scopes_that_start_at_once_make_one_session(repo: Path) -> 
     """A client runs those of the project and of the user side by side, under one id of its own."""
     from concurrent.futures import ThreadPoolExecutor
 
-    harness = Who(harness=("CLAUDE_CODE_SESSION_ID", "two-scopes"))
+    client_session = CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", "two-scopes"))
     stores = [open_store(repo, Clock()) for _ in range(8)]
-    lifecycle.start(stores[0], Who())  # the log is there
+    lifecycle.start(stores[0], CallerClaims())  # the log is there
 
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda store: lifecycle.start(store, harness).session_id, stores))
+        found = set(pool.map(lambda store: lifecycle.start(store, client_session).session_id, stores))
 
     assert len(found) == 1
 
@@ -103,7 +103,7 @@ def test_hooks_of_two_scopes_that_start_at_once_make_one_session(repo: Path) -> 
 def test_the_identity_of_the_surroundings_stands_for_the_option(repo: Path) -> None:
     """And the option wins."""
     store = open_store(repo, Clock())
-    who = Who(identity="a:b:env")
+    who = CallerClaims(identity="a:b:env")
 
     assert lifecycle.start(store, who).reader_identity == "a:b:env"
     assert lifecycle.start(store, who, agent_identity=IDENTITY).reader_identity == IDENTITY
@@ -112,11 +112,11 @@ def test_the_identity_of_the_surroundings_stands_for_the_option(repo: Path) -> N
 def test_a_name_in_use_is_refused_with_three_that_are_free(repo: Path) -> None:
     """Also when it is only spelt differently; nothing is written."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, Who(), name="big dev")
+    lifecycle.start(store, CallerClaims(), name="big dev")
     before = bodies(store)
     for name in ("big dev", "Big_Dev"):
         with pytest.raises(UsageError) as caught:
-            lifecycle.start(store, Who(), name=name)
+            lifecycle.start(store, CallerClaims(), name=name)
         assert (caught.value.code, len(caught.value.suggestions)) == ("name-in-use", 3)
         for free in caught.value.suggestions:
             lifecycle.display_names.claim(store, free)
@@ -145,7 +145,7 @@ def test_a_name_that_could_deceive_is_refused(repo: Path, name: str) -> None:
     """Nothing is written, and the sentence has no control character in it."""
     store = open_store(repo, Clock())
     with pytest.raises(UsageError) as caught:
-        lifecycle.start(store, Who(), name=name)
+        lifecycle.start(store, CallerClaims(), name=name)
 
     assert caught.value.code == "bad-name"
     assert caught.value.message.isprintable()
@@ -157,7 +157,7 @@ def test_a_bad_field_writes_nothing(repo: Path) -> None:
     store = open_store(repo, Clock())
     for fields in ({"wu": "nonsense"}, {"agent_identity": "human:me:x"}, {"lane": "a\nb"}):
         with pytest.raises(UsageError):
-            lifecycle.start(store, Who(), **fields)
+            lifecycle.start(store, CallerClaims(), **fields)
     assert store.git.tip("refs/gitmem/log") is None
     assert heartbeats.all_last_seen(store) == {}
 
@@ -166,7 +166,7 @@ def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> No
     """A home folder is nobody else's business; the local file has the path."""
     side = worktree(repo, tmp_path / "api-7")
     store = open_store(side, Clock())
-    started = lifecycle.start(store, Who())
+    started = lifecycle.start(store, CallerClaims())
 
     assert started.worktree == "api-7"
     assert heartbeats.known_sessions(store)[started.session_id][0] == str(side)
@@ -176,7 +176,7 @@ def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> No
 def test_a_change_that_changes_nothing_is_not_recorded(repo: Path) -> None:
     """And one that does has only what differs."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who(), wu="WU-1", lane="docs")
+    started = lifecycle.start(store, CallerClaims(), wu="WU-1", lane="docs")
     me = acting(store, started)
 
     assert lifecycle.change(store, me, wu="WU-1", lane="docs", name=started.display_name).commit is None
@@ -188,7 +188,10 @@ def test_a_change_that_changes_nothing_is_not_recorded(repo: Path) -> None:
 def test_a_name_can_be_changed_to_a_free_one_only(repo: Path) -> None:
     """The old one is free again at once."""
     store = open_store(repo, Clock())
-    one, other = lifecycle.start(store, Who(), name="One"), lifecycle.start(store, Who(), name="Other")
+    one, other = (
+        lifecycle.start(store, CallerClaims(), name="One"),
+        lifecycle.start(store, CallerClaims(), name="Other"),
+    )
     with pytest.raises(UsageError, match="held by"):
         lifecycle.change(store, acting(store, one), name="other")
     assert lifecycle.change(store, acting(store, one), name="Third").display_name == "Third"
@@ -199,9 +202,9 @@ def test_two_clones_that_chose_one_name_apart_agree_after_a_sync(tmp_path: Path,
     """The later one gets a number on both, and is told so."""
     clock = Clock()
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    first = lifecycle.start(here, Who(), name="Planck")
+    first = lifecycle.start(here, CallerClaims(), name="Planck")
     clock.forward(MINUTE)
-    second = lifecycle.start(there, Who(), name="Planck")
+    second = lifecycle.start(there, CallerClaims(), name="Planck")
     assert (first.display_name, second.display_name) == ("Planck", "Planck")
     carry(here, there)
 
@@ -218,12 +221,12 @@ def test_a_name_is_held_for_two_days_after_the_last_record(repo: Path) -> None:
     """Then it can be had again, and the first holder gets it back only if it is free."""
     clock = Clock()
     store = open_store(repo, clock)
-    first = lifecycle.start(store, Who(), name="Planck")
+    first = lifecycle.start(store, CallerClaims(), name="Planck")
     clock.forward(47 * HOUR)
     with pytest.raises(UsageError):
-        lifecycle.start(store, Who(), name="Planck")
+        lifecycle.start(store, CallerClaims(), name="Planck")
     clock.forward(2 * HOUR)
-    second = lifecycle.start(store, Who(), name="Planck")
+    second = lifecycle.start(store, CallerClaims(), name="Planck")
     say(store, acting(store, first))
 
     assert second.display_name == "Planck"
@@ -235,7 +238,7 @@ def test_a_session_at_work_keeps_its_name_with_one_record_a_day(repo: Path) -> N
     """A change without news, only when the last record is a day old."""
     clock = Clock()
     store = open_store(repo, clock)
-    started = lifecycle.start(store, Who(), name="Planck")
+    started = lifecycle.start(store, CallerClaims(), name="Planck")
     clock.forward(DAY - 1)
     assert own_sessions.keepalive(store, acting(store, started)) == []
     clock.forward(DAY)
@@ -252,7 +255,7 @@ def test_the_status_follows_the_heartbeat_here_and_the_records_elsewhere(tmp_pat
     """Live for 15 minutes, idle for a day, then gone; ended when it says so."""
     clock = Clock()
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    started = lifecycle.start(here, Who())
+    started = lifecycle.start(here, CallerClaims())
     carry(here, there)
 
     def states() -> tuple[str, str]:
@@ -276,7 +279,7 @@ def test_a_record_from_the_future_is_no_older_than_now(tmp_path: Path, repo: Pat
     ahead, clock = Clock(), Clock()
     ahead.forward(HOUR)
     there, here = open_store(new_repo(tmp_path / "other"), ahead), open_store(repo, clock)
-    started = lifecycle.start(there, Who())
+    started = lifecycle.start(there, CallerClaims())
     carry(there, here)
     found = presence.get(here, started.session_id)
 
@@ -287,8 +290,8 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(repo: Path) -> None:
     """The heartbeat is lost, the session is not."""
     store = open_store(repo, Clock())
     store.log.make_state()
-    (Path(store.place.state) / "sessions").write_text("a file where the folder should be")
-    started = lifecycle.start(store, Who())
+    (Path(store.repo.state) / "sessions").write_text("a file where the folder should be")
+    started = lifecycle.start(store, CallerClaims())
 
     assert acting(store, started).session_id == started.session_id
     assert heartbeats.known_sessions(store) == {}
@@ -298,9 +301,9 @@ def test_old_local_files_are_forgotten(repo: Path) -> None:
     """A month after a session was last seen here; its records stay."""
     clock = Clock()
     store = open_store(repo, clock)
-    first = lifecycle.start(store, Who())
+    first = lifecycle.start(store, CallerClaims())
     clock.forward(31 * DAY)
-    second = lifecycle.start(store, Who())
+    second = lifecycle.start(store, CallerClaims())
 
     assert set(heartbeats.known_sessions(store)) == {second.session_id}
     assert presence.get(store, first.session_id) is not None
@@ -309,7 +312,7 @@ def test_old_local_files_are_forgotten(repo: Path) -> None:
 def test_a_person_has_no_session_to_change(repo: Path) -> None:
     """The error says how to get one."""
     store = open_store(repo, Clock())
-    me = caller.find(store, Who(terminal=True))
+    me = caller.find(store, CallerClaims(terminal=True))
     assert me
     with pytest.raises(UsageError) as caught:
         lifecycle.end(store, me)
@@ -321,10 +324,10 @@ def test_the_list_leaves_out_who_is_gone(repo: Path) -> None:
     """Unless all are asked for."""
     clock = Clock()
     store = open_store(repo, clock)
-    ended, gone = lifecycle.start(store, Who()), lifecycle.start(store, Who())
+    ended, gone = lifecycle.start(store, CallerClaims()), lifecycle.start(store, CallerClaims())
     lifecycle.end(store, acting(store, ended))
     clock.forward(25 * HOUR)
-    live = lifecycle.start(store, Who())
+    live = lifecycle.start(store, CallerClaims())
 
     assert [each["session_id"] for each in roster.listing(store).sessions] == [live.session_id]
     every = {each["session_id"]: each["status"] for each in roster.listing(store, all=True).sessions}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitmem.agents import caller, own_sessions, presence
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.sessions import lifecycle, roster
 
 from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, open_store, say
@@ -17,8 +17,10 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
     """Also the empty ones."""
     clock = Clock()
     store = open_store(repo, clock)
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs")
-    say(store, acting(store, lifecycle.start(store, Who(), name="Curie")))
+    one = lifecycle.start(
+        store, CallerClaims(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs"
+    )
+    say(store, acting(store, lifecycle.start(store, CallerClaims(), name="Curie")))
     clock.forward(HOUR)
     found = roster.roster(store, "Planck")
 
@@ -40,11 +42,11 @@ def test_gone_and_ended_are_listed_with_all(repo: Path) -> None:
     """And the last seen stands first."""
     clock = Clock()
     store = open_store(repo, clock)
-    ended = lifecycle.start(store, Who(), name="Ended")
-    lifecycle.start(store, Who(), name="Gone")
+    ended = lifecycle.start(store, CallerClaims(), name="Ended")
+    lifecycle.start(store, CallerClaims(), name="Gone")
     lifecycle.end(store, acting(store, ended))
     clock.forward(30 * HOUR)
-    lifecycle.start(store, Who(), name="Live")
+    lifecycle.start(store, CallerClaims(), name="Live")
 
     assert [each["display_name"] for each in roster.roster(store).sessions] == ["Live"]
     assert [each["display_name"] for each in roster.roster(store, all=True).sessions] == [
@@ -58,9 +60,9 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
     """Names, identities, roles, work units and worktrees, misspelt or in part; best first."""
     clock = Clock()
     store = open_store(repo, clock)
-    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
     clock.forward(HOUR)
-    lifecycle.start(store, Who(), agent_identity="claude:reviewer:desk", name="Noether", lane="docs")
+    lifecycle.start(store, CallerClaims(), agent_identity="claude:reviewer:desk", name="Noether", lane="docs")
 
     def names(query: str) -> list[object]:
         return [each["display_name"] for each in roster.roster(store, query).sessions]
@@ -79,9 +81,9 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
 def test_nobody_is_told_to_signal_itself(repo: Path) -> None:
     """Not who is alone, and of two each the other."""
     store = open_store(repo, Clock())
-    one = acting(store, lifecycle.start(store, Who(), name="Planck"))
+    one = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
     assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
-    lifecycle.start(store, Who(), name="Curie")
+    lifecycle.start(store, CallerClaims(), name="Curie")
 
     assert roster.roster(store, caller=one).next[0] == "gitmem signal 'your message' --to Curie"
 
@@ -90,7 +92,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
     """A heartbeat is local."""
     clock = Clock()
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    one = lifecycle.start(here, Who())
+    one = lifecycle.start(here, CallerClaims())
     carry(here, there)
     clock.forward(HOUR)
     own_sessions.touch(here, acting(here, one))
@@ -109,8 +111,10 @@ def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
 def test_whoami_says_what_others_see(repo: Path) -> None:
     """Ids, name, headline and unread."""
     store = open_store(repo, Clock())
-    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs")
-    say(store, acting(store, lifecycle.start(store, Who())))
+    one = lifecycle.start(
+        store, CallerClaims(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs"
+    )
+    say(store, acting(store, lifecycle.start(store, CallerClaims())))
 
     assert roster.whoami(store, acting(store, one)).as_json() == {
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
@@ -124,8 +128,8 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
 def test_whoami_of_those_without_a_session(repo: Path) -> None:
     """A person, and a harness that started none."""
     store = open_store(repo, Clock())
-    person = caller.find(store, Who(terminal=True))
-    raw = caller.find(store, Who(harness=("CODEX_THREAD_ID", "t-1")))
+    person = caller.find(store, CallerClaims(terminal=True))
+    raw = caller.find(store, CallerClaims(client_session=("CODEX_THREAD_ID", "t-1")))
     assert person and raw
     found = [roster.whoami(store, each) for each in (person, raw)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import presence, session_view
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.records.session import CLEARABLE
@@ -23,7 +23,7 @@ IDENTITY = "claude:architect:shop"
 def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> None:
     """The last word counts, and an empty one is a word."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     seen = []
     for text in ("reading", "writing the tests", ""):
         lifecycle.change(store, acting(store, started), activity=text)
@@ -44,7 +44,13 @@ def test_an_empty_work_unit_initiative_or_lane_takes_it_away(repo: Path, git: ob
     """The rest stays, and the log tells it."""
     store = open_store(repo, Clock())
     started = lifecycle.start(
-        store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", initiative="INIT-1", lane="docs"
+        store,
+        CallerClaims(),
+        agent_identity=IDENTITY,
+        name="Planck",
+        wu="WU-1",
+        initiative="INIT-1",
+        lane="docs",
     )
     changed = lifecycle.change(
         store, acting(store, started), wu="", lane="", initiative="", agent_identity=""
@@ -61,7 +67,7 @@ def test_an_empty_work_unit_initiative_or_lane_takes_it_away(repo: Path, git: ob
 def test_what_is_empty_already_is_not_taken_away_once_more(repo: Path) -> None:
     """Nor is the same said twice."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who())
+    started = lifecycle.start(store, CallerClaims())
     before = bodies(store)
 
     assert lifecycle.change(store, acting(store, started), activity="", wu="").commit is None
@@ -73,17 +79,17 @@ def test_what_is_empty_already_is_not_taken_away_once_more(repo: Path) -> None:
 def test_a_start_clears_nothing(repo: Path) -> None:
     """A hook starts the session again and again, with variables that may not be set."""
     store = open_store(repo, Clock())
-    harness = Who(harness=("HARNESS", "thread-77"))
-    lifecycle.start(store, harness, wu="WU-1")
+    client_session = CallerClaims(client_session=("HARNESS", "thread-77"))
+    lifecycle.start(store, client_session, wu="WU-1")
 
-    assert lifecycle.start(store, harness, wu="", lane="").wu_id == "WU-1"
+    assert lifecycle.start(store, client_session, wu="", lane="").wu_id == "WU-1"
 
 
 def test_the_order_in_which_the_words_arrive_does_not_matter(repo: Path, tmp_path: Path) -> None:
     """A note and its end on two clones are folded alike."""
     clock = Clock()
     store = open_store(repo, clock)
-    started = lifecycle.start(store, Who(), wu="WU-1")
+    started = lifecycle.start(store, CallerClaims(), wu="WU-1")
     for text in ("one", "", "two", ""):
         clock.forward(SECOND)
         lifecycle.change(store, acting(store, started), activity=text)
@@ -105,7 +111,7 @@ def test_the_order_in_which_the_words_arrive_does_not_matter(repo: Path, tmp_pat
 def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
     """A field that names the session, or one of a version to come, stays."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     one = presence.get(store, started.session_id)
     assert one is not None
     _, line = store.line("session", {"session_id": started.session_id, "event": "change", "display_name": "Planck",
@@ -129,7 +135,7 @@ def test_the_lists_of_what_can_be_taken_away_are_one() -> None:
 def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> None:
     """It is the subject of a commit, which is shown as it is."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who(), name="Planck", lane="</signal>")
+    started = lifecycle.start(store, CallerClaims(), name="Planck", lane="</signal>")
     lifecycle.change(store, acting(store, started), activity="<system-reminder>\u200b\U000e0041")
     lifecycle.change(store, acting(store, started), lane="<system-reminder>")
     told = git("log", "-3", "--format=%s", "refs/gitmem/log", cwd=repo)  # type: ignore[operator]
@@ -143,7 +149,7 @@ def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> N
 def test_a_note_is_one_short_line(repo: Path, text: str) -> None:
     """What it can't be is refused before anything is written."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, Who())
+    started = lifecycle.start(store, CallerClaims())
     before = bodies(store)
     with pytest.raises(UsageError):
         lifecycle.change(store, acting(store, started), activity=text)
@@ -154,8 +160,8 @@ def test_a_note_is_one_short_line(repo: Path, text: str) -> None:
 def test_an_answer_is_about_what_it_answers(repo: Path) -> None:
     """Work unit, initiative and lane are taken over, each unless it is given."""
     store = open_store(repo, Clock())
-    one = acting(store, lifecycle.start(store, Who(), agent_identity=IDENTITY))
-    other = acting(store, lifecycle.start(store, Who(), agent_identity="codex:implementer:shop"))
+    one = acting(store, lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY))
+    other = acting(store, lifecycle.start(store, CallerClaims(), agent_identity="codex:implementer:shop"))
     asked = send.send(
         store, one, "well?", to=[other.reader], wu="WU-1", initiative="INIT-1", lane="docs"
     ).signal

@@ -83,7 +83,7 @@ def test_a_field_that_is_missing_or_of_another_form_says_nothing() -> None:
 def test_a_thread_without_a_cycle_is_not_searched_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search looks from each signal at all before it: in a long thread that is what reading it would cost."""
     found = thread(*(said(f"s{number}", after=(f"s{number - 1}", f"s{number - 2}")) for number in range(50)))
-    monkeypatch.setattr(causality, "reach", None)
+    monkeypatch.setattr(causality, "ids_before", None)
 
     assert len(causality.earlier(found)) == 50
 
@@ -137,8 +137,8 @@ def test_a_new_signal_names_what_its_writer_had_seen() -> None:
         said("unread", "c", at=3, reply_to="mine"),
     )
 
-    assert causality.seen_before("b", found, {"root", "read"}, None) == ["mine", "read"]
-    assert causality.seen_before("b", found, {"root"}, "unread") == ["mine", "unread"]
+    assert causality.ids_for_after("b", found, {"root", "read"}, None) == ["mine", "read"]
+    assert causality.ids_for_after("b", found, {"root"}, "unread") == ["mine", "unread"]
 
 
 def test_a_new_signal_names_ones_own_last_decision_beside_ones_own_last_word() -> None:
@@ -151,7 +151,7 @@ def test_a_new_signal_names_ones_own_last_decision_beside_ones_own_last_word() -
         said("w-unseen", "c", "REJECT", at=9, reply_to="root"),
     )
 
-    assert causality.seen_before("b", found, set(), None) == ["y-yes", "x-word"]
+    assert causality.ids_for_after("b", found, set(), None) == ["y-yes", "x-word"]
 
 
 _ids = st.sampled_from("uvwxyz")

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import caller as callers
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
@@ -36,7 +36,8 @@ class Desk:
     def start(self, name: str, identity: str, **options: str) -> Caller:
         self.clock.forward(1_000_000)
         return acting(
-            self.store, lifecycle.start(self.store, Who(), name=name, agent_identity=identity, **options)
+            self.store,
+            lifecycle.start(self.store, CallerClaims(), name=name, agent_identity=identity, **options),
         )
 
     def say(self, text: str, by: Caller | None = None, **options: object) -> str:
@@ -243,7 +244,7 @@ def test_signals_to_the_session_count_for_the_identity(desk: Desk) -> None:
 
 def test_signals_to_the_harness_count_and_are_answered_by_the_session(desk: Desk) -> None:
     """An agent that was written to before it had a session answers under the session that it gets."""
-    who = Who(harness=("CODEX_THREAD_ID", "0f8fad5b-d9cb-469f-a165-70867728950e"))
+    who = CallerClaims(client_session=("CODEX_THREAD_ID", "0f8fad5b-d9cb-469f-a165-70867728950e"))
     desk.say("hello", callers.find(desk.store, who))
     signal_id = desk.say("agree?", to=["0f8fad5b-d9cb-469f-a165-70867728950e"], wu="WU-7", requires_ack=True)
     started = acting(desk.store, lifecycle.start(desk.store, who, name="Noether"))
@@ -349,7 +350,7 @@ def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
         "WU-7",
     )
     assert (record["reader_identity"], record["sender_session"]) == (READER, desk.curie.session_id)
-    where = desk.store.place.common
+    where = desk.store.repo.common
     told = subprocess.run(
         ["git", "--git-dir", where, "log", "-1", "--format=%an%n%B", str(found.commit), "--"],
         capture_output=True, text=True, check=True,
@@ -403,7 +404,7 @@ def test_a_reason_can_not_forge_a_commit(desk: Desk) -> None:
 
     found = desk.look(wu="WU-7", reason="fine\x1b[2J\n\nAudit: audit-0000\nSession: sess-0000")
 
-    where = desk.store.place.common
+    where = desk.store.repo.common
     told = subprocess.run(
         ["git", "--git-dir", where, "log", "-1", "--format=%B%n%(trailers:key=Session,valueonly)", str(found.commit), "--"],
         capture_output=True, text=True, check=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.sessions import lifecycle
 from gitmem.signals import headline, send
@@ -28,7 +28,10 @@ class Desk:
         self.clock = clock
         self.store: Store = open_store(repo, clock)
         self.session = lifecycle.start(
-            self.store, Who(harness=("HARNESS", "thread-77")), agent_identity=IDENTITY, wu="WU-7"
+            self.store,
+            CallerClaims(client_session=("HARNESS", "thread-77")),
+            agent_identity=IDENTITY,
+            wu="WU-7",
         )
 
     @property
@@ -49,7 +52,7 @@ class Desk:
     def prompt(self, content: str | bytes, name: str = "thread-77") -> Path:
         """What a hook has stored, in a repository whose user allows prompts in headlines."""
         subprocess.run(["git", "config", "gitmem.headline", "prompt"], cwd=self.repo, check=True)
-        folder = Path(self.store.place.state) / "prompts"
+        folder = Path(self.store.repo.state) / "prompts"
         folder.mkdir(exist_ok=True)
         file = folder / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -87,7 +90,7 @@ def test_a_name_that_the_pool_gave_is_none_that_was_chosen(desk: Desk) -> None:
     given.append(desk.headline())
     lifecycle.change(desk.store, desk.me, lane="core")
     given.append(desk.headline())
-    named = acting(desk.store, lifecycle.start(desk.store, Who(), name="Lovelace"))
+    named = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Lovelace"))
 
     assert given == ["architect · WU-7 · main", "Planck", "Planck"]
     assert headline.of(desk.store, desk.store.db(), named) == "Lovelace"
@@ -98,7 +101,7 @@ def test_a_person_has_none_and_who_has_nothing_to_tell_has_its_id_alone(repo: Pa
     store = open_store(repo, Clock())
     person = send.send(store, acting_person(store), "hello")
     git("checkout", "--quiet", "--detach", cwd=repo)  # type: ignore[operator]
-    bare = send.send(store, acting(store, lifecycle.start(store, Who())), "hello")
+    bare = send.send(store, acting(store, lifecycle.start(store, CallerClaims())), "hello")
 
     assert "sender_headline" not in person.signal
     assert "sender_headline" not in bare.signal
@@ -107,7 +110,7 @@ def test_a_person_has_none_and_who_has_nothing_to_tell_has_its_id_alone(repo: Pa
 def acting_person(store: Store) -> Caller:
     from gitmem.agents import caller
 
-    found = caller.find(store, Who(terminal=True))
+    found = caller.find(store, CallerClaims(terminal=True))
     assert found
     return found
 
@@ -158,24 +161,24 @@ def test_prompts_are_found_by_either_id_and_nowhere_else(desk: Desk) -> None:
     """The harness's id is any text: it must not lead out of the folder."""
     desk.prompt('{"prompt": "by the session"}', desk.session.session_id)
     desk.prompt('{"prompt": "by the harness"}')
-    outside = Path(desk.store.place.state) / "outside"
+    outside = Path(desk.store.repo.state) / "outside"
     outside.write_text('{"prompt": "outside"}')
 
     assert desk.headline() == "by the session"
     for name in ("../outside", str(outside)):
-        stray = lifecycle.start(desk.store, Who(harness=("HARNESS", name)))
+        stray = lifecycle.start(desk.store, CallerClaims(client_session=("HARNESS", name)))
         assert desk.headline(acting(desk.store, stray)) == "main"
 
 
 def test_a_folder_of_prompts_that_is_none_is_no_harm(desk: Desk) -> None:
     """A file where the folder should be, a folder where the file should be, a name that no file can have."""
-    (Path(desk.store.place.state) / "prompts").write_text("x")
+    (Path(desk.store.repo.state) / "prompts").write_text("x")
     assert desk.headline() == "architect · WU-7 · main"
-    (Path(desk.store.place.state) / "prompts").unlink()
+    (Path(desk.store.repo.state) / "prompts").unlink()
     desk.prompt("{}").unlink()
-    (Path(desk.store.place.state) / "prompts" / "thread-77").mkdir()
+    (Path(desk.store.repo.state) / "prompts" / "thread-77").mkdir()
     assert desk.headline() == "architect · WU-7 · main"
-    long = lifecycle.start(desk.store, Who(harness=("HARNESS", "x" * 250)))
+    long = lifecycle.start(desk.store, CallerClaims(client_session=("HARNESS", "x" * 250)))
     assert desk.headline(acting(desk.store, long)) == "main"
 
 
@@ -219,13 +222,13 @@ def test_the_session_of_a_harness_that_never_started_one_is_told_too(repo: Path,
     from gitmem.agents import caller
 
     store = open_store(repo, clock)
-    raw = caller.find(store, Who(harness=("HARNESS", "raw-1")))
+    raw = caller.find(store, CallerClaims(client_session=("HARNESS", "raw-1")))
     assert raw is not None
     first = send.send(store, raw, "hello").signal
     subprocess.run(["git", "config", "gitmem.headline", "prompt"], cwd=repo, check=True)
     store.close()
     store = open_store(repo, clock)
-    folder = Path(store.place.state) / "prompts"
+    folder = Path(store.repo.state) / "prompts"
     folder.mkdir()
     (folder / "raw-1").write_text('{"prompt": "what I do"}')
 

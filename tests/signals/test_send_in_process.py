@@ -89,7 +89,7 @@ def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(
     """There are no queues yet, and nothing that they lack."""
     session, to = begin(repo, "Planck"), begin(repo, "Curie")
     with opened(repo, session) as log:
-        flags = Path(log.store.place.state, "flags")
+        flags = Path(log.store.repo.state, "flags")
         with monkeypatch.context() as patch:
             patch.setattr(Store, "refresh", lambda self: pytest.fail("the index is caught up"))
             recipients(log, "Curie")
@@ -99,7 +99,7 @@ def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(
         assert (flags / to).read_bytes() == b"urgent\n", (
             "the queues are filled when the index has read the signal"
         )
-        assert len(list(Path(log.store.place.state, "queue", to).glob("sig-*"))) == 1
+        assert len(list(Path(log.store.repo.state, "queue", to).glob("sig-*"))) == 1
 
 
 def test_a_refusal_is_reconsidered_however_much_was_sent_before(planck: Log) -> None:
@@ -174,7 +174,7 @@ def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> 
 
 def test_an_index_that_is_removed_between_two_sends_costs_nothing(repo: Path, planck: Log) -> None:
     """Another process builds it again; the open log reads that one."""
-    for path in Path(planck.store.place.state).glob("index-*"):
+    for path in Path(planck.store.repo.state).glob("index-*"):
         path.unlink()
     assert recipients(planck, "Curie") == ["test:worker:curie"]
     begin(repo, "Mach")
@@ -188,7 +188,7 @@ def test_an_index_that_was_wrong_is_read_no_more_once_another_one_is_there(repo:
         f"UPDATE session SET agent_identity = '{OTHER}' WHERE display_name = 'Curie'"
     )
     assert recipients(planck, "Curie") == [OTHER]
-    for path in Path(planck.store.place.state).glob("index-*"):
+    for path in Path(planck.store.repo.state).glob("index-*"):
         path.unlink()
     with opened(repo) as log:
         log.store.caught_up()
@@ -198,7 +198,7 @@ def test_an_index_that_was_wrong_is_read_no_more_once_another_one_is_there(repo:
 
 def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(planck: Log) -> None:
     """Whether it affects names or not."""
-    snapshots = query.Snapshots(planck.store.place, "test", store_index.SHAPE)
+    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE)
 
     def flags() -> tuple[bool, bool]:
         found = snapshots.take()
@@ -278,8 +278,8 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
     repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """A file that is gone or shorter (a copied clone), another commit, a note that is missing or torn."""
-    snapshots = query.Snapshots(planck.store.place, "test", store_index.SHAPE)
-    note = Path(planck.store.place.state, wal_files.COMMITTED)
+    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE)
+    note = Path(planck.store.repo.state, wal_files.COMMITTED)
     recipients(planck, "Curie")
     found: list[object] = []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import caller
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle
 from gitmem.signals import send, threads
@@ -28,7 +28,7 @@ class Talk:
         self.clock = Clock()
         self.store = open_store(repo, self.clock)
         self.agents = {
-            each: acting(self.store, lifecycle.start(self.store, Who(), agent_identity=each))
+            each: acting(self.store, lifecycle.start(self.store, CallerClaims(), agent_identity=each))
             for each in (PLANCK, CURIE, BOHR)
         }
         self.last: str | None = None
@@ -48,7 +48,7 @@ class Talk:
         return [self.say((first, second)[at % 2]) for at in range(count)]
 
     def person(self) -> Caller:
-        found = caller.find(self.store, Who(terminal=True))
+        found = caller.find(self.store, CallerClaims(terminal=True))
         assert found
         return found
 
@@ -155,7 +155,7 @@ def test_other_threads_have_runs_of_their_own(talk: Talk) -> None:
 
 def test_a_session_is_the_same_agent_in_all_of_its_forms(talk: Talk) -> None:
     """Two sessions of one identity are no third one."""
-    other = acting(talk.store, lifecycle.start(talk.store, Who(), agent_identity=PLANCK))
+    other = acting(talk.store, lifecycle.start(talk.store, CallerClaims(), agent_identity=PLANCK))
     sent = [talk.say((PLANCK, CURIE, other, CURIE)[at % 4]) for at in range(13)]
 
     assert [is_braked(each) for each in sent] == [False] * 12 + [True]
@@ -214,7 +214,7 @@ def test_the_brake_counts_what_came_from_another_clone(repo: Path, tmp_path: Pat
     talk = Talk(repo)
     there = open_store(new_repo(tmp_path / "there"), talk.clock)
     talk.turns(1)
-    curie = acting(there, lifecycle.start(there, Who(), agent_identity="cursor:implementer:there"))
+    curie = acting(there, lifecycle.start(there, CallerClaims(), agent_identity="cursor:implementer:there"))
     sent = None
     for _ in range(6):
         for store, sender in ((there, curie), (talk.store, talk.agents[PLANCK])):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import presence
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.api import Log
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import index_file
@@ -54,7 +54,7 @@ class Desk:
 
     def start(self, name: str, **options: str) -> Caller:
         self.clock.forward(1_000_000)
-        return acting(self.writer, lifecycle.start(self.writer, Who(), name=name, **options))
+        return acting(self.writer, lifecycle.start(self.writer, CallerClaims(), name=name, **options))
 
     def say(self, text: str, *to: str) -> str:
         self.clock.forward(1_000_000)
@@ -62,8 +62,8 @@ class Desk:
 
     def watch(self, name: str = "Curie", *, by: Caller | None = None, one_by_one: bool = False) -> Watch:
         """A watch as a person at a terminal starts it, or as an agent does."""
-        who = Who(session=by.session_id) if by else Who(terminal=True)
-        of = watching.whose(self.watcher, who, name)
+        who = CallerClaims(session=by.session_id) if by else CallerClaims(terminal=True)
+        of = watching.watch_owner(self.watcher, who, name)
         found = Watch(self.watcher, of, self.stop, events=False, one_by_one=one_by_one, tell=self.told.append)
         self.opened.append(found)
         return found
@@ -207,14 +207,16 @@ def test_an_agent_that_names_another_only_looks_on(desk: Desk) -> None:
 def test_an_agent_that_watches_as_another_only_looks_on(desk: Desk, as_: str) -> None:
     """With `--as` it acts as the other, and still marks nothing; without a session of its own it does."""
     signal_id = desk.say("for Curie", "Curie")
-    of = watching.whose(desk.watcher, Who(as_=as_, session=desk.planck.session_id))
+    of = watching.watch_owner(desk.watcher, CallerClaims(as_=as_, session=desk.planck.session_id))
     seen = Watch(desk.watcher, of, desk.stop, events=False)
     desk.opened.append(seen)
     assert of.peek is not None and "nothing is marked" in of.peek
     assert shown(seen) == [signal_id] and shown(seen) == []
     assert desk.unread() == {signal_id}
 
-    own = Watch(desk.watcher, watching.whose(desk.watcher, Who(as_=as_)), desk.stop, events=False)
+    own = Watch(
+        desk.watcher, watching.watch_owner(desk.watcher, CallerClaims(as_=as_)), desk.stop, events=False
+    )
     desk.opened.append(own)
     assert own.of.peek is None
     assert shown(own) == [signal_id] and shown(own) == []
@@ -240,7 +242,7 @@ def test_a_person_does_not_read_another_persons_mail(desk: Desk) -> None:
     desk.say("hello", person)
     other = open_store(desk.repo, desk.clock, mail="else@example.org")
 
-    of = watching.whose(other, Who(terminal=True), person)
+    of = watching.watch_owner(other, CallerClaims(terminal=True), person)
 
     assert of.peek is not None
     other.close()
@@ -250,7 +252,7 @@ def acting_person(store: Store) -> str:
     """The identity of this clone's user, once the log has seen it."""
     from gitmem.agents import caller
 
-    found = caller.find(store, Who(terminal=True))
+    found = caller.find(store, CallerClaims(terminal=True))
     assert found
     send.send(store, found, "I am here")
     return found.reader
@@ -259,12 +261,12 @@ def acting_person(store: Store) -> str:
 def test_nobody_in_particular_can_not_be_watched(desk: Desk) -> None:
     """A name that is nobody's, and a session that has ended: nothing is shown, and it says why."""
     with pytest.raises(UsageError) as unknown:
-        watching.whose(desk.watcher, Who(terminal=True), "Nobody")
+        watching.watch_owner(desk.watcher, CallerClaims(terminal=True), "Nobody")
     assert unknown.value.code == "unknown-session"
     assert unknown.value.message.startswith("--session names Nobody")
     lifecycle.end(desk.writer, desk.curie)
     with pytest.raises(UsageError) as ended:
-        watching.whose(desk.watcher, Who(terminal=True), str(desk.curie.session_id))
+        watching.watch_owner(desk.watcher, CallerClaims(terminal=True), str(desk.curie.session_id))
     assert ended.value.code == "ended-session"
 
 
@@ -313,11 +315,11 @@ def test_the_log_need_not_be_there_yet(tmp_path: Path) -> None:
     """A person who waits for the first word in a repository gets it."""
     clock, where = Clock(), new_repo(tmp_path / "empty")
     watcher, stop = open_store(where, clock), Stop()
-    seen = Watch(watcher, watching.whose(watcher, Who(terminal=True)), stop, events=False)
+    seen = Watch(watcher, watching.watch_owner(watcher, CallerClaims(terminal=True)), stop, events=False)
     assert shown(seen) == []
     assert not (where / ".git/refs/gitmem/log").exists()
     writer = open_store(where, clock)
-    planck = acting(writer, lifecycle.start(writer, Who(), name="Planck"))
+    planck = acting(writer, lifecycle.start(writer, CallerClaims(), name="Planck"))
     first = str(send.send(writer, planck, "the first word").signal["signal_id"])
 
     assert seen.wait(LONG)
@@ -348,7 +350,7 @@ def test_the_index_may_be_deleted_meanwhile(desk: Desk, with_wal: bool) -> None:
     seen = desk.watch()
     desk.say("one", "Curie")
     assert len(shown(seen)) == 1
-    where = index_file.path(desk.writer.place, "test")
+    where = index_file.path(desk.writer.repo, "test")
     for suffix in ("", "-wal", "-shm") if with_wal else ("",):
         if os.path.exists(where + suffix):
             os.unlink(where + suffix)
@@ -380,7 +382,7 @@ def test_a_write_ahead_log_that_appears_later_is_read(desk: Desk, tmp_path: Path
     seen.store.log.read_also([str(folder)])
     before = seen._waker.stamp()
     folder.mkdir(mode=0o700)
-    Owner(seen.store.place).mark(str(folder))
+    Owner(seen.store.repo).mark(str(folder))
     (folder / f"{1:017d}.wal1").write_text("no line")
 
     assert seen._waker.stamp() != before
@@ -400,7 +402,7 @@ def test_somebody_elses_turn_is_waited_for_and_then_not(desk: Desk, monkeypatch:
 def test_the_library_gives_batches_until_it_is_stopped(desk: Desk) -> None:
     """As an iterator: what it gave is read when the next batch is asked for."""
     one = desk.say("one", "Curie")
-    log = Log(desk.watcher, Who(as_="Curie"))
+    log = Log(desk.watcher, CallerClaims(as_="Curie"))
     batches = log.watch(stop=desk.stop, events=False)
     assert [fields["signal_id"] for fields in next(batches).signals] == [one]
     assert desk.unread() == {one}
@@ -457,7 +459,7 @@ def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[
     assert not waker.wait(seen, 0.01)
 
     (watcher,) = events.made
-    common = desk.watcher.place.common
+    common = desk.watcher.repo.common
     assert set(watcher.paths) >= {common, f"{common}/refs/gitmem"}
     waker.close()
     assert watcher.closed
@@ -493,7 +495,7 @@ def test_a_folder_that_was_made_anew_is_watched_anew(desk: Desk, events: type[Ev
     waker = ChangeWatcher(desk.watcher, desk.stop)
     assert not waker.wait(waker.stamp(), 0.01)
     subprocess.run(["git", "pack-refs", "--all", "--prune"], cwd=desk.repo, check=True)
-    folder = Path(desk.watcher.place.common, "refs/gitmem")
+    folder = Path(desk.watcher.repo.common, "refs/gitmem")
     if folder.exists():
         folder.rename(folder.with_name("old"))
     folder.mkdir()
@@ -523,7 +525,7 @@ def test_a_stop_ends_a_wait(desk: Desk, events: type[Events]) -> None:
 
 def test_two_changes_at_one_moment_are_two(desk: Desk) -> None:
     """The stamp is made of what the files hold, not of their times."""
-    common = Path(desk.watcher.place.common)
+    common = Path(desk.watcher.repo.common)
     waker = ChangeWatcher(desk.watcher, desk.stop)
     found = set()
     for number in range(3):
@@ -536,7 +538,7 @@ def test_two_changes_at_one_moment_are_two(desk: Desk) -> None:
 
 def test_two_entries_at_one_moment_are_two(desk: Desk) -> None:
     """Nor is the time of a folder."""
-    folder = Path(desk.watcher.place.state, "wal")
+    folder = Path(desk.watcher.repo.state, "wal")
     folder.mkdir(exist_ok=True)
     waker = ChangeWatcher(desk.watcher, desk.stop)
     found = set()

@@ -144,7 +144,7 @@ def _without_malformed(world: World) -> list[str]:
     assert tip is not None
     git = world.places.port(clone.name)
     lines = sorted(line.rstrip(b"\r") for line in world.lines(git, git.commit(tip).tree))
-    repository = Repository(clone.place.common)
+    repository = Repository(clone.repo.common)
     good = MemoryGit(repository)
     changes = {
         "format": git.blob(git.tree(git.commit(tip).tree)["format"].oid),
@@ -154,7 +154,7 @@ def _without_malformed(world: World) -> list[str]:
         [Draft(changes, PERSON, PERSON, "Well-formed lines\n")], None
     )
     latest = max(each.now() for each in world.clones)
-    without = Store(clone.place, good, DOMAIN, machine="without", now=lambda: latest, config=_config(clone))
+    without = Store(clone.repo, good, DOMAIN, machine="without", now=lambda: latest, config=_config(clone))
     with_all = _store(clone)
     everybody = [agent for each in world.clones for agent in agents(each)]
     mine, others = (_answers(world, store, everybody) for store in (with_all, without))
@@ -173,11 +173,11 @@ def _store(clone: Clone) -> Store:
     world = clone.world
     latest = max(each.now() for each in world.clones)
     git = world.places.port(clone.name)
-    return Store(clone.place, git, DOMAIN, machine="sim", now=lambda: latest, config=_config(clone))
+    return Store(clone.repo, git, DOMAIN, machine="sim", now=lambda: latest, config=_config(clone))
 
 
 def _config(clone: Clone) -> MemoryConfig:
-    return MemoryConfig(clone.place.common, clone.place.state)
+    return MemoryConfig(clone.repo.common, clone.repo.state)
 
 
 def dump(index: index_file.Index) -> dict[str, list[tuple[object, ...]]]:

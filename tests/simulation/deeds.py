@@ -7,7 +7,7 @@ from random import Random
 
 from gitmem import commit_process
 from gitmem.agents import caller
-from gitmem.agents.caller import Caller, Who
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
 from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
@@ -63,7 +63,7 @@ class Deeds:
 
     def _start_committer(self) -> None:
         """As a command does that ends."""
-        if commit_process.is_wanted(self.clone.place):
+        if commit_process.is_wanted(self.clone.repo):
             name = f"committer {self.process.name.partition('/')[2]}"
             started = process(self.world, self.clone, name, ["be_committer"])
             self.world.hand.doom(started)
@@ -72,7 +72,7 @@ class Deeds:
     def _caller(self, store: WatchedStore) -> Caller:
         session = self.clone.sessions.get(self.agent)
         if session is not None:
-            found = caller.find(store, Who(session=session))
+            found = caller.find(store, CallerClaims(session=session))
             assert found is not None
             return found
         alone = Caller(self.agent, f"{self.agent} <{self.agent}@gitmem>", "as")
@@ -81,7 +81,7 @@ class Deeds:
 
     def begin(self, store: WatchedStore) -> str:
         started = lifecycle.start(
-            store, Who(), agent_identity=self.agent, wu=self.random.choice([None, "WU-1", "WU-2"])
+            store, CallerClaims(), agent_identity=self.agent, wu=self.random.choice([None, "WU-1", "WU-2"])
         )
         self.clone.sessions[self.agent] = started.session_id
         return f"{started.session_id} {started.display_name}"

@@ -13,7 +13,7 @@ from gitmem.git import asked_config, durable
 from gitmem.git import objects as forms
 from gitmem.git.cached_config import CachedConfig, GitConfig
 from gitmem.git.objects import EMPTY_TREE
-from gitmem.git.port import FILE_MODE, TREE_MODE, Behind, Commit, Draft, TreeEntry, WorkTree
+from gitmem.git.port import FILE_MODE, TREE_MODE, Commit, Draft, PathChanges, TreeEntry, WorkTree
 from gitmem.repo import read_config
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class MemoryGit:
     def find_commit(self, git_dir: str, text: str) -> str | None:
         return None
 
-    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], PathChanges]:
         return {}
 
     def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gitmem import records
 from gitmem.agents import caller
-from gitmem.agents.caller import Who
+from gitmem.agents.caller import CallerClaims
 from gitmem.doctor.checks import index_content
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, compare, index_file
@@ -27,7 +27,7 @@ def strangers(world: World, clone: Clone) -> list[str]:
 
 
 def _key(clone: Clone) -> str | None:
-    return clone_key.read(clone.place.state).fingerprint
+    return clone_key.read(clone.repo.state).fingerprint
 
 
 def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
@@ -66,7 +66,7 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
         if session not in began_here:
             continue
         try:
-            found = caller.find(store, Who(session=session))
+            found = caller.find(store, CallerClaims(session=session))
         except UsageError as error:
             wrong.append(f"{session} of {clone.name} can't act: {error.message}")
             continue

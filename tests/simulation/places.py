@@ -166,7 +166,7 @@ class OnDisk(Places):
     @contextmanager
     def entered(self) -> Iterator[None]:
         """No cache of git's settings is kept: whether one may be depends on how old the real files are."""
-        with mock.patch.object(asked_config, "_keep", lambda *_: None):
+        with mock.patch.object(asked_config, "_write_cache", lambda *_: None):
             yield
 
     def _git(self, *args: str, cwd: str | None = None, input: bytes = b"") -> str:

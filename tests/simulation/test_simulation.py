@@ -120,11 +120,11 @@ def test_an_adversary_in_two_thousand_runs(first: int, tmp_path: Path) -> None:
 
 UNGUARDED = {
     "places whose format nobody looks at": (
-        [(ref_checks.PlaceCheck, "_reason", lambda *args: ("", ""))],
+        [(ref_checks.RefCheck, "_reason", lambda *args: ("", ""))],
         "without_projects",
     ),
     "trees whose names nobody looks at": (
-        [(ref_checks.PlaceCheck, "_check_objects", lambda *args: True)],
+        [(ref_checks.RefCheck, "_check_objects", lambda *args: True)],
         "hostile_tree",
     ),
     "sessions that believe every line": (

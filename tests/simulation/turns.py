@@ -157,10 +157,10 @@ class Turns:
             return
         self.trace.append((self.now, process.name, "killed"))
         process.is_dead = True
-        self._let_go(process)
+        self._release(process)
 
     @staticmethod
-    def _let_go(process: Process) -> None:
+    def _release(process: Process) -> None:
         for handle in process.files:
             try:
                 real_close(handle)
@@ -194,7 +194,7 @@ class Turns:
                 return  # a handler that fell over what is closed by now
             self.crashes.append(f"{process.name} at {self.now}: {traceback.format_exc()}")
         process.has_ended = True
-        self._let_go(process)
+        self._release(process)
         following = self._next()
         if following is None:
             self._finished.release()

@@ -40,7 +40,7 @@ class Clone:
         self.world = world
         self.name = name
         self.root = root
-        self.place = repo.find(str(root))
+        self.repo = repo.find(str(root))
         (root / "tmp").mkdir(exist_ok=True)  # where a sandbox may write; it is older than the run
         self.disk = Disk(str(root), Random(f"{world.seed} disk {name}"))
         self.skew = 0
@@ -56,11 +56,11 @@ class Clone:
 
     def owns(self, path: object) -> bool:
         """Whether a path is in its git folder."""
-        return isinstance(path, str) and path.startswith(self.place.common)
+        return isinstance(path, str) and path.startswith(self.repo.common)
 
     def on_disk(self, path: str) -> Disk | None:
         """Its disk, for a file of gitmem's: in the git folder, or in a write-ahead log elsewhere."""
-        is_ours = path.startswith((self.place.state, str(self.root / "tmp"))) or path == self.place.common
+        is_ours = path.startswith((self.repo.state, str(self.root / "tmp"))) or path == self.repo.common
         return self.disk if is_ours else None
 
     @property
@@ -76,12 +76,12 @@ class WatchedStore(Store):
         elsewhere = [str(clone.root / "tmp" / "gitmem-0" / "project")]
         random = process.random.randbytes
         super().__init__(
-            clone.place, git, DOMAIN, machine="sim", now=clone.now, random=random, wal_elsewhere=elsewhere,
-            commit_after=clone.world.weather.commit_after, config=MemoryConfig(clone.place.common, clone.place.state),
+            clone.repo, git, DOMAIN, machine="sim", now=clone.now, random=random, wal_elsewhere=elsewhere,
+            commit_after=clone.world.weather.commit_after, config=MemoryConfig(clone.repo.common, clone.repo.state),
         )  # fmt: skip
         if process.is_confined:
             self.log.make_state = lambda: False  # type: ignore[method-assign]
-            self._index = index_file.open_copy(clone.place, "sim", views.VIEWS, records.read_groups)
+            self._index = index_file.open_copy(clone.repo, "sim", views.VIEWS, records.read_groups)
         self.log._network = network
         self.log.committer = (clone.name, f"{clone.name}@example.org")
 
@@ -237,4 +237,4 @@ class World:
 
 
 def state_of(clone: Clone, *names: str) -> str:
-    return os.path.join(clone.place.state, *names)
+    return os.path.join(clone.repo.state, *names)

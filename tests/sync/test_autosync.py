@@ -22,7 +22,7 @@ class Clone:
     """The folder of a clone that syncs by itself, a clock that only waiting moves, and a remote that answers at will."""
 
     def __init__(self, folder: Path) -> None:
-        self.place = Repo(str(folder), str(folder), None)
+        self.repo = Repo(str(folder), str(folder), None)
         self.state = folder / "gitmem"
         self.state.mkdir(parents=True)
         self.now = START
@@ -36,12 +36,12 @@ class Clone:
         (self.state.parent / "config").write_text(f"[core]\n\tbare = true\n{text}")
 
     def wants(self, how: int) -> bool:
-        return autosync.wants(self.place, how, self.now)
+        return autosync.wants(self.repo, how, self.now)
 
     def run(self) -> bool:
         """The process that a command has started."""
         return autosync_process.run(
-            self.place, self._sync, now=lambda: self.now, pause=self._pause, dice=lambda: 1.0
+            self.repo, self._sync, now=lambda: self.now, pause=self._pause, dice=lambda: 1.0
         )
 
     def _pause(self, seconds: float) -> None:
@@ -51,12 +51,12 @@ class Clone:
     def _sync(self) -> SyncResult:
         self.syncs.append(self.now)
         self.answer()
-        autosync.record_success(self.place, self.now, 0, 1.0)
+        autosync.record_success(self.repo, self.now, 0, 1.0)
         return SyncResult([], [])
 
     @property
     def due_in(self) -> float:
-        return round(autosync.due(self.place, 30.0, self.now) - self.now, 3)
+        return round(autosync.due(self.repo, 30.0, self.now) - self.now, 3)
 
 
 @pytest.fixture
@@ -80,16 +80,16 @@ def test_the_setting_is_an_interval_between_a_second_and_a_day(
 ) -> None:
     clone.every(value)
 
-    assert autosync.interval(clone.place) == seconds
+    assert autosync.interval(clone.repo) == seconds
 
 
 def test_the_last_of_several_settings_counts_and_none_is_off(clone: Clone) -> None:
     with (clone.state.parent / "config").open("a") as file:
         file.write("[GitMem]\n\tAutoSync = 7s ; mine\n")
-    assert autosync.interval(clone.place) == 7
+    assert autosync.interval(clone.repo) == 7
 
     clone.every(None)
-    assert autosync.interval(clone.place) is None
+    assert autosync.interval(clone.repo) is None
     assert autosync.normalize_interval("90") == "90s"
     assert autosync.normalize_interval("Off") is None
     with pytest.raises(UsageError):
@@ -130,7 +130,7 @@ def test_one_process_is_started_however_many_write(clone: Clone) -> None:
     assert not clone.wants(LATER)
     assert not clone.wants(LOOK)
 
-    held = autosync.lock(clone.place)
+    held = autosync.lock(clone.repo)
     assert held.take()
     clone.now += 60
     assert not clone.wants(LATER)
@@ -186,7 +186,7 @@ def test_what_is_written_while_a_sync_runs_has_one_more_started(clone: Clone) ->
 
 def test_a_second_process_leaves_it_to_the_first(clone: Clone) -> None:
     clone.wants(NOW)
-    held = autosync.lock(clone.place)
+    held = autosync.lock(clone.repo)
     assert held.take()
 
     assert not clone.run()
@@ -235,7 +235,7 @@ def test_a_failure_is_kept_until_a_sync_is_good(clone: Clone) -> None:
     clone.run()
     clone.wants(NOW)
     clone.run()
-    found = autosync.last_failure(clone.place)
+    found = autosync.last_failure(clone.repo)
     assert found is not None
     assert (found.times, found.code, found.message) == (2, "offline", "The remote could not be reached.")
     assert found.at.startswith("2026-11-18T")
@@ -243,7 +243,7 @@ def test_a_failure_is_kept_until_a_sync_is_good(clone: Clone) -> None:
     clone.answer = lambda: None
     clone.wants(NOW)
     clone.run()
-    assert autosync.last_failure(clone.place) is None
+    assert autosync.last_failure(clone.repo) is None
 
 
 def test_a_bug_or_a_remote_that_hangs_is_seen_too(clone: Clone) -> None:
@@ -256,19 +256,19 @@ def test_a_bug_or_a_remote_that_hangs_is_seen_too(clone: Clone) -> None:
         clone.answer = fail
         clone.wants(NOW)
         clone.run()
-        found = autosync.last_failure(clone.place)
+        found = autosync.last_failure(clone.repo)
         assert found is not None
         assert found.code == code
 
 
 def test_a_failure_where_it_is_off_leaves_nothing_that_is_due(clone: Clone) -> None:
     clone.every(None)
-    autosync.record_failure(clone.place, clone.now, "2026-11-18T00:00:00.000000Z", "refused", "No", 1.0)
+    autosync.record_failure(clone.repo, clone.now, "2026-11-18T00:00:00.000000Z", "refused", "No", 1.0)
 
-    assert autosync.last_failure(clone.place) is not None
+    assert autosync.last_failure(clone.repo) is not None
     assert [path.name for path in (clone.state / "autosync").iterdir()] == ["failed"]
-    autosync.record_success(clone.place, clone.now, 0, 1.0)
-    assert autosync.last_failure(clone.place) is None
+    autosync.record_success(clone.repo, clone.now, 0, 1.0)
+    assert autosync.last_failure(clone.repo) is None
 
 
 def test_no_remote_is_nothing_to_tell_and_not_looked_for_all_the_time(clone: Clone) -> None:
@@ -279,7 +279,7 @@ def test_no_remote_is_nothing_to_tell_and_not_looked_for_all_the_time(clone: Clo
     clone.wants(NOW)
     clone.run()
 
-    assert autosync.last_failure(clone.place) is None
+    assert autosync.last_failure(clone.repo) is None
     assert clone.due_in == autosync.BACKOFF_SECONDS_MAX
 
 
@@ -308,7 +308,7 @@ def test_lost_races_stretch_the_interval_and_quiet_shrinks_it_again(clone: Clone
     clone.wants(LATER)
     seen = []
     for rejections in (0, 1, 3, 1, 1, 1, 0, 0, 0, 0, 0):
-        autosync.record_success(clone.place, clone.now, rejections, 1.0)
+        autosync.record_success(clone.repo, clone.now, rejections, 1.0)
         seen.append(clone.due_in)
 
     assert seen == [30, 60, 120, 240, 480, 480, 240, 120, 60, 30, 30]
@@ -334,8 +334,8 @@ def test_a_sync_by_hand_counts_as_one(clone: Clone) -> None:
     def by_hand() -> None:
         if clone.now - START > 5:
             clone.while_waiting = lambda: None
-            autosync.record_start(clone.place, clone.now)
-            autosync.record_success(clone.place, clone.now, 0, 1.0)
+            autosync.record_start(clone.repo, clone.now)
+            autosync.record_success(clone.repo, clone.now, 0, 1.0)
 
     clone.while_waiting = by_hand
     clone.run()
@@ -348,9 +348,9 @@ def test_switched_anew_it_begins_at_once_and_off_it_leaves_nothing(clone: Clone)
     clone.wants(NOW)
     clone.run()
 
-    autosync.switch(clone.place, True)
-    assert autosync.last_failure(clone.place) is None
+    autosync.switch(clone.repo, True)
+    assert autosync.last_failure(clone.repo) is None
     assert clone.wants(LOOK)
     clone.run()
-    autosync.switch(clone.place, False)
+    autosync.switch(clone.repo, False)
     assert [path.name for path in (clone.state / "autosync").iterdir()] == ["lock"]

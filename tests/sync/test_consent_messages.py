@@ -30,9 +30,9 @@ def test_an_agent_is_told_the_command_for_this_remote(remote: str) -> None:
 def test_an_agreement_says_when_it_takes_effect(tmp_path: Path, state: str, told: str) -> None:
     """A remote that is away is sent to once it is reachable, one that refused at the next sync; without consent nothing is said."""
     each: Any = SimpleNamespace(state=state, url=URL, message="")
-    store: Any = SimpleNamespace(place=SimpleNamespace(state=str(tmp_path)))
+    store: Any = SimpleNamespace(repo=SimpleNamespace(state=str(tmp_path)))
     consent_messages.report_consent(store, [each])
     assert each.message == ""
-    consent.give(store.place, URL, consent.BY_INIT, "2026-11-22T12:00:00.000000Z")
+    consent.give_consent(store.repo, URL, consent.BY_INIT, "2026-11-22T12:00:00.000000Z")
     consent_messages.report_consent(store, [each])
     assert f"You have agreed to publish to {URL}" in each.message and told in each.message

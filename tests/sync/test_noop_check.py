@@ -41,14 +41,14 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def look(clone: Clone) -> noop_check.LastSync | None:
-    return sync_remotes.check_noop(clone.store.place, list, time.time())
+    return sync_remotes.check_noop(clone.store.repo, list, time.time())
 
 
 def test_the_answer_is_the_one_of_the_whole_sync(a: Clone, fetches: list[str]) -> None:
     looked = look(a)
     assert looked is not None
     assert looked.unchanged
-    quick = sync_remotes.noop_result(a.store.place, looked, 0.0, 0.0)
+    quick = sync_remotes.noop_result(a.store.repo, looked, 0.0, 0.0)
     assert fetches == []
 
     assert quick.as_json() == sync_remotes.sync(a.store).as_json()
@@ -224,7 +224,7 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
     """The mark of before is done with; and where the line is there already, it is for the whole sync."""
     git("config", "gitmem.autosync", "30s", cwd=a.path)
     sync_remotes.sync(a.store)
-    place, now = a.store.place, time.time()
+    place, now = a.store.repo, time.time()
     assert autosync.wants(place, autosync.NOW, now - 60)
     real = local_remote_refs._parse
 

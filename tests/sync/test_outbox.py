@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gitmem.git import plumbing
-from gitmem.git.fork_point import STEPS_MAX, Trunk
+from gitmem.git.fork_point import STEPS_MAX, HistoryWalk
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
 from gitmem.log import log_refs, ref, tree_union
 from gitmem.log.local_log import LocalLog
-from gitmem.log.log_refs import Tip
+from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash
 from gitmem.log.squash_message import trailers
 from gitmem.log.start import start
@@ -42,15 +42,15 @@ def log(repo: Path) -> LocalLog:
 
 
 @pytest.fixture
-def shared(log: LocalLog) -> Tip:
+def shared(log: LocalLog) -> LogTip:
     return log_refs.read(log, ref.LOG_REF, put(log, start(log), "old", b"0"))
 
 
-def read(log: LocalLog, shared: Tip, *oids: str) -> list[outbox.Outbox]:
+def read(log: LocalLog, shared: LogTip, *oids: str) -> list[outbox.Outbox]:
     return [box for oid in oids if (box := outbox.read(log, oid, shared)) is not None]
 
 
-def test_an_outbox_is_what_its_commits_added(log: LocalLog, shared: Tip) -> None:
+def test_an_outbox_is_what_its_commits_added(log: LocalLog, shared: LogTip) -> None:
     """Whatever the shared log has come to since it was made."""
     one = put(log, shared.oid, "a", b"1", seconds=5)
     two = put(log, one, "a", b"2", seconds=6)
@@ -62,14 +62,14 @@ def test_an_outbox_is_what_its_commits_added(log: LocalLog, shared: Tip) -> None
     assert box.is_in(log.git, log.git.commit(outbox.fold(log.git, [box], moved.oid)).tree)
 
 
-def test_one_that_the_shared_history_has_is_empty(log: LocalLog, shared: Tip) -> None:
+def test_one_that_the_shared_history_has_is_empty(log: LocalLog, shared: LogTip) -> None:
     """It was folded as it was: nothing of it waits."""
     one = put(log, shared.oid, "a", b"1")
     (box,) = read(log, log_refs.read(log, ref.LOG_REF, put(log, one, "b", b"2")), one)
     assert box.commits == [] and box.is_in(log.git, log.git.commit(one).tree)
 
 
-def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: LocalLog, shared: Tip) -> None:
+def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: LocalLog, shared: LogTip) -> None:
     """A file that holds no lines, an id of another project: whether they belong here is asked as of a whole log."""
     who = Signature("a", "a@b", 1)
     for path in ("notes.txt", "projects/" + "a" * 40):
@@ -78,7 +78,7 @@ def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: LocalLog, s
     assert outbox.read(log, "0" * 40, shared) is None
 
 
-def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: LocalLog, shared: Tip) -> None:
+def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: LocalLog, shared: LogTip) -> None:
     """It is asked before any file of it is."""
     asked: list[str] = []
     one = put(log, shared.oid, "a", b"1")
@@ -89,7 +89,7 @@ def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: LocalLog, shar
     assert asked == [shared.oid]
 
 
-def test_its_lines_are_found_again_by_what_is_kept_of_it(log: LocalLog, shared: Tip) -> None:
+def test_its_lines_are_found_again_by_what_is_kept_of_it(log: LocalLog, shared: LogTip) -> None:
     """And read anew where the shared log was rewound below it."""
     base = log_refs.read(log, ref.LOG_REF, put(log, shared.oid, "b", b"1"))
     box_tip = put(log, base.oid, "a", b"2")
@@ -100,7 +100,7 @@ def test_its_lines_are_found_again_by_what_is_kept_of_it(log: LocalLog, shared: 
     assert rewound.lines is not None and len(rewound.lines) == 2
 
 
-def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: Tip) -> None:
+def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: LogTip) -> None:
     """The commit is the same in every clone."""
     a1 = put(log, shared.oid, "a", b"a1", seconds=10)
     a2 = put(log, a1, "a", b"a2", seconds=30)
@@ -115,7 +115,7 @@ def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: Tip)
     )
 
 
-def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared: Tip) -> None:
+def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared: LogTip) -> None:
     """Line by line, and told of the commits that have any; whatever an outbox is that is a log of its own counts, too."""
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, one, "a", b"2"), "old", b"0")
@@ -131,7 +131,7 @@ def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared:
     assert squash(log.git, own, shared.oid, None) == own[-1]
 
 
-def test_what_is_brought_is_one_commit_until_it_is_folded(log: LocalLog, shared: Tip) -> None:
+def test_what_is_brought_is_one_commit_until_it_is_folded(log: LocalLog, shared: LogTip) -> None:
     """With the trailers of all; who brings it again has nothing to bring."""
     boxes = read(log, shared, put(log, shared.oid, "a", b"1"), put(log, shared.oid, "b", b"2"))
     tip = outbox.fold(log.git, boxes, shared.oid)
@@ -142,7 +142,7 @@ def test_what_is_brought_is_one_commit_until_it_is_folded(log: LocalLog, shared:
     assert outbox.fold(log.git, boxes, tip) == tip
 
 
-def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalLog, shared: Tip) -> None:
+def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalLog, shared: LogTip) -> None:
     """Its writer's earlier lines were folded meanwhile, and its later ones wait in another outbox."""
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, shared.oid, "a", b"1"), "a", b"2")
@@ -153,7 +153,7 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalL
 
 
 def test_outboxes_that_are_too_large_together_make_no_large_file(
-    log: LocalLog, shared: Tip, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, shared: LogTip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Brought or folded every line is there, and both count as taken in: neither waits for ever."""
     monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
@@ -181,10 +181,10 @@ def test_where_two_histories_meet(log: LocalLog, length: int) -> None:
     trunk = log.git.write(drafts, root)[-1]
     below = put(log, root, "b", b"1")
     branch = put(log, below, "b", b"2")
-    assert Trunk(log.git, trunk).above(branch) == (None if length > STEPS_MAX else [below, branch])
+    assert HistoryWalk(log.git, trunk).above(branch) == (None if length > STEPS_MAX else [below, branch])
     assert log.git.history(branch, [trunk]) == log.git.history(branch, [root]) == [below, branch]
     assert not log.git.contains(branch, trunk) and log.git.contains(branch, root)
-    assert Trunk(log.git, trunk).above(root) == ([] if length < STEPS_MAX else None)
+    assert HistoryWalk(log.git, trunk).above(root) == ([] if length < STEPS_MAX else None)
 
 
 def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:

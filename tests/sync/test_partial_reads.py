@@ -10,7 +10,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import ref, replaced_project_ids
 from gitmem.log.check_budget import Limits
 from gitmem.log.local_log import LocalLog
-from gitmem.log.ref_checks import PlaceCheck
+from gitmem.log.ref_checks import RefCheck
 from gitmem.log.start import start
 from gitmem.sync import partial_reads
 from tests.log.logs import open_log
@@ -39,7 +39,7 @@ def good(log: LocalLog) -> str:
 
 def found(log: LocalLog, oid: str) -> str | None:
     log.passed_trees.clear()
-    tip = partial_reads.valid_ancestor(PlaceCheck(log, None, []), NAME, oid)
+    tip = partial_reads.valid_ancestor(RefCheck(log, None, []), NAME, oid)
     return tip.oid if tip is not None else None
 
 
@@ -125,7 +125,7 @@ def test_commits_that_are_too_large_are_read_up_to_a_limit_to_find_a_smaller_one
     monkeypatch.setattr(log.git, "raw_tree", reading)
     log.passed_trees.clear()
 
-    found = partial_reads.largest_readable_ancestor(PlaceCheck(log, None, []), NAME, tip)
+    found = partial_reads.largest_readable_ancestor(RefCheck(log, None, []), NAME, tip)
 
     assert found is not None and found.oid == oid
     assert read < 30_000 + 6 * 2_000
@@ -140,7 +140,7 @@ def test_what_one_step_of_the_search_reads_does_not_count_in_the_next(log: Local
     tip = put(log, oid, {f"signals/y/gm-{at}.jsonl": b"1\n" for at in range(20)})
     log.passed_trees.clear()
 
-    found = partial_reads.largest_readable_ancestor(PlaceCheck(log, None, []), NAME, tip)
+    found = partial_reads.largest_readable_ancestor(RefCheck(log, None, []), NAME, tip)
 
     assert found is not None and found.oid == oid
 

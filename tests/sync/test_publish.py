@@ -23,7 +23,7 @@ def log(repo: Path) -> LocalLog:
 
 def leave_lock(log: LocalLog, seconds: float) -> Path:
     """The lock of a process that was killed so long ago."""
-    path = Path(log.place.common, f"{ref.LOG_REF}.lock")
+    path = Path(log.repo.common, f"{ref.LOG_REF}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     os.utime(path, (time.time() - seconds, time.time() - seconds))

@@ -12,7 +12,7 @@ from gitmem.errors import StoreError
 from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import ledger, log_refs, ref
 from gitmem.log.local_log import LocalLog
-from gitmem.log.log_refs import Tip
+from gitmem.log.log_refs import LogTip
 from gitmem.log.start import start
 from gitmem.sync import rebase
 from tests.clones import git
@@ -31,7 +31,7 @@ def log(repo: Path) -> LocalLog:
 def root(log: LocalLog) -> str:
     """The log's tip, with two lines."""
     tip = put(log, rebase.start_alone(log), **{SEGMENT: b"1\n2\n"})
-    git("update-ref", ref.LOG_REF, tip, cwd=Path(log.place.common))
+    git("update-ref", ref.LOG_REF, tip, cwd=Path(log.repo.common))
     return tip
 
 
@@ -40,13 +40,13 @@ def put(log: LocalLog, onto: str, **files: bytes | None) -> str:
     return log.git.write([Draft(named, WHO, WHO, "By hand\n")], onto)[0]
 
 
-def read(log: LocalLog, oid: str) -> Tip:
+def read(log: LocalLog, oid: str) -> LogTip:
     return log_refs.read(log, "refs/x", oid)
 
 
 def leave_lock(log: LocalLog, name: str, seconds: float) -> Path:
     """The lock of a process that was killed so long ago."""
-    path = Path(log.place.common, f"{name}.lock")
+    path = Path(log.repo.common, f"{name}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     os.utime(path, (time.time() - seconds, time.time() - seconds))
@@ -83,7 +83,7 @@ def test_a_lines_file_that_stands_where_a_link_was_is_counted_whole(log: LocalLo
     assert file is not None
     link = TreeEntry("120000", file.oid)
     (tip,) = log.git.write([Draft({SEGMENT: link}, WHO, WHO, "A link\n")], first)
-    git("update-ref", ref.LOG_REF, tip, cwd=Path(log.place.common))
+    git("update-ref", ref.LOG_REF, tip, cwd=Path(log.repo.common))
     new = rebase.rebase_log(log, None, [read(log, root)])
     assert log.git.commit(new).message == "Repair: 2 lines that were missing\n"
 
@@ -113,7 +113,7 @@ def test_only_old_locks_on_refs_of_ours_are_broken(log: LocalLog, root: str) -> 
     assert not rebase.break_stale_locks(log)
     theirs = leave_lock(log, "refs/heads/main", 60)
     alive = leave_lock(log, f"{ref.REMOTES_PREFIX}origin/heads/z", 0)
-    other = Path(log.place.common, "refs/gitmem/remotes/a.lck")
+    other = Path(log.repo.common, "refs/gitmem/remotes/a.lck")
     other.touch()
     assert not rebase.break_stale_locks(log)
     names = (
@@ -181,7 +181,7 @@ def test_what_waits_is_committed_or_said_to_wait(
 
 def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: LocalLog, root: str) -> None:
     """Whatever else is known: nothing is united with it."""
-    at = Path(log.place.common)
+    at = Path(log.repo.common)
     for tip, code in (
         (git("rev-parse", "main", cwd=at).strip(), "not-a-log"),
         (put(log, root, form=b'{"format":2}\n'), "newer-format"),
@@ -226,7 +226,7 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(
     assert rebase.rebase_log(log, other, [other]) == other.oid == log.git.tip(ref.LOG_REF)
     assert not left.exists() and told == [True]
     assert log.git.tip(ref.PUBLISHED_REF) == other.oid
-    last = list(ledger.read(log.place))[-1]
+    last = list(ledger.read(log.repo))[-1]
     assert (last.commit, last.digests) == (other.oid, [])
     assert rebase.rebase_log(log, other, [other]) == other.oid and told == [True], "nothing has moved"
 
@@ -235,7 +235,7 @@ def test_a_log_that_is_made_anew_meanwhile_is_settled_anew(
     log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody moved the ref elsewhere, or deleted it, while the union was made: what is there now counts."""
-    at = Path(log.place.common)
+    at = Path(log.repo.common)
     first = log.git.commit(root).parents[0]
     other = read(log, put(log, first, **{"s/gm-b.jsonl": b"3\n"}))
     elsewhere = put(log, first, **{"s/gm-c.jsonl": b"4\n"})

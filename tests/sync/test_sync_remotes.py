@@ -144,7 +144,7 @@ def test_an_empty_remote_gets_nothing_and_the_answer_says_what_to_push(hub: Hub,
     git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
     found = sync_remotes.sync(a.store, publish=True)
     assert (found.status, found.next) == (2, ["git push origin HEAD"])
-    kept = autosync.last_failure(a.store.place)
+    kept = autosync.last_failure(a.store.repo)
     assert kept is not None
     assert (kept.code, kept.message) == ("empty", found.remotes[0].message)
 
@@ -160,16 +160,16 @@ def test_a_refusal_is_kept_until_a_sync_is_good_also_without_autosync(hub: Hub) 
     git("remote", "add", "away", "/nowhere.git", cwd=a.path)
     for times in (1, 2):
         found = sync_remotes.sync(a.store)
-        kept = autosync.last_failure(a.store.place)
+        kept = autosync.last_failure(a.store.repo)
         assert kept is not None
         assert (found.remotes[0].state, kept.code, kept.times) == ("refused", "refused", times)
     assert found.autosync is not None
     sync_remotes.sync(a.store, ["away"])
-    assert autosync.last_failure(a.store.place) is not None
+    assert autosync.last_failure(a.store.repo) is not None
 
     hook.unlink()
     assert sync_remotes.sync(a.store).autosync is None
-    assert autosync.last_failure(a.store.place) is None
+    assert autosync.last_failure(a.store.repo) is None
 
 
 def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path)
     git("remote", "remove", "origin", cwd=a.path)  # and then there is nobody to tell of
     with pytest.raises(UsageError):
         sync_remotes.sync(a.store)
-    assert autosync.last_failure(a.store.place) is None
+    assert autosync.last_failure(a.store.repo) is None
 
 
 def test_a_password_in_a_url_is_never_shown(hub: Hub) -> None:

@@ -48,7 +48,7 @@ def context(
         roster=not no_roster,
         track_access=track_access,
     )
-    _say(at, found)
+    _print_block(at, found)
 
 
 def recover(
@@ -77,10 +77,10 @@ def recover(
         max_size=number("--max-size", max_size, MAX_SIZE),
         roster=not no_roster,
     )
-    _say(at, found)
+    _print_block(at, found)
 
 
-def _say(at: Environment, found: Context | Recovered) -> None:
+def _print_block(at: Environment, found: Context | Recovered) -> None:
     """The block alone, so that it can stand in a prompt: its budget leaves no room for anything beside it."""
     if at.json:
         output.answer(True, found, render.block)

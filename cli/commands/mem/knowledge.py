@@ -145,7 +145,7 @@ def triage(
         output.answer(at.json, unit, render.became_unit)
     elif action == "archive":
         output.answer(
-            at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.put_away
+            at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.format_archived
         )
     else:
         most = number("--limit", limit, LIMIT)

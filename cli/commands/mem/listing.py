@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...environment import Environment
 from ...render import output
 from ...render.mem import listing as render
-from ...values import half_life, moment, number, parts
+from ...values import half_life, number, parse_moment, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def listing(
     found = operation.listing(
         at.store(), wu=wu, type=type, lifecycle=lifecycle, tags=parts(tag),
         path=at.paths([path])[0] if path else path, session=session, lane=lane, priority=priority,
-        status=status, stale=stale, since=None if since is None else moment(since),
+        status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
     output.answer(at.json, found, render.listed)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitmem.memory.promote import Promoted
     from gitmem.memory.sources import Indexed
     from gitmem.memory.summarize import Summarized
-    from gitmem.memory.triage import PromotedToUnit, Spec, Triaged
+    from gitmem.memory.triage import PromotedToUnit, Triaged, WorkUnitSpec
 
 
 def promoted(found: Promoted) -> list[str]:
@@ -23,10 +23,10 @@ def promoted(found: Promoted) -> list[str]:
     lines = []
     for node in found.promoted_nodes:
         was = node.id in found.already_promoted
-        told = "" if was else end(found.commit, found.recorded)
+        described = "" if was else end(found.commit, found.recorded)
         lines.append(
             f"{'was promoted to' if was else verb} {about(node)}"
-            f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{told}"
+            f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{described}"
         )
     return [*lines, *notes(found.warnings)]
 
@@ -63,10 +63,10 @@ def became_unit(found: PromotedToUnit) -> list[str]:
         head = f"# {found.node_id} became {unit}, and is closed{end(found.commit, found.recorded)}"
     else:
         head = f"# {found.node_id} had become {unit} before"
-    return [head, *spec(found.spec), *notes(found.warnings)]
+    return [head, *format_spec(found.spec), *notes(found.warnings)]
 
 
-def spec(found: Spec) -> list[str]:
+def format_spec(found: WorkUnitSpec) -> list[str]:
     """Return a work unit as YAML with the words of a note. Texts are quoted as JSON, which YAML reads, too."""
     lines = [
         f"id: {found.id}",
@@ -85,7 +85,7 @@ def spec(found: Spec) -> list[str]:
     return [*lines, *(f"  {sanitize(each)}".rstrip() for each in found.description.splitlines())]
 
 
-def put_away(found: NodesChanged) -> list[str]:
+def format_archived(found: NodesChanged) -> list[str]:
     """Return the nodes that triage archived."""
     if not found.ids:
         return ["nothing to archive", *notes(found.warnings)]

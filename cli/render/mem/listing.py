@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitmem.memory import authors
 
 from ..as_json import encode
-from ..output import sanitize, where
-from ..text import BAR, SEPARATOR, ago, plural, quote_lines
+from ..output import record_position, sanitize
+from ..text import BAR, SEPARATOR, format_ago, plural, quote_lines
 from .nodes import about
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gitmem.memory.listing import Listing
     from gitmem.memory.ready import Ready
     from gitmem.memory.search import Hit, SearchResult
-    from gitmem.memory.show_node import NodeChange, Shown
-    from gitmem.memory.versioned_node import Node
+    from gitmem.memory.show_node import NodeChange, NodeDetail
+    from gitmem.memory.versioned_node import VersionedNode
 
 COLUMNS = 80  # of a node's text in a list; `show` prints all of it
 OPEN, CLOSE = "«", "»"  # around a hit
@@ -35,7 +35,7 @@ def listed(found: Listing) -> list[str]:
     return [*lines, *([f"{plural(found.more, 'more node')}: --limit N shows more"] if found.more else [])]
 
 
-def line(node: Node, stale: str | None = None) -> str:
+def line(node: VersionedNode, stale: str | None = None) -> str:
     """Return `mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
     id, _, rest = about(node).partition(SEPARATOR)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
@@ -47,7 +47,7 @@ def line(node: Node, stale: str | None = None) -> str:
 
 def _when(at: str) -> str:
     """Return the age if it is given in hours or less, otherwise the day."""
-    told = ago(at)
+    told = format_ago(at)
     return at[:10] if told.endswith(" days ago") else told
 
 
@@ -61,13 +61,13 @@ def _beginning(content: str) -> str:
     return first if len(first) <= COLUMNS else first[: COLUMNS - 1].rstrip() + "…"
 
 
-def shown(found: Shown) -> list[str]:
+def shown(found: NodeDetail) -> list[str]:
     """Return a node in full, with its relations and history."""
     node = found.node
     by = sanitize(authors.byline(node), keep="")
     end = found.stale or ""
     lines = [
-        f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{ago(node.created_at)}]",
+        f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{format_ago(node.created_at)}]",
         *quote_lines(node.content),
     ]
     if found.ambiguous:
@@ -83,10 +83,10 @@ def shown(found: Shown) -> list[str]:
     lines += [f"{name}: {sanitize(str(value), keep='')}" for name, value in facts if value]
     lines += [_relation(node.id, each) for each in found.relations]
     lines += [_change(node, each) for each in found.history]
-    last = f", last {ago(node.last_accessed_at)}" if node.last_accessed_at else ""
+    last = f", last {format_ago(node.last_accessed_at)}" if node.last_accessed_at else ""
     return [
         *lines,
-        f"score {found.score:.3g}{SEPARATOR}read {plural(node.accesses, 'time')}{last}{SEPARATOR}{where(found.commit)}",
+        f"score {found.score:.3g}{SEPARATOR}read {plural(node.accesses, 'time')}{last}{SEPARATOR}{record_position(found.commit)}",
     ]
 
 
@@ -97,7 +97,7 @@ def _relation(id: str, each: dict[str, object]) -> str:
     return f"{each['from_id']} {each['type']} this | {other}"
 
 
-def _change(node: Node, each: NodeChange) -> str:
+def _change(node: VersionedNode, each: NodeChange) -> str:
     said = []
     for name, value in each.fields.items():
         if name in ("head", "branch"):

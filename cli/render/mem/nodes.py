@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..output import sanitize, where
+from ..output import record_position, sanitize
 from ..text import SEPARATOR, plural
 
 TYPE_CHECKING = False
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
     from gitmem.memory.profile import Profile
     from gitmem.memory.recover import Recovered
-    from gitmem.memory.relations import Related
-    from gitmem.memory.versioned_node import Node
+    from gitmem.memory.relations import RelationResult
+    from gitmem.memory.versioned_node import VersionedNode
 
 SHOWN = 20  # ids; JSON has all of them
 
@@ -22,14 +22,19 @@ SHOWN = 20  # ids; JSON has all of them
 def created(found: Created) -> list[str]:
     """Return a new node's metadata in a line, and its warnings."""
     node = found.node
-    facts = [about(node), node.lifecycle, sanitize(", ".join(node.paths), keep=""), where(found.commit)]
+    facts = [
+        about(node),
+        node.lifecycle,
+        sanitize(", ".join(node.paths), keep=""),
+        record_position(found.commit),
+    ]
     return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
 
 
 def appended(found: NodesCreated) -> list[str]:
     """Return the ids of nodes that were created at once, at most SHOWN of them."""
     count = len(found.nodes)
-    head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{where(found.commit)}"
+    head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{record_position(found.commit)}"
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
     return [head, *(node.id for node in found.nodes[:SHOWN]), *more, *notes(found.warnings)]
 
@@ -38,17 +43,20 @@ def changed(found: NodesChanged) -> list[str]:
     """Return the nodes that were changed, or would be in a dry run."""
     which = ", ".join(found.ids) if len(found.ids) <= 3 else plural(len(found.ids), "node")
     verb = "would change" if found.dry_run else "changed"
-    end = "" if found.dry_run else SEPARATOR + where(found.commit)
+    end = "" if found.dry_run else SEPARATOR + record_position(found.commit)
     return [f"{verb}: {which}{end}", *notes(found.warnings)]
 
 
-def related(found: Related) -> list[str]:
+def related(found: RelationResult) -> list[str]:
     """Return a relation that was added or removed."""
     verb = f"no longer {found.type}" if found.removed else found.type
-    return [f"{found.from_id} {verb} {found.to_id}{SEPARATOR}{where(found.commit)}", *notes(found.warnings)]
+    return [
+        f"{found.from_id} {verb} {found.to_id}{SEPARATOR}{record_position(found.commit)}",
+        *notes(found.warnings),
+    ]
 
 
-def about(node: Node) -> str:
+def about(node: VersionedNode) -> str:
     """Return a node's metadata: `mem-… · discovery · P1 · WU-7 · bug`."""
     status = "" if node.status == "active" else node.status
     parts = [node.id, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
@@ -57,7 +65,7 @@ def about(node: Node) -> str:
 
 def end(commit: str | None, recorded: bool) -> str:
     """Return the end of a line with the commit of a change; "" without a change."""
-    return SEPARATOR + where(commit) if commit or recorded else ""
+    return SEPARATOR + record_position(commit) if commit or recorded else ""
 
 
 def notes(sentences: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..output import sanitize
-from ..text import SEPARATOR, ago, plural
+from ..text import SEPARATOR, format_ago, plural
 from .nodes import SHOWN, end, notes
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from gitmem.memory.accesses import Accessed
     from gitmem.memory.archive import Archived
-    from gitmem.memory.cleanup import Cleaned
+    from gitmem.memory.cleanup import CleanupResult
     from gitmem.memory.delete import Deleted
 
 
@@ -32,7 +32,7 @@ def archived(found: Archived) -> list[str]:
     ]
 
 
-def cleaned(found: Cleaned) -> list[str]:
+def cleaned(found: CleanupResult) -> list[str]:
     """Return the nodes that cleanup deleted, with counts by reason."""
     every = len(found.removed_ids) + len(found.retained_ids)
     verb = "would delete" if found.dry_run else "deleted"
@@ -65,7 +65,7 @@ def accessed(found: Accessed) -> list[str]:
     """Return how often and when each node was read, and its score."""
     lines = []
     for each in found.accesses:
-        last = f", last {ago(each.last_accessed_at)}" if each.last_accessed_at else ""
+        last = f", last {format_ago(each.last_accessed_at)}" if each.last_accessed_at else ""
         lines.append(
             f"{sanitize(each.node_id)}: read {plural(each.count, 'time')}{last}{SEPARATOR}score {each.score:.3g}"
         )

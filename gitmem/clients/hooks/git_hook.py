@@ -67,19 +67,19 @@ def text() -> str:
     return content("pre-push.sh").replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
 
 
-def find(place: Repo, configured: str | None) -> Hook | None:
+def find(repo: Repo, configured: str | None) -> Hook | None:
     """Return the hook of a repository; None if its hooks folder is outside of it, which we must not write to.
 
     Args:
         configured: The value of `core.hooksPath` in any of git's config files.
     """
     if not configured:
-        return Hook(os.path.join(place.common, "hooks"))
-    top = place.worktree or place.common
+        return Hook(os.path.join(repo.common, "hooks"))
+    top = repo.worktree or repo.common
     folder = os.path.realpath(os.path.join(top, configured))
     if configured.startswith(("~", "%")):
         return None
-    if folder.startswith(os.path.join(place.common, "")):
+    if folder.startswith(os.path.join(repo.common, "")):
         return Hook(folder)
     return Hook(folder, top) if folder.startswith(os.path.join(top, "")) else None
 
@@ -94,15 +94,15 @@ def outside(configured: str | None) -> UsageError:
     )
 
 
-def refuse_bare(place: Repo) -> None:
+def refuse_bare(repo: Repo) -> None:
     """Refuse a bare repository: no push starts there, so its hook would never run.
 
     Raises:
         UsageError: The repository is bare.
     """
-    if place.worktree is None:
+    if repo.worktree is None:
         raise UsageError(
-            f"{place.common} is a bare repository, and nobody pushes from there: a pre-push hook would never run; nothing was written.",
+            f"{repo.common} is a bare repository, and nobody pushes from there: a pre-push hook would never run; nothing was written.",
             hint="Install it in the clones, or the worktrees, that people and agents push from.",
             code="no-worktree",
             next=["git worktree list"],

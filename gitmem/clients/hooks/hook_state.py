@@ -51,21 +51,21 @@ def has_waiting_entries(store: Store) -> bool:
         outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
         if any(file.folder in outside for file in store.log.waiting()):
             return True
-        return any(wal.is_strange() for wal in store.log.wals)
+        return any(wal.is_of_other_repo() for wal in store.log.wals)
     except (GitmemError, OSError):
         return False
 
 
-def remove_flag(store: Store, harness: str) -> None:
+def remove_flag(store: Store, client_session: str) -> None:
     """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
-    if heartbeats.is_safe(harness):
-        atomic_write.remove_quietly(session_queue.flag(store.place.state, harness))
+    if heartbeats.is_safe(client_session):
+        atomic_write.remove_quietly(session_queue.flag(store.repo.state, client_session))
 
 
 def budget(store: Store) -> int | None:
     """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
     try:
-        with open(os.path.join(store.place.state, BUDGET), "rb") as file:
+        with open(os.path.join(store.repo.state, BUDGET), "rb") as file:
             return _number(file.read(20).decode("ascii", "replace"))
     except OSError:
         return None
@@ -74,7 +74,7 @@ def budget(store: Store) -> int | None:
 def cache_settings(store: Store) -> None:
     """Cache the current values of the git config. Never raises."""
     _keep_prompts(store)
-    path = os.path.join(store.place.state, BUDGET)
+    path = os.path.join(store.repo.state, BUDGET)
     found = _number(store.settings().get(SETTING, ""))
     try:
         if found is None:
@@ -87,14 +87,14 @@ def cache_settings(store: Store) -> None:
 
 def _keep_prompts(store: Store) -> None:
     """Allow the hook script to store prompts if headlines may show them; otherwise remove stored prompts."""
-    allowed = os.path.join(store.place.state, KEEP_PROMPTS)
+    allowed = os.path.join(store.repo.state, KEEP_PROMPTS)
     if headline.shows_prompts(store):
         try:
             os.close(shared_mode.open_file(allowed, os.O_WRONLY | os.O_CREAT))
             return
         except OSError:
             return
-    folder = os.path.join(store.place.state, heartbeats.PROMPTS)
+    folder = os.path.join(store.repo.state, heartbeats.PROMPTS)
     atomic_write.remove_quietly(allowed)
     try:
         for entry in os.scandir(folder):
@@ -111,9 +111,9 @@ def _number(text: str) -> int | None:
 
 def _here(store: Store, client: str) -> str:
     """Return the file of this worktree, as the script names it."""
-    place = store.place
-    name = client if place.git_dir == place.common else f"{client}-{os.path.basename(place.git_dir)}"
-    return os.path.join(place.state, HERE, name)
+    repo = store.repo
+    name = client if repo.git_dir == repo.common else f"{client}-{os.path.basename(repo.git_dir)}"
+    return os.path.join(repo.state, HERE, name)
 
 
 def add_session(store: Store, client: str, session_id: str) -> None:

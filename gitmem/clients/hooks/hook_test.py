@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from ...agents import caller
-from ...agents.caller import Who
+from ...agents.caller import CallerClaims
 from ...errors import GitmemError, UsageError
 from ...open_store import open_store
 from ...outcome import Outcome
@@ -273,10 +273,10 @@ class _Client:
 
 def _send(repo: str) -> None:
     """Send a signal from another session to the one that the client's hook has started."""
-    store = open_store(find(repo), machine="test", lives_on=True)
+    store = open_store(find(repo), machine="test", long_lived=True)
     try:
-        began = lifecycle.start(store, Who(), agent_identity="gitmem:hooks:trial")
-        sender = caller.find(store, Who(session=str(began.session_id)))
+        began = lifecycle.start(store, CallerClaims(), agent_identity="gitmem:hooks:trial")
+        sender = caller.find(store, CallerClaims(session=str(began.session_id)))
         assert sender is not None
         send.send(store, sender, MESSAGE)
     finally:

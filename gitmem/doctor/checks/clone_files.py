@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from ... import atomic_write, shared_mode
-from ... import repo as places_of_git
+from ... import repo as repo_module
 from ...agents import name_pins
 from ...errors import StoreError
 from ...log import auto_pack
@@ -45,7 +45,7 @@ class Leftovers(Check):
 
     def _left(self) -> list[str]:
         found, now = [], time.time()
-        for folder, _, names in os.walk(self.store.place.state):
+        for folder, _, names in os.walk(self.store.repo.state):
             for name in names:
                 path = os.path.join(folder, name)
                 if name.startswith(atomic_write.TEMPORARY) and now - modified(path, now) > LEFT_SECONDS:
@@ -75,7 +75,7 @@ class HiddenLog(Check):
     codes = fixes = ("hidden-log",)
 
     def check(self) -> Iterator[Finding]:
-        hiding = os.path.join(self.store.place.state, "log")
+        hiding = os.path.join(self.store.repo.state, "log")
         if os.path.lexists(hiding):
             yield problem(
                 "hidden-log",
@@ -97,7 +97,7 @@ class Clock(Check):
     codes = fixes = ("clock-ahead",)
 
     def check(self) -> Iterator[Finding]:
-        clock = os.path.join(self.store.place.state, "clock")
+        clock = os.path.join(self.store.repo.state, "clock")
         ahead = modified(clock, 0) - self.store.now() / 1e6
         if ahead > AHEAD_SECONDS:
             yield note(
@@ -121,9 +121,9 @@ class Repository(Check):
 
     def check(self) -> Iterator[Finding]:
         try:
-            places_of_git.reject_unsupported(self.store.place)
+            repo_module.reject_unsupported(self.store.repo)
         except StoreError as error:
-            config = os.path.join(self.store.place.common, "config")
+            config = os.path.join(self.store.repo.common, "config")
             yield problem("odd-repository", error.message, config, error.hint)
         version = self.store.git.version()
         number = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
@@ -147,7 +147,7 @@ class Packs(Check):
             yield note(
                 "many-packs",
                 f"The log's objects are in {count:,} small packs, which makes git slow: they should have been united.",
-                self.store.place.common,
+                self.store.repo.common,
                 "They are united. Commands do so by themselves, where the disk has room and git can run.",
             )
 
@@ -162,7 +162,7 @@ def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
     Raises:
         OSError: The file can't be moved.
     """
-    where = os.path.join(folder or store.place.state, ASIDE)
+    where = os.path.join(folder or store.repo.state, ASIDE)
     os.makedirs(where, mode=0o700, exist_ok=True)
     shared_mode.adjust(where)
     day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
@@ -177,9 +177,9 @@ def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
 
 def is_writable(store: Store) -> bool:
     """Return whether this process may write to the git folder."""
-    place = store.place
-    state = place.state if os.path.isdir(place.state) else place.common
-    return all(os.access(folder, os.W_OK) for folder in (state, os.path.join(place.common, "objects")))
+    repo = store.repo
+    state = repo.state if os.path.isdir(repo.state) else repo.common
+    return all(os.access(folder, os.W_OK) for folder in (state, os.path.join(repo.common, "objects")))
 
 
 def modified(path: str, otherwise: float) -> float:

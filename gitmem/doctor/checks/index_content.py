@@ -27,7 +27,7 @@ class IndexContent(Check):
 
     def check(self) -> Iterator[Finding]:
         """Yield the findings, with the index that was filled from the lines."""
-        where, anew = index_file.path(self.store.place, self.store.machine), self.run.anew
+        where, anew = index_file.path(self.store.repo, self.store.machine), self.run.anew
         lacks = has = 0
         try:
             if self.run.failure is not None:
@@ -66,7 +66,7 @@ class IndexContent(Check):
 
     def fix(self) -> Iterator[Fixed]:
         """Rebuild the index from the log, in one transaction: other processes use the old index until then."""
-        where = index_file.path(self.store.place, self.store.machine)
+        where = index_file.path(self.store.repo, self.store.machine)
         if os.path.isdir(where):
             yield "index", where, f"What stood there is {put_aside(self.store, where)} now."
         try:
@@ -96,7 +96,7 @@ class Queues(Check):
             yield problem(
                 "queue",
                 f"{count} signal{'s wait' if count > 1 else ' waits'} for a session, and no flag tells its hooks.",
-                os.path.join(self.store.place.state, session_queue.FLAGS, session_id),
+                os.path.join(self.store.repo.state, session_queue.FLAGS, session_id),
                 "The queue is derived from the log, and filled again.",
             )
 
@@ -105,7 +105,7 @@ class Queues(Check):
         self.store.caught_up()
         for session_id in session_queue.missing_flags(self.store):
             session_queue.queue_all(self.store, session_id)
-            flag = os.path.join(self.store.place.state, session_queue.FLAGS, session_id)
+            flag = os.path.join(self.store.repo.state, session_queue.FLAGS, session_id)
             yield "queue", flag, "Its queue was filled again."
 
 

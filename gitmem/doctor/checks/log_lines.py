@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from ...digests import hash_function_for
 from ...index.engine import sqlite3
-from ...index.fill import Fill
+from ...index.fill import IndexFill
 from ...log import dropped_lines, ledger, ref, tree_union
 from ...log import lines as form
-from ...log.union import canon
+from ...log.union import canonical
 from ...records.codec import explain_unreadable as record_problem
 from ...records.groups import read_groups, read_or_none
 from ..findings import Check, Examination, Finding, note, problem
@@ -45,7 +45,7 @@ class LogLines(Check):
         super().__init__(run)
         self._ids = record_ids.RecordIds(run, self._where)
         self._nodes = memory_nodes.MemoryNodes(run, self._where)
-        self._fill = Fill(run.anew)
+        self._fill = IndexFill(run.anew)
         self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
         self._waiting: list[LogLine] = []
         self._size = 0
@@ -266,7 +266,7 @@ def _check_form(content: bytes, where: str) -> Iterator[Finding]:
             where,
             f"{KEPT} The next union of this file takes them out.",
         )
-    elif content != canon(content):
+    elif content != canonical(content):
         yield note(
             "not-canonical",
             "The file's lines are not sorted, each once, with a newline after every one.",

@@ -48,7 +48,7 @@ class RefFiles(Check):
         """Move damaged files aside, and rename refs that conflict with gitmem's."""
         with _no_other_writer(self.store):
             for name in damaged_objects.damaged_refs(self.store.log):
-                path = os.path.join(self.store.place.common, *name.split("/"))
+                path = os.path.join(self.store.repo.common, *name.split("/"))
                 yield "damaged-ref", name, f"Its file is {put_aside(self.store, path)} now."
             for name, oid in damaged_objects.blocking_refs(self.store.log).items():
                 to = damaged_objects.rename_blocking_ref(self.store.log, name, oid)
@@ -87,7 +87,7 @@ class StaleLocks(Check):
 
     def _locks(self) -> list[tuple[str, bool]]:
         """Return the locks, and whether `fix` removes them: those on gitmem's refs."""
-        common, now = self.store.place.common, time.time()
+        common, now = self.store.repo.common, time.time()
         found = [
             (os.path.join(common, name + ".lock"), False) for name in ("packed-refs", "config", "shallow")
         ]
@@ -132,9 +132,9 @@ class OtherRefs(Check):
 
     def check(self) -> Iterator[Finding]:
         log, git, ids = self.store.log, self.store.git, ProjectIds(self.store.log)
-        known, every = log_refs.known(log), git.refs("refs/gitmem/")
+        known, every = log_refs.known_log_refs(log), git.refs("refs/gitmem/")
         self.run.checked["refs"] = len(every) + len([name for name in known if name not in every])
-        tips, others = log_refs.logs(log, known, remote.known_tips(log))
+        tips, others = log_refs.logs(log, known, remote.log_tips(log))
         others |= {each.name: LOST_PROJECTS for each in tips if ids.are_lost(each, None)}
         for name, why in others.items():
             yield note(
@@ -183,6 +183,6 @@ class OtherRefs(Check):
 
 def is_hub(store: Store) -> bool:
     """Return whether clones sync with this repository, and it with none: then the branch `gitmem` is the log."""
-    if store.place.worktree is not None:
-        return not remote.configured(store.place)
+    if store.repo.worktree is not None:
+        return not remote.configured(store.repo)
     return True

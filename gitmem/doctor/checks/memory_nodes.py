@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ...memory import bulk_values, load, relations
 from ...memory.cycles import find_cycles
-from ...memory.node_fold import meaning
+from ...memory.node_fold import content_digest_text
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 from .record_ids import LogLine
@@ -70,7 +70,7 @@ class MemoryNodes(Check):
     def _check_contents(self) -> Iterator[Finding]:
         for (id,) in self._db.execute("SELECT DISTINCT id FROM node_again ORDER BY id").fetchall():
             lines = load.lines_of(self._db, [id]).get(id, [])
-            contents = {meaning(record) for record, _ in lines}
+            contents = {content_digest_text(record) for record, _ in lines}
             if len(contents) > 1:
                 yield problem(
                     "two-contents",
@@ -137,6 +137,6 @@ class MemoryNodes(Check):
         (number,) = self._db.execute("SELECT line FROM node WHERE id = ?", (id,)).fetchone()
         return self._where_number(number)
 
-    def _where_related(self, triple: tuple[str, str, str]) -> str:
-        last = relations.last_event(self._db, triple)
+    def _where_related(self, relation_key: tuple[str, str, str]) -> str:
+        last = relations.last_event(self._db, relation_key)
         return self._where(last.line) if last is not None else ""

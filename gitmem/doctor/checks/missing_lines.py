@@ -90,8 +90,8 @@ def find(  # noqa: C901  (one source of lines after the other)
     survey = survey or LogReadResult()
     reader = recovery.RecoveredLines(store.git)
     # The order matters: later acknowledgments are ignored, and a line committed meanwhile is seen twice, not never.
-    acknowledged, _ = ledger.acknowledged(log.place)
-    heads = recovery.past_heads(log, tip)
+    acknowledged, _ = ledger.acknowledged(log.repo)
+    heads = recovery.history_ends(log, tip)
     more = {ledger.key(line) for line in _waiting(store)}
     for oid in (tip, store.git.tip(ref.LOG_REF) if damaged is None else None):
         if oid is not None and oid not in survey.commits:
@@ -120,14 +120,14 @@ def find(  # noqa: C901  (one source of lines after the other)
     kept = (
         lost_lines.all_known_lines(log)
         if damaged is not None or tip is None
-        else lost_lines.lines(store.place)
+        else lost_lines.lines(store.repo)
     )
     for each in kept:
         take("the index", [(each.path, each.line)], all=bool(each.path))
     take("the write-ahead log", _damaged(store), all=False)
     if missing - losses.found.keys():
         keys = missing - losses.found.keys()
-        take("the index", ((each.path, each.line) for each in lost_lines.find(store.place, keys)), all=False)
+        take("the index", ((each.path, each.line) for each in lost_lines.find(store.repo, keys)), all=False)
         for oid in _elsewhere(store):
             take("what remotes had at the last sync", reader.of_commit(oid), all=False)
     losses.gone = missing - losses.found.keys()
@@ -159,7 +159,7 @@ def _raw(folder: str, name: str) -> bytes:
 
 def _elsewhere(store: Store) -> list[str]:
     try:
-        return list(log_refs.known(store.log).values())
+        return list(log_refs.known_log_refs(store.log).values())
     except StoreError:
         return []
 

@@ -148,7 +148,7 @@ class ReplacedKey(Check):
         The ledger identifies the lines written here; a peer can't add to it.
         """
         mac = self.store.keys.now().mac
-        acknowledged, _ = ledger.acknowledged(self.store.log.place)
+        acknowledged, _ = ledger.acknowledged(self.store.log.repo)
         ids = set()
         for (body,) in self.store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
             line = str(body).encode("utf-8", "surrogatepass")

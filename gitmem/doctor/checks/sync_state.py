@@ -18,7 +18,7 @@ class Autosync(Check):
     codes = ("autosync-setting", "autosync-only-fetches", "sync-failed")
 
     def check(self) -> Iterator[Finding]:
-        text = autosync.configured_interval(self.store.place)
+        text = autosync.configured_interval(self.store.repo)
         if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
             yield note(
                 "autosync-setting",
@@ -35,11 +35,11 @@ class Autosync(Check):
                 autosync.KEY,
                 "An agent asks its user whether others may read this log there. It never agrees for its user.",
             )
-        trouble = autosync.last_failure(self.store.place)
+        trouble = autosync.last_failure(self.store.repo)
         if trouble is None:
             return
         finding = note if trouble.code in MAY_PASS else problem
-        is_on = autosync.interval(self.store.place) is not None
+        is_on = autosync.interval(self.store.repo) is not None
         again = " It is tried again by itself, after some minutes at most." if is_on else ""
         yield finding(
             "sync-failed",

@@ -26,14 +26,14 @@ class ReadOnlyFolder(Check):
     codes = ("read-only",)
 
     def check(self) -> Iterator[Finding]:
-        place = self.store.place
+        repo = self.store.repo
         if not is_writable(self.store):
             yield note(
                 "read-only",
                 "The git folder can't be written from here: what is recorded waits outside of it, and nothing can be repaired.",
-                place.common,
+                repo.common,
                 "Nothing is lost; the next command that may write there commits it. Else let this process write the folder.",
-                command("ls", "-ld", place.common, place.state),
+                command("ls", "-ld", repo.common, repo.state),
             )
 
 
@@ -45,13 +45,13 @@ class WaitingEntries(Check):
     def check(self) -> Iterator[Finding]:
         stuck = not is_writable(self.store)
         for wal in self.store.log.wals:
-            if not os.path.isdir(wal.folder) or is_foreign(wal) or wal.is_strange():
+            if not os.path.isdir(wal.folder) or is_foreign(wal) or wal.is_of_other_repo():
                 continue
             for file in wal.files():
                 count = 0 if file.is_deferred or not file.size else _entries(wal, file)
                 age = time.time() - wal_files.modified_at(file)
                 if count and (stuck or age > WAITS_SECONDS):
-                    reason = commit_process.last_failure(self.store.place)
+                    reason = commit_process.last_failure(self.store.repo)
                     why = f" ({reason})" if reason else ""
                     yield note(
                         "wal-waits",
@@ -86,7 +86,7 @@ class WalFiles(Check):
                     wal.folder,
                     "Look at what is there, then remove the folder.",
                 )
-            elif wal.is_strange():
+            elif wal.is_of_other_repo():
                 whose = wal_owner.path_in(wal.folder) or "nothing says which"
                 yield problem(
                     "wal-of-another-repository",
@@ -106,7 +106,7 @@ class WalFiles(Check):
                 path = os.path.join(wal.folder, name)
                 if os.path.lexists(path):
                     # Aside on the same file system, as files are moved and not copied.
-                    near = None if os.path.dirname(wal.folder) == self.store.place.state else wal.folder
+                    near = None if os.path.dirname(wal.folder) == self.store.repo.state else wal.folder
                     yield "wal-file", path, f"It is {put_aside(self.store, path, folder=near)} now."
 
 

@@ -80,7 +80,7 @@ def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
     if given.get("updated_at") is not None:
         updated = read_files.micros(given["updated_at"])
         if updated is None:
-            _keep(metadata, "updated_at", given["updated_at"])
+            _add_to_metadata(metadata, "updated_at", given["updated_at"])
             remarks.append("its updated_at is no time; it stays in the metadata")
         else:
             fields["updated_at"] = format_at(updated)
@@ -116,11 +116,11 @@ def _metadata(given: Given) -> dict[str, object]:
     found: dict[str, object] = dict(own or {})
     for name, value in given.items():
         if name not in _OWN:
-            _keep(found, name, value)
+            _add_to_metadata(found, name, value)
     return found
 
 
-def _keep(metadata: dict[str, object], name: str, value: object) -> None:
+def _add_to_metadata(metadata: dict[str, object], name: str, value: object) -> None:
     """Add a value from beside the metadata to it, without replacing another value."""
     metadata[f"{name} (beside the metadata)" if name in metadata else name] = value
 
@@ -144,7 +144,7 @@ def _move(
         return
     remarks.append(f"its {name} {sanitize(str(value))[:40]} is not of our form; it stays in the metadata")
     if metadata is not None:
-        _keep(metadata, name, value)
+        _add_to_metadata(metadata, name, value)
 
 
 def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
@@ -158,7 +158,7 @@ def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], 
         fields["tags"] = list(dict.fromkeys(fit))
     unfit = [each for each in clean if each not in fit and each != ""]
     if unfit:
-        _keep(metadata, "tags", unfit)
+        _add_to_metadata(metadata, "tags", unfit)
         remarks.append("not all of its tags are of our form; the others stay in the metadata")
 
 
@@ -229,10 +229,10 @@ def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = Fal
     Raises:
         UsageError: The log can't accept it (RecordError, SecretError), or it relates a node to itself.
     """
-    triple = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
-    if triple[0] == triple[2]:
+    relation_key = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
+    if relation_key[0] == relation_key[2]:
         raise UsageError("It relates a node to itself; nothing was written.", code="invalid-record")
-    at = time_of(given, "created_at", max(times.get(triple[0], 0), times.get(triple[2], 0)))
+    at = time_of(given, "created_at", max(times.get(relation_key[0], 0), times.get(relation_key[2], 0)))
     metadata = given.get("metadata")
     rest = {name: value for name, value in given.items()
             if name not in ("from_id", "type", "to_id", "created_at", "metadata")}  # fmt: skip
@@ -240,13 +240,13 @@ def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = Fal
         rest["metadata"] = metadata
     fields = {
         "schema_version": "A2A.V1",
-        "id": ids.keyed_id("rel", "lumenflow", *triple),
+        "id": ids.keyed_id("rel", "lumenflow", *relation_key),
         "from_id": given.get("from_id"),
         "to_id": given.get("to_id"),
         "type": given.get("type"),
         "metadata": {**rest, **(metadata if isinstance(metadata, dict) else {})},
         "sender_identity": SENDER,
     }
-    made = ConvertedLines("\n".join(triple), b"", at)
+    made = ConvertedLines("\n".join(relation_key), b"", at)
     made.line = records.line("relation", at, fields, allow_secret=allow_secret)
     return made

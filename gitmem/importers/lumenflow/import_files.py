@@ -51,13 +51,13 @@ def import_folder(
         StoreError: A commit failed. Earlier commits of the import stay.
     """
     where = read_files.find(folder)
-    work = _Work(store.db(), where, Imported(where, dry_run), allow_secret)
+    work = _ImportRun(store.db(), where, Imported(where, dry_run), allow_secret)
     found = work.found
     for name in read_files.others(where):
         found.remark(name, 0, "it is none of LumenFlow's files that are read here")
-    times = work.bring_nodes()
-    work.bring_relations(times)
-    work.bring_receipts(work.bring_signals())
+    times = work.import_nodes()
+    work.import_relations(times)
+    work.import_receipts(work.import_signals())
     if not dry_run:
         _write(store, caller, found, work.lines)
     found.warnings = [*filter(None, [caller.remark])]
@@ -65,7 +65,7 @@ def import_folder(
     return found
 
 
-class _Work:
+class _ImportRun:
     """One import: the lines to write, and the answer."""
 
     def __init__(self, db: sqlite3.Connection, where: str, found: Imported, allow_secret: bool) -> None:
@@ -102,7 +102,7 @@ class _Work:
             except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
                 self.bad(kind, number, "its values are of another kind than LumenFlow writes")
 
-    def bring_nodes(self) -> dict[str, int]:
+    def import_nodes(self) -> dict[str, int]:
         """Convert nodes and return their times by id.
 
         Of a repeated id the last line counts, in the position of the first.
@@ -124,7 +124,7 @@ class _Work:
         self._settle("nodes", every, self._ids("SELECT id FROM node WHERE id IN ({marks})", every))
         return {id: made.at for id, (_, made) in every.items()}
 
-    def bring_relations(self, times: Mapping[str, int]) -> None:
+    def import_relations(self, times: Mapping[str, int]) -> None:
         """Convert relations, each once. A relation to an unknown node is kept: the node may come with a sync."""
         every: dict[str, tuple[int, ConvertedLines]] = {}
         make: Callable[[dict[str, object]], ConvertedLines] = lambda given: convert_nodes.relation(  # noqa: E731
@@ -132,19 +132,19 @@ class _Work:
         )
         for number, made in self.mapped("relations", make):
             self._once("relations", every, number, made)
-        ends = {id for triple in every for id in triple.split("\n")[::2]}
+        ends = {id for relation_key in every for id in relation_key.split("\n")[::2]}
         here = times.keys() | self._ids("SELECT id FROM node WHERE id IN ({marks})", ends)
-        for triple, (number, _) in every.items():
-            for id in [each for each in triple.split("\n")[::2] if each not in here]:
+        for relation_key, (number, _) in every.items():
+            for id in [each for each in relation_key.split("\n")[::2] if each not in here]:
                 self.found.remark(
                     read_files.NAMES["relations"], number, f"{id} is not here; the relation is kept"
                 )
-        known = {triple for triple in every if self.db.execute(
-            "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1", triple.split("\n")
+        known = {relation_key for relation_key in every if self.db.execute(
+            "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1", relation_key.split("\n")
         ).fetchone()}  # fmt: skip
         self._settle("relations", every, known)
 
-    def bring_signals(self) -> dict[str, convert_signals.ImportedSignal]:
+    def import_signals(self) -> dict[str, convert_signals.ImportedSignal]:
         """Convert signals, and return by id those that the log now has with exactly this content."""
         every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, made in self.mapped(
@@ -156,7 +156,7 @@ class _Work:
         self.others = every.keys() - set(same)
         return {id: made for id in same if isinstance(made := every[id][1], convert_signals.ImportedSignal)}
 
-    def bring_receipts(self, of: Mapping[str, convert_signals.ImportedSignal]) -> None:
+    def import_receipts(self, of: Mapping[str, convert_signals.ImportedSignal]) -> None:
         """Convert receipts, one for each reader and signal.
 
         Signals that their own line marks as read get receipts, too.

@@ -201,7 +201,7 @@ def test_another_reader_of_the_same_mail_keeps_hooks_silent(hook: Hook, run: Run
 
     ours = hook.start("codex")
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
-    store = open_store.open_store(find(str(hook.repo)), machine="test", lives_on=False)
+    store = open_store.open_store(find(str(hook.repo)), machine="test", long_lived=False)
 
     with delivery_lock.delivery_lock(store, ours) as mine:
         assert mine

@@ -46,7 +46,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(text)
         return True
 
-    monkeypatch.setattr(stop_wait, "_say", say)
+    monkeypatch.setattr(stop_wait, "_write_stderr", say)
     return found
 
 
@@ -162,7 +162,7 @@ def test_what_nobody_hears_stays_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Standard error is closed: no receipt, and the next tool call hands it over."""
-    monkeypatch.setattr(stop_wait, "_say", lambda text: False)
+    monkeypatch.setattr(stop_wait, "_write_stderr", lambda text: False)
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
 
     assert asleep(seconds=0.1).ended() == 0
@@ -178,7 +178,7 @@ def test_without_a_session_or_a_place_to_lie_down_it_does_not_sleep(hook: Hook, 
 
 
 def test_saying_it_is_the_message_on_standard_error(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert stop_wait._say("— a message")
+    assert stop_wait._write_stderr("— a message")
     assert capfdbinary.readouterr() == (b"", "— a message\n".encode())
 
 

@@ -74,14 +74,14 @@ def test_a_client_without_a_session_gets_one_of_its_own(raw: Start, gitmem: Gitm
 
 def test_a_session_of_the_harness_is_shared_with_its_shell(raw: Start, gitmem: Gitmem) -> None:
     """Claude Code hands its session id to servers and to shells: both are the same one, before and after."""
-    harness = {"CLAUDE_CODE_SESSION_ID": "0f9d3c5e-harness"}
-    agent = raw(**harness)
+    client_session = {"CLAUDE_CODE_SESSION_ID": "0f9d3c5e-harness"}
+    agent = raw(**client_session)
     agent.call("session", 1)
     started = said(agent.answer(1))["session_id"]
 
-    assert gitmem("whoami", **harness)["session_id"] == started
+    assert gitmem("whoami", **client_session)["session_id"] == started
     assert agent.end() == 0
-    assert gitmem("whoami", **harness)["session_id"] == started  # the harness's own end ends it
+    assert gitmem("whoami", **client_session)["session_id"] == started  # the harness's own end ends it
 
 
 @pytest.mark.parametrize("how", ["variable", "option"])
@@ -201,8 +201,8 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
     """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
     import asyncio
 
-    from cli.mcp.delivery import Handing
-    from cli.mcp.mcp_session import Desk
+    from cli.mcp.delivery import SignalDelivery
+    from cli.mcp.mcp_session import McpSession
     from cli.mcp.tools import Tools
 
     class Request:
@@ -213,8 +213,8 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
             self.request_id = id
 
     async def talk() -> None:
-        desk = Desk(str(shop), None)
-        handing = Handing(desk)
+        desk = McpSession(str(shop), None)
+        handing = SignalDelivery(desk)
         tools = Tools(desk, handing, desk.worker)
         me = (await tools.session(Request(1))).structured_content  # type: ignore[arg-type,call-arg]
         reader = str(me["reader_identity"])
