@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
 
+import cli.mcp.server  # noqa: F401  (before the processes of `Raw` begin)
+from cli import main as front
 from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -96,13 +101,31 @@ def gitmem(shop: Path) -> Callable[..., Any]:
     return run
 
 
+def _main(args: list[str], env: dict[str, str]) -> None:
+    """Run the program in a new process instead of starting Python in it: importing the SDK takes a second each time."""
+    os.closerange(3, 4096)  # with the pipe that tells the parent that the program was started
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["gitmem", *args]
+    sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = 1
+    try:
+        status = front.main()
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
 class Raw:
     """A client that speaks no more than JSON lines, so that it can do what a good client never does."""
 
     def __init__(self, cwd: Path, *args: str, **env: str) -> None:
         self.process = subprocess.Popen(
-            program(cwd, "mcp", *args), cwd=cwd, env=environment(**env), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            program(cwd, "mcp", *args), cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, preexec_fn=partial(_main, ["mcp", *args], environment(**env)),  # noqa: PLW1509
         )  # fmt: skip
         self.said: list[bytes] = []
         self.ask(
