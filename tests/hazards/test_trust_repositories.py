@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -21,6 +22,7 @@ from cli.mcp.mcp_session import McpSession
 from gitmem.clients.hooks import events
 from gitmem.clients.hooks.clients import CLIENTS
 from gitmem.errors import StoreError
+from tests import in_process
 from tests.conftest import Git
 
 from ..hook_agents import said, user_state
@@ -104,7 +106,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def gitmem(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+def program(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed program."""
     return subprocess.run(
         [str(GITMEM), *args],
         cwd=folder,
@@ -113,6 +116,13 @@ def gitmem(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[
         text=True,
         timeout=60,
     )
+
+
+def gitmem(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, as the installed program."""
+    with mock.patch.object(sys, "argv", [str(GITMEM)]):
+        done = in_process.gitmem(*args, cwd=folder)
+    return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def lines(client: str, home: Path, scope: str, folder: Path) -> dict[str, str]:
@@ -148,7 +158,7 @@ def run_hook(line: str, client: str, event: str, cwd: Path, project: Path) -> No
 
 def test_no_hook_of_any_client_executes_what_a_clone_contains(clone: Clone, home: Path) -> None:
     """Every client, every event, at the top and in every folder that could pass for a repository."""
-    done = gitmem(
+    done = program(
         home,
         "hooks",
         "install",
@@ -177,7 +187,7 @@ def test_no_command_executes_what_a_clone_contains(clone: Clone, home: Path, dep
     at = clone.folder / depth / folder
     for args in (["signal", "hello", "--broadcast"], ["inbox"], ["whoami"], ["sync", "--auto"], ["log"], ["doctor"],
                  ["mem", "create", "A note", "--type", "note"], ["gate"]):  # fmt: skip
-        gitmem(at, *args)
+        program(at, *args)
         assert not clone.is_harmed(), args
     assert (clone.folder / ".git" / "gitmem").is_dir()
     for planted in DEPTHS:
@@ -196,11 +206,11 @@ def test_a_planted_repository_that_is_named_is_refused(clone: Clone, home: Path,
     )
     for args in (["sync"], ["sync", "--publish"], ["signal", "hello"], ["inbox"], ["whoami"], ["doctor"], ["init"],
                  ["sync", "--auto"], ["log"]):  # fmt: skip
-        done = gitmem(clone.folder, "-C", depth, *args)
+        done = program(clone.folder, "-C", depth, *args)
         assert not clone.is_harmed(), args
         if args not in (["sync", "--auto"],):
             assert done.returncode != 0, (args, done)
-    done = gitmem(clone.folder, "-C", depth, "sync")
+    done = program(clone.folder, "-C", depth, "sync")
     said = " ".join((done.stdout + done.stderr).split())
     assert f"{planted} is a bare repository inside the work tree {clone.folder}" in said, done
     assert f"GIT_DIR={planted}" in said
@@ -217,7 +227,7 @@ def test_automatic_sync_writes_nothing_into_a_planted_repository(
     (state / "asked").touch()
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
-    done = gitmem(clone.folder, "-C", depth, "sync", "--auto")
+    done = program(clone.folder, "-C", depth, "sync", "--auto")
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert done.returncode == 4 and "nothing was read or written" in done.stderr, done
@@ -245,15 +255,15 @@ def test_a_repository_that_is_named_and_no_commit_brought_is_used(repo: Path, ho
     git("worktree", "add", "--quiet", "--detach", str(project / "feature"), cwd=project / ".bare")
 
     for named in (repo / ".git", home / "hub.git", project / ".bare", project / ".bare/worktrees/feature"):
-        done = gitmem(home, "-C", str(named), "log")
+        done = program(home, "-C", str(named), "log")
         assert done.returncode == 0, (named, done)
-    assert "inside the work tree" in gitmem(repo, "-C", "inner.git", "log").stderr
-    assert gitmem(repo, "log", GIT_DIR="inner.git").returncode == 0
+    assert "inside the work tree" in program(repo, "-C", "inner.git", "log").stderr
+    assert program(repo, "log", GIT_DIR="inner.git").returncode == 0
 
 
 def test_a_hook_still_works_in_such_a_clone(clone: Clone, home: Path) -> None:
     """What protects must not silence: a signal reaches an agent that works in the planted folder."""
-    gitmem(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
+    program(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
     line = lines("claude-code", home, "user", clone.folder)
     env = {**os.environ, "CLAUDE_CODE_SESSION_ID": SESSION, "CLAUDE_PROJECT_DIR": str(clone.folder / "docs")}
 
@@ -264,15 +274,15 @@ def test_a_hook_still_works_in_such_a_clone(clone: Clone, home: Path) -> None:
             check=True,
         ).stdout.decode()  # fmt: skip
 
-    gitmem(clone.folder, "signal", "Is anybody there?", "--broadcast")
+    program(clone.folder, "signal", "Is anybody there?", "--broadcast")
     assert "Is anybody there?" in run("SessionStart") + run("PostToolUse")
     assert not clone.is_harmed()
 
 
 def test_a_program_in_the_git_folder_of_a_stranger_is_not_started(clone: Clone, home: Path) -> None:
     """An archive brings its `.git` along; what is in it says nothing about what this user has installed."""
-    gitmem(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
-    gitmem(clone.folder, "signal", "hello", "--broadcast")
+    program(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
+    program(clone.folder, "signal", "hello", "--broadcast")
     state = clone.folder / ".git" / "gitmem"
     (state / "program").write_text(f"{clone.folder / 'hook'}\n")
     (state / "flags").mkdir(exist_ok=True)
@@ -283,7 +293,7 @@ def test_a_program_in_the_git_folder_of_a_stranger_is_not_started(clone: Clone, 
         clone.folder, clone.folder,
     )  # fmt: skip
     assert not clone.is_harmed()
-    gitmem(clone.folder, "hooks", "install", "--git", "pre-push")
+    program(clone.folder, "hooks", "install", "--git", "pre-push")
     (state / "program").write_text(f"{clone.folder / 'hook'}\n")
     subprocess.run(
         [str(clone.folder / ".git/hooks/pre-push"), "origin", "x"], cwd=clone.folder, timeout=60, check=False
