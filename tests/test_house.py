@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOUSES = ("gitmem", "cli", "merge_driver")
 FILE_LINES_MAX = 300
 FUNCTION_LINES_MAX = 70
+PATCHES_MAX = 220  # of our own names by tests; lower it whenever there are fewer
 
 # What starting up may import beside ourselves: built in, or a millisecond at most.
 LIGHT = {
@@ -249,3 +250,39 @@ def test_every_module_says_what_it_is_for(module: Module) -> None:
     assert ast.get_docstring(module.tree)
     if len(module.tree.body) > 1:
         assert "from __future__ import annotations" in module.text
+
+
+def test_tests_patch_few_names_of_ours() -> None:
+    """A patch follows a private name instead of a promise: pass clocks, limits and runners as values."""
+    count = sum(1 for path in (ROOT / "tests").rglob("*.py") for _ in _patches_of_ours(path))
+
+    assert count <= PATCHES_MAX
+
+
+def _patches_of_ours(path: Path) -> Iterator[ast.Call]:
+    """Yield the calls of `setattr` of a fixture or context that replace a name of an imported module or class of ours."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text if ".setattr(" in text else "")
+    ours: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.level or fits(node.module or "", (*HOUSES, "tests"))):
+            ours |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            ours |= {
+                (a.asname or a.name).split(".")[0] for a in node.names if fits(a.name, (*HOUSES, "tests"))
+            }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "setattr"
+        ):
+            of = node.args[0]
+            while isinstance(of, ast.Attribute):
+                of = of.value
+            if isinstance(of, ast.Constant):  # "package.module.name"
+                is_patch = fits(str(of.value), (*HOUSES, "tests"))
+            else:
+                is_patch = isinstance(of, ast.Starred) or (isinstance(of, ast.Name) and of.id in ours)
+            if is_patch:
+                yield node

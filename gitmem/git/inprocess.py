@@ -21,10 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .port import Commit, TreeEntry
 
-TREES_KEPT_MAX = 1_024
-COMMITS_KEPT_MAX = 4_096
-MESSAGE_CHARS_KEPT_MAX = 16 * 1024 * 1024  # of all cached commits
-OBJECT_BYTES_KEPT_MAX = 8 * 1024 * 1024
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _UNREADABLE = (
     KeyError,
@@ -53,6 +49,11 @@ class _Store(DiskObjectStore):
 class DulwichGit(Git):
     """One repository, read in process. Not thread-safe."""
 
+    trees_kept_max = 1_024
+    commits_kept_max = 4_096
+    message_chars_kept_max = 16 * 1024 * 1024  # of all cached commits
+    object_bytes_kept_max = 8 * 1024 * 1024
+
     def __init__(self, common: str) -> None:
         super().__init__(common)
         self._store: _Store | None = None
@@ -67,7 +68,7 @@ class DulwichGit(Git):
         entries = self._trees.get(oid)
         if entries is None:
             entries = {} if is_empty_tree(oid) else super().tree(oid)
-            if len(self._trees) >= TREES_KEPT_MAX:
+            if len(self._trees) >= self.trees_kept_max:
                 del self._trees[next(iter(self._trees))]
             self._trees[oid] = entries
         return dict(entries)
@@ -80,7 +81,9 @@ class DulwichGit(Git):
             if found.parents:  # else it may be the boundary of a shallow clone, which can move
                 self._commits[oid] = found
                 self._kept_chars += len(found.message)
-            while len(self._commits) > COMMITS_KEPT_MAX or self._kept_chars > MESSAGE_CHARS_KEPT_MAX:
+            while (
+                len(self._commits) > self.commits_kept_max or self._kept_chars > self.message_chars_kept_max
+            ):
                 self._kept_chars -= len(self._commits.pop(next(iter(self._commits))).message)
         return found
 
@@ -102,7 +105,7 @@ class DulwichGit(Git):
         if found is None:
             found = self._objects[oid] = self._read(oid)
             self._kept_bytes += len(found[1])
-            while self._kept_bytes > OBJECT_BYTES_KEPT_MAX:
+            while self._kept_bytes > self.object_bytes_kept_max:
                 self._kept_bytes -= len(self._objects.pop(next(iter(self._objects)))[1])
         return found
 

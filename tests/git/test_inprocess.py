@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import inprocess
 from gitmem.git.fork_point import STEPS_MAX, STEPS_MIN
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import FILE_MODE, Draft, Signature, TreeEntry
@@ -30,10 +29,10 @@ def draft(changes: dict[str, bytes | TreeEntry | None], tree: str | None = None)
     return Draft(changes, WHO, WHO, "m\n", tree)
 
 
-def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit) -> None:
     """The oldest gives way to the newest, and all is read again that is asked for again."""
-    monkeypatch.setattr(inprocess, "TREES_KEPT_MAX", 2)
-    monkeypatch.setattr(inprocess, "COMMITS_KEPT_MAX", 2)
+    port.trees_kept_max = 2
+    port.commits_kept_max = 2
     chain = port.write([draft({f"d/{number}": b"x", "n": b"%d" % number}) for number in range(6)], None)
 
     for _ in range(2):
@@ -45,11 +44,9 @@ def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit, monkeypatch: pytest.
     assert len(port._trees) <= 2 and len(port._commits) <= 2
 
 
-def test_messages_that_are_kept_in_mind_have_a_limit(
-    port: DulwichGit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_that_are_kept_in_mind_have_a_limit(port: DulwichGit) -> None:
     """Of peers' commits each may be large: only so much of them is kept, and all are read again."""
-    monkeypatch.setattr(inprocess, "MESSAGE_CHARS_KEPT_MAX", 250)
+    port.message_chars_kept_max = 250
     texts = [str(number) * 100 + "\n" for number in range(1, 5)]
     chain = port.write([Draft({"n": text.encode()}, WHO, WHO, text) for text in ("x", *texts)], None)
     for _ in range(2):
@@ -57,11 +54,9 @@ def test_messages_that_are_kept_in_mind_have_a_limit(
         assert len(port._commits) == 2 and port._kept_chars == 202
 
 
-def test_what_was_read_last_is_remembered_and_missing_all_the_same(
-    port: DulwichGit, common: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_read_last_is_remembered_and_missing_all_the_same(port: DulwichGit, common: str) -> None:
     """Up to so many bytes, until the port is closed. Whether an object is there is looked up each time."""
-    monkeypatch.setattr(inprocess, "OBJECT_BYTES_KEPT_MAX", 25)
+    port.object_bytes_kept_max = 25
     (tip,) = port.write([draft({name: name.encode() * 10 for name in "abc"})], None)
     files = [port.tree(port.commit(tip).tree)[name].oid for name in "abc"]
     port.close()
