@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from gitmem.clients import user_files
 from gitmem.clients.agents_md import AgentsMd
-from gitmem.clients.hooks import git_hook, install_record
+from gitmem.clients.hooks import git_hook
 from gitmem.clients.hooks.clients import CLIENTS, USER, HookEntry
 from gitmem.clients.hooks.settings import SettingsFile
-from gitmem.clients.managed_files import ManagedFile
+from gitmem.clients.managed_files import ManagedFile, read_record
 from tests.clients.hooks.test_settings import styles
 from tests.profiles import up_to
 
@@ -134,4 +134,4 @@ def test_a_record_that_cannot_be_read_is_none(tmp_path: Path) -> None:
         b'{"is_new": true, "after": "", "ranges": [], "made": [], "folders": []}',
     ):
         (tmp_path / "record").write_bytes(content)
-        assert install_record.read(str(tmp_path / "record")) is None
+        assert read_record(str(tmp_path / "record")) is None

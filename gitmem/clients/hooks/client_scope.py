@@ -8,11 +8,10 @@ from ...digests import sha256
 from ...errors import GitmemError, UsageError
 from ...outcome import Outcome
 from .. import user_files
-from ..managed_files import OwnFile, content
+from ..managed_files import InstallRecord, OwnFile, content, read_record
 from ..user_files import FileChange
-from . import clients, install_record, script
+from . import clients, script
 from .clients import FLAT, GROUPS, PROJECT, SCRIPT, USER, Client, ClientFolders
-from .install_record import InstallRecord
 from .settings import SettingsFile
 
 TYPE_CHECKING = False
@@ -152,7 +151,7 @@ class ClientScope:
         edits = change is not None and change.needed
         if not written.files and not edits:
             return
-        old = install_record.read(self.record_path) or InstallRecord()
+        old = read_record(self.record_path) or InstallRecord()
         new = self.settings.record if edits and self.settings is not None else old
         new = new._replace(folders=list(dict.fromkeys([*old.folders, *written.folders])))
         try:
@@ -167,7 +166,7 @@ class ClientScope:
         Raises:
             UsageError, StoreError: Every file is unchanged.
         """
-        old = install_record.read(self.record_path)
+        old = read_record(self.record_path)
         files = user_files.write(changes)
         try:
             os.unlink(self.record_path)

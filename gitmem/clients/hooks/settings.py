@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 from ...errors import UsageError
 from ...text.shell_quote import command
-from ..managed_files import ManagedFile
-from . import install_record
+from ..managed_files import InstallRecord, ManagedFile, read_record
 from .clients import END, GROUPS, SCRIPT, WAKE
-from .install_record import InstallRecord
 from .json_text import BOM, JsonNode, JsonSyntaxError, Style, cuts, parse, splice
 
 TYPE_CHECKING = False
@@ -102,7 +100,7 @@ class SettingsFile(ManagedFile):
 
     def without_ours(self, content: bytes) -> bytes | None:
         """Return the settings without our entries; None for no file."""
-        rest = self.remove_from(self._text(content), install_record.read(self.record_path))
+        rest = self.remove_from(self._text(content), read_record(self.record_path))
         return None if rest is None else rest.encode()
 
     def check(self) -> None:
@@ -155,6 +153,8 @@ class SettingsFile(ManagedFile):
         Args:
             record: What install noted, or None, as in another clone.
         """
+        if record is not None and not record.inserted:
+            record = None  # of an install that left the settings as they were
         if record is not None and (cut := self._without(text, record.inserted)) is not None:
             return None if record.is_new and not cut else cut
         root, hooks = self._parse(text)

@@ -178,6 +178,26 @@ def test_another_clone_is_left_without_our_files(client: Client, repo: Path, tmp
     assert everything(repo) == before
 
 
+def test_another_clone_that_updated_the_script_alone_is_left_without_our_files(
+    repo: Path, tmp_path: Path
+) -> None:
+    """Its record says nothing of the settings, which came by git."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    before = everything(repo)
+    put_in(places, client)
+    os.unlink(target(places, client).record_path)
+    path = Path(target(places, client).script().path)
+    path.write_text(path.read_text() + "# old\n")
+    assert put_in(places, client).clients[0].files == [str(path)]
+
+    take_out(places, client)
+
+    assert [name for name in everything(repo) if Path(name).is_file()] == [
+        name for name in before if Path(name).is_file()
+    ]
+
+
 @given(style=styles())
 @hypothesis_settings(max_examples=up_to(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_settings_come_back(style: tuple[dict[str, object], str], repo: Path, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from gitmem.clients.hooks import settings
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, HookEntry
-from gitmem.clients.hooks.install_record import InstallRecord
 from gitmem.clients.hooks.json_text import JsonSyntaxError, parse
 from gitmem.clients.hooks.settings import SettingsFile
+from gitmem.clients.managed_files import InstallRecord
 from gitmem.errors import UsageError
 
 EVENTS = ("PostToolUse", "Stop")
