@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..strict_json import read as read_json
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,8 +60,13 @@ def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, i
     found: dict[object, int] = {}
     for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
         try:
-            lines = sum(map(keys.__getitem__, map(int, str(listed)[1:-1].split(","))))
-        except (KeyError, ValueError):  # a line that the index does not have, or not a number
+            lines = sum(map(keys.__getitem__, read_json(str(listed))))
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ):  # a line that the index does not have, or not a list of numbers
             lines = hash((listed,))
         found[name] = found.get(name, 0) + lines
     return found

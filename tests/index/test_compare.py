@@ -56,3 +56,10 @@ def test_a_line_with_another_body_differs() -> None:
     assert compare.differing(one, other) == []
     other.db.execute("UPDATE line SET body = 'x' WHERE key = ?", (b"key 1",))
     assert compare.differing(one, other) == ["line"]
+
+
+def test_a_damaged_list_of_lines_differs_and_stops_nothing() -> None:
+    """Whatever stands in its place: no list, other things in it, or one too deep to read."""
+    one = index([1, 2], ("a", "[1,2]"))
+    for damaged in ("7", "null", '{"1":2}', '["1","2"]', "[[1],[2]]", "[" * 100_000):
+        assert compare.differing(one, index([1, 2], ("a", damaged))) == ["packed_claim"], damaged[:9]
