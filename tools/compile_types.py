@@ -14,9 +14,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 TYPES = ROOT / "gitmem" / "records" / "record_types.py"
 
+# Fields that are part of a line and not of its content: nobody passes the version, and it is the same in every record.
+OUTER, VERSION = ("mac", "seen"), "schema_version"
+PARTIAL = ("patch",)  # kinds whose required fields are added to a content that somebody else made
+
 HEADER = '''"""The records as they are read from lines, for type checkers alone. Written by `tools/compile_types.py`: don't edit.
 
 Import it under `TYPE_CHECKING`. A record has every required field of its kind, and the other ones where its line has them.
+`Fields` are what a writer passes to `Store.line`, where other fields may be missing.
 """
 
 # One field, one line:
@@ -41,33 +46,61 @@ def compile_types() -> str:
     from gitmem.records import table
 
     text = HEADER
-    names = []
+    names = {kind: table.MODELS[kind].partition(":")[2] for kind in table.FIELDS}
     for kind, fields in table.FIELDS.items():
-        name = table.MODELS[kind].partition(":")[2] + "Record"
-        names.append(name)
-        text += f'\n\nclass {name}(TypedDict):\n    """A line of the kind `{kind}`."""\n\n    at: str\n    kind: Literal["{kind}"]\n'
-        for field, form in fields.items():
-            type_ = written(form)
-            has = field in table.REQUIRED[kind] or field in table.FILLED[kind]
-            text += f"    {field}: {type_}\n" if has else f"    {field}: NotRequired[{type_}]\n"
-    text += f"\n\nAnyRecord = {' | '.join(names)}\n"
+        types = {field: written(form, exact=False) for field, form in fields.items()}
+        filled = [field for field in table.FILLED[kind] if field != VERSION]
+        required = [field for field in table.REQUIRED[kind] if kind in PARTIAL]
+        own = [field for field in fields if field not in (*OUTER, VERSION, *filled, *required)]
+        lines = [(field, types[field], field in table.REQUIRED[kind]) for field in own]
+        given = [(field, types[field], field in required) for field in (*required, *filled)]
+        base, of = "TypedDict", f"{names[kind]}Fields"
+        if given:
+            base = f"{names[kind]}Content"
+            text += typed_dict(
+                base, f"The content of a `{kind}`, without {', '.join((*required, *filled))}.", lines
+            )
+        text += typed_dict(of, f"The fields of a new `{kind}`.", given or lines, base)
+        outer = [("at", "str", True), ("kind", f'Literal["{kind}"]', True)]
+        outer += [(field, types[field], False) for field in OUTER if field in fields]
+        outer += [(field, written(fields[field], exact=True), True) for field in filled]
+        text += typed_dict(
+            f"{names[kind]}Record", f"A line of the kind `{kind}`.", outer, base if filled else of
+        )
+    for of in ("Fields", "Record"):
+        text += f"\n\nAny{of} = {' | '.join(name + of for name in names.values())}"
+    text += "\n"
     text += '\n\nclass ReadKind(Protocol):\n    """The type of `records.read_kind`."""\n'
-    for kind, name in zip(table.FIELDS, names, strict=True):
-        text += f'\n    @overload\n    def __call__(self, kind: Literal["{kind}"], line: bytes) -> {name} | None: ...\n'
+    for kind, name in names.items():
+        text += f'    @overload\n    def __call__(self, kind: Literal["{kind}"], line: bytes) -> {name}Record | None: ...\n'
     return text
 
 
-def written(form: tuple[Any, ...]) -> str:
-    """Return a form of the table as a type."""
+def typed_dict(name: str, doc: str, fields: list[tuple[str, str, bool]], base: str = "TypedDict") -> str:
+    """Return the source of a TypedDict.
+
+    Args:
+        fields: Name and type of each field, and whether it is always there.
+    """
+    lines = [f"    {field}: {type_ if has else f'NotRequired[{type_}]'}\n" for field, type_, has in fields]
+    return f'\n\nclass {name}({base}):\n    """{doc}"""\n{"".join(lines)}'
+
+
+def written(form: tuple[Any, ...], *, exact: bool) -> str:
+    """Return a form of the table as a type.
+
+    Args:
+        exact: Whether to name the values of a choice: who writes one may have it from a user, and the models check it.
+    """
     kind, null = form[0], form[1]
     if kind == "flag":
         found = "bool"
     elif kind == "object":
         found = "dict[str, object]"
-    elif kind == "choice":
+    elif kind == "choice" and exact:
         found = f"Literal[{', '.join(chr(34) + value + chr(34) for value in form[2])}]"
     elif kind == "list":
-        found = f"Sequence[{written(form[2])}]"
+        found = f"Sequence[{written(form[2], exact=exact)}]"
     else:
         found = "str"
     return f"{found} | None" if null else found

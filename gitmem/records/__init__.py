@@ -11,7 +11,7 @@ from .table import MODELS, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from .access import Access
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .record_types import ReadKind
     from .relation import Relation
     from .session import Session
+    from .shown_types import Show
     from .signal import Signal
 
 KINDS = tuple(MODELS)
@@ -50,6 +51,7 @@ __all__ = [
     "read_groups",
     "read_kind",
     "schema",
+    "shown",
 ]
 
 
@@ -67,6 +69,33 @@ def _read_kind(kind: str, line: bytes) -> Any:
 
 
 read_kind: ReadKind = _read_kind
+
+# Fields of the line format, and names that answers use for properties of a record: a peer must not set those.
+_LEFT_OUT = frozenset((
+    "at", "kind", "mac", "seen", "unverified", "conflict", "counts", "decides", "delivery", "message_cut",
+    "recipient_names", "reply_line", "thread_too_large",
+))  # fmt: skip
+
+
+def _shown(record: Mapping[str, object], *, kind: bool = False) -> Any:
+    """Return a record with the contract's field names and `created_at`, without empty fields.
+
+    Args:
+        kind: Whether to name its kind, too.
+    """
+    fields = {"kind": record["kind"]} if kind else {}
+    fields["created_at"] = record["at"]
+    fields.update(
+        (key, value)
+        for key, value in record.items()
+        if key not in _LEFT_OUT and value is not None and value != "" and value != []
+    )
+    if record["kind"] == "signal":
+        fields.pop("delivery_state", None)  # only receipts have one
+    return fields
+
+
+shown: Show = _shown
 
 
 def schema(kind: str) -> dict[str, Any]:

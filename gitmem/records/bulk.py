@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-    Record = dict[str, Any]
+    Record = Any  # of the kind of its group
     Group = tuple[str, Sequence[int], Sequence[Record], Mapping[str, Sequence[Any]] | None]
 
 OUTER = ("at", "kind")  # validated separately

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..digests import Mac
-    from .groups import Group, Record
+    from .bulk import Group, Record
 
 SEARCHED_AT_ONCE = 32  # texts
 _EMPTY = {type(None), str, bool, list}

@@ -7,18 +7,17 @@ from .codec import read
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from .bulk import Group as Group
-    from .bulk import Record as Record
+    from .record_types import AnyRecord
 
 FEW = 16  # up to this many lines, reading one by one is as fast
 
 
-def read_or_none(line: bytes) -> dict[str, Any] | None:
+def read_or_none(line: bytes) -> AnyRecord | None:
     """Return the record of a line as `read` does; None if `read` fails: a bad line must not affect others."""
     try:
-        return read(line)  # type: ignore[return-value]  # groups are read by field names that their kind decides
+        return read(line)
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return None
 
@@ -40,7 +39,7 @@ def read_groups(lines: Sequence[bytes]) -> list[Group]:
 
 def read_alone(lines: Sequence[bytes], numbers: Iterable[int]) -> list[Group]:
     """Return the same for the lines with these numbers, each read by itself."""
-    found: dict[str, tuple[list[int], list[Record]]] = {}
+    found: dict[str, tuple[list[int], list[AnyRecord]]] = {}
     for number in numbers:
         record = read_or_none(lines[number])
         if record is not None:

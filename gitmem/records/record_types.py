@@ -1,6 +1,7 @@
 """The records as they are read from lines, for type checkers alone. Written by `tools/compile_types.py`: don't edit.
 
 Import it under `TYPE_CHECKING`. A record has every required field of its kind, and the other ones where its line has them.
+`Fields` are what a writer passes to `Store.line`, where other fields may be missing.
 """
 
 # One field, one line:
@@ -13,20 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class SignalRecord(TypedDict):
-    """A line of the kind `signal`."""
-
-    at: str
-    kind: Literal["signal"]
-    schema_version: Literal["A2A.V1"]
-    mac: NotRequired[str | None]
+class SignalContent(TypedDict):
+    """The content of a `signal`, without recipients, intent, interrupt_class, origin."""
     signal_id: str
     sender_identity: str
     sender_session: NotRequired[str | None]
     sender_name: NotRequired[str | None]
     sender_headline: NotRequired[str | None]
     via: NotRequired[str | None]
-    recipients: Sequence[str]
     target_agent: NotRequired[str | None]
     requested_to: NotRequired[Sequence[str]]
     resolved_by: NotRequired[Sequence[str]]
@@ -35,12 +30,9 @@ class SignalRecord(TypedDict):
     reply_to: NotRequired[str | None]
     after: NotRequired[Sequence[str]]
     answers_digest: NotRequired[str | None]
-    intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]
-    interrupt_class: str
     requires_ack: NotRequired[bool]
     message: str
     idempotency_key: NotRequired[str | None]
-    origin: str
     wu_id: NotRequired[str | None]
     initiative_id: NotRequired[str | None]
     lane: NotRequired[str | None]
@@ -48,34 +40,55 @@ class SignalRecord(TypedDict):
     target_role: NotRequired[str | None]
     delegation_id: NotRequired[str | None]
     artifact_path: NotRequired[str | None]
-    seen: NotRequired[Sequence[str] | None]
 
 
-class ReceiptRecord(TypedDict):
-    """A line of the kind `receipt`."""
+class SignalFields(SignalContent):
+    """The fields of a new `signal`."""
+    recipients: NotRequired[Sequence[str]]
+    intent: NotRequired[str]
+    interrupt_class: NotRequired[str]
+    origin: NotRequired[str]
 
+
+class SignalRecord(SignalContent):
+    """A line of the kind `signal`."""
     at: str
-    kind: Literal["receipt"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["signal"]
     mac: NotRequired[str | None]
+    seen: NotRequired[Sequence[str] | None]
+    recipients: Sequence[str]
+    intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]
+    interrupt_class: str
+    origin: str
+
+
+class ReceiptContent(TypedDict):
+    """The content of a `receipt`, without delivery_state."""
     signal_id: str
     reader_identity: str
     reader_session: NotRequired[str | None]
-    delivery_state: Literal["delivered", "acked", "rejected"]
     answers_digest: str
     idempotency_key: NotRequired[str | None]
-    seen: NotRequired[Sequence[str] | None]
 
 
-class SessionRecord(TypedDict):
-    """A line of the kind `session`."""
+class ReceiptFields(ReceiptContent):
+    """The fields of a new `receipt`."""
+    delivery_state: NotRequired[str]
 
+
+class ReceiptRecord(ReceiptContent):
+    """A line of the kind `receipt`."""
     at: str
-    kind: Literal["session"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["receipt"]
     mac: NotRequired[str | None]
+    seen: NotRequired[Sequence[str] | None]
+    delivery_state: Literal["delivered", "acked", "rejected"]
+
+
+class SessionFields(TypedDict):
+    """The fields of a new `session`."""
     session_id: str
-    event: Literal["start", "change", "end"]
+    event: str
     agent_identity: NotRequired[str | None]
     display_name: str
     name_chosen: NotRequired[bool]
@@ -89,35 +102,39 @@ class SessionRecord(TypedDict):
     harness_session: NotRequired[str | None]
     activity: NotRequired[str | None]
     clear: NotRequired[Sequence[str]]
+
+
+class SessionRecord(SessionFields):
+    """A line of the kind `session`."""
+    at: str
+    kind: Literal["session"]
+    mac: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
 
 
-class NameRecord(TypedDict):
-    """A line of the kind `name`."""
-
-    at: str
-    kind: Literal["name"]
-    schema_version: Literal["A2A.V1"]
-    mac: NotRequired[str | None]
+class NameFields(TypedDict):
+    """The fields of a new `name`."""
     name: str
-    event: Literal["add", "remove"]
+    event: str
     sender_identity: NotRequired[str | None]
     sender_session: NotRequired[str | None]
     sender_name: NotRequired[str | None]
 
 
-class NodeRecord(TypedDict):
-    """A line of the kind `node`."""
-
+class NameRecord(NameFields):
+    """A line of the kind `name`."""
     at: str
-    kind: Literal["node"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["name"]
     mac: NotRequired[str | None]
+
+
+class NodeFields(TypedDict):
+    """The fields of a new `node`."""
     id: str
-    type: Literal["session", "discovery", "checkpoint", "note", "summary"]
-    lifecycle: Literal["ephemeral", "session", "wu", "project"]
+    type: str
+    lifecycle: str
     content: str
-    priority: NotRequired[Literal["P0", "P1", "P2", "P3"] | None]
+    priority: NotRequired[str | None]
     tags: NotRequired[Sequence[str]]
     wu_id: NotRequired[str | None]
     session_id: NotRequired[str | None]
@@ -138,21 +155,21 @@ class NodeRecord(TypedDict):
     sender_name: NotRequired[str | None]
 
 
-class PatchRecord(TypedDict):
-    """A line of the kind `patch`."""
-
+class NodeRecord(NodeFields):
+    """A line of the kind `node`."""
     at: str
-    kind: Literal["patch"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["node"]
     mac: NotRequired[str | None]
-    id: str
-    node_ids: Sequence[str]
+
+
+class PatchContent(TypedDict):
+    """The content of a `patch`, without id, node_ids, sender_identity."""
     after: NotRequired[Sequence[str]]
-    clear: NotRequired[Sequence[Literal["priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted", "reason", "summarized_into", "metadata"]]]
-    type: NotRequired[Literal["session", "discovery", "checkpoint", "note", "summary"] | None]
-    lifecycle: NotRequired[Literal["ephemeral", "session", "wu", "project"] | None]
+    clear: NotRequired[Sequence[str]]
+    type: NotRequired[str | None]
+    lifecycle: NotRequired[str | None]
     content: NotRequired[str | None]
-    priority: NotRequired[Literal["P0", "P1", "P2", "P3"] | None]
+    priority: NotRequired[str | None]
     tags: NotRequired[Sequence[str]]
     wu_id: NotRequired[str | None]
     session_id: NotRequired[str | None]
@@ -167,22 +184,30 @@ class PatchRecord(TypedDict):
     reason: NotRequired[str | None]
     summarized_into: NotRequired[str | None]
     metadata: NotRequired[dict[str, object]]
-    sender_identity: str
     sender_session: NotRequired[str | None]
     sender_name: NotRequired[str | None]
 
 
-class RelationRecord(TypedDict):
-    """A line of the kind `relation`."""
+class PatchFields(PatchContent):
+    """The fields of a new `patch`."""
+    id: str
+    node_ids: Sequence[str]
+    sender_identity: str
 
+
+class PatchRecord(PatchFields):
+    """A line of the kind `patch`."""
     at: str
-    kind: Literal["relation"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["patch"]
     mac: NotRequired[str | None]
+
+
+class RelationFields(TypedDict):
+    """The fields of a new `relation`."""
     id: str
     from_id: str
     to_id: str
-    type: Literal["blocks", "parent_child", "related", "discovered_from"]
+    type: str
     removed: NotRequired[bool]
     after: NotRequired[Sequence[str]]
     metadata: NotRequired[dict[str, object]]
@@ -191,26 +216,30 @@ class RelationRecord(TypedDict):
     sender_name: NotRequired[str | None]
 
 
-class AccessRecord(TypedDict):
-    """A line of the kind `access`."""
-
+class RelationRecord(RelationFields):
+    """A line of the kind `relation`."""
     at: str
-    kind: Literal["access"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["relation"]
     mac: NotRequired[str | None]
+
+
+class AccessFields(TypedDict):
+    """The fields of a new `access`."""
     id: str
     node_ids: Sequence[str]
     reader_identity: str
     reader_session: NotRequired[str | None]
 
 
-class AuditRecord(TypedDict):
-    """A line of the kind `audit`."""
-
+class AccessRecord(AccessFields):
+    """A line of the kind `access`."""
     at: str
-    kind: Literal["audit"]
-    schema_version: Literal["A2A.V1"]
+    kind: Literal["access"]
     mac: NotRequired[str | None]
+
+
+class AuditFields(TypedDict):
+    """The fields of a new `audit`."""
     audit_id: str
     action: str
     reason: str
@@ -223,35 +252,35 @@ class AuditRecord(TypedDict):
     sender_name: NotRequired[str | None]
 
 
+class AuditRecord(AuditFields):
+    """A line of the kind `audit`."""
+    at: str
+    kind: Literal["audit"]
+    mac: NotRequired[str | None]
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields
+
 AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord
 
 
 class ReadKind(Protocol):
     """The type of `records.read_kind`."""
-
     @overload
     def __call__(self, kind: Literal["signal"], line: bytes) -> SignalRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["receipt"], line: bytes) -> ReceiptRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["session"], line: bytes) -> SessionRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["name"], line: bytes) -> NameRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["node"], line: bytes) -> NodeRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["patch"], line: bytes) -> PatchRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["relation"], line: bytes) -> RelationRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["access"], line: bytes) -> AccessRecord | None: ...
-
     @overload
     def __call__(self, kind: Literal["audit"], line: bytes) -> AuditRecord | None: ...
