@@ -12,7 +12,10 @@ from .text.sanitize import sanitize as sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from .records.record_types import AuditFields, SignalRecord
+    from .records.shown_types import AnyShown
 
 SUBJECT_MAX = 72
 COLUMNS = 100  # of a record's one-line description
@@ -21,7 +24,7 @@ TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "vi
 SCISSORS = "- >8 -"  # git ignores text and trailers below `# ---- >8 ----`
 
 
-def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> CommitMessage:
+def of_signal(author: str, sender: str, to: Sequence[str], record: SignalRecord) -> CommitMessage:
     """Return the commit message of a signal.
 
     Args:
@@ -29,19 +32,18 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
         sender: The sender's display name.
         to: Display names of the recipients; empty for a broadcast.
     """
-    message = str(record["message"])
-    intent = str(record.get("intent") or "INFO")
-    first = sanitize(message.strip().split("\n", 1)[0].strip())
+    message, intent = record["message"], record["intent"]
+    first = sanitize(_first_line(message).strip())
     head = f"{sanitize(sender)} → {sanitize(several(to)) or 'all'}: " + (
         "" if intent == "INFO" else intent + " "
     )
-    trailers = [("Signal", str(record["signal_id"]))]
+    trailers = [("Signal", record["signal_id"])]
     trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
                      ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
     return CommitMessage(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
 
 
-def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) -> CommitMessage:
+def of_audit(author: str, sender: str, past: str, record: AuditFields) -> CommitMessage:
     """Return the commit message of an audit record: a session passed a closed gate.
 
     Args:
@@ -49,12 +51,11 @@ def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) 
         sender: The session's display name.
         past: What blocked the gate, such as `2 unread signals`.
     """
-    reason = str(record["reason"])
-    first = sanitize(reason.strip().split("\n", 1)[0].strip())
-    about = str(record.get("wu_id") or record.get("initiative_id") or "")
+    reason = record["reason"]
+    first = sanitize(_first_line(reason).strip())
+    about = record.get("wu_id") or record.get("initiative_id") or ""
     head = f"{sanitize(sender)} passes the {record['action']} of {sanitize(about)} with {past}: "
-    ids = record.get("signal_ids")
-    named = "\n".join(map(str, ids)) if isinstance(ids, list) else ""
+    named = "\n".join(record.get("signal_ids", ()))
     trailers = pick(
         record,
         ("Audit", "audit_id"),
@@ -72,9 +73,9 @@ def several(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
-def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[str, str]]:
+def pick(record: SignalRecord | AuditFields, *fields: tuple[str, str]) -> list[tuple[str, str]]:
     """Return trailers for those fields of a record that are not empty."""
-    return [(key, sanitize(str(record[field]))) for key, field in fields if record.get(field)]
+    return [(key, sanitize(str(value))) for key, field in fields if (value := record.get(field))]
 
 
 def body(message: str) -> str:
@@ -93,30 +94,32 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
-def describe(entry: Mapping[str, object]) -> str:
-    """Describe a record in one line, sanitized for terminals."""
-    sender = str(
-        entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?"
-    )
-    if entry["kind"] == "signal":
-        names = entry.get("recipient_names")
-        to = several([str(each) for each in names]) if isinstance(names, list) else ""
-        intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
-        message = str(entry.get("message", "")).strip().split("\n", 1)[0]
-        return cut(sanitize(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS)
-    if entry["kind"] == "node":
-        first = str(entry.get("content", "")).strip().split("\n", 1)[0]
-        return cut(sanitize(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS)
-    if entry["kind"] == "audit":
-        ids = entry.get("signal_ids")
-        count = len(ids) if isinstance(ids, list) else 0
-        about = entry.get("wu_id") or entry.get("initiative_id")
-        past = f"{sender} passes the {entry.get('action')} of {about} with {count} signal{'' if count == 1 else 's'}"
-        return cut(sanitize(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS)
+def describe(entry: AnyShown) -> str:
+    """Describe a record in one line, sanitized for terminals.
+
+    Args:
+        entry: The record, with its kind.
+    """
     if entry["kind"] == "receipt":
-        return sanitize(f"{sender} read {entry['signal_id']}")
-    verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
-    about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
-    return sanitize(
-        f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else "")
-    )
+        return sanitize(f"{entry.get('sender_name') or entry['reader_identity']} read {entry['signal_id']}")
+    if entry["kind"] == "session":
+        verb = {"start": "starts", "end": "ends"}.get(entry["event"], "changes")
+        about = [
+            each for each in (entry.get("agent_identity"), entry.get("wu_id"), entry.get("lane")) if each
+        ]
+        return sanitize(f"{entry['display_name']} {verb}" + (f" ({', '.join(about)})" if about else ""))
+    sender = entry.get("sender_name") or entry["sender_identity"]
+    if entry["kind"] == "signal":
+        to = several(entry.get("recipient_names", ())) or "all"
+        intent = "" if entry["intent"] == "INFO" else f"{entry['intent']} "
+        return cut(sanitize(f"{sender} → {to}: {intent}{_first_line(entry['message'])}"), COLUMNS)
+    if entry["kind"] == "node":
+        return cut(sanitize(f"{sender} notes: {entry['type']} {_first_line(entry['content'])}"), COLUMNS)
+    count = len(entry.get("signal_ids", ()))
+    on = entry.get("wu_id") or entry.get("initiative_id")
+    past = f"{sender} passes the {entry['action']} of {on} with {count} signal{'' if count == 1 else 's'}"
+    return cut(sanitize(f"{past}: {entry['reason']}".replace("\n", " ")), COLUMNS)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .index.index_file import View
+    from .records.record_types import AnyFields
     from .repo import Repo
     from .trust.clone_key import CloneKeyReader
 
@@ -33,9 +34,7 @@ class DomainPackages:
 
         return views.VIEWS if keys is None else views.checked(keys)
 
-    def complete(
-        self, db: sqlite3.Connection, kind: str, fields: Mapping[str, object]
-    ) -> Mapping[str, object]:
+    def complete(self, db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
         """Return the fields of a new record with the broadcasts that its writer had seen."""
         return broadcasts.with_seen(db, kind, fields)
 

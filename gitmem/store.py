@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .errors import GitmemError
     from .git.open_git import CachedConfig, Git
     from .log.entry import CommitMessage
+    from .records.record_types import AnyFields
     from .repo import Repo
     from .store_index import Domain
 
@@ -117,9 +118,7 @@ class Store(StoreIndex):
         """Return whether entries that need a commit are waiting."""
         return bool(self.log.waiting())
 
-    def line(
-        self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
-    ) -> tuple[str, bytes]:
+    def line(self, kind: str, fields: AnyFields, *, allow_secret: bool = False) -> tuple[str, bytes]:
         """Return a new line of a kind, with its stream, at the next tick of this clone's clock.
 
         Raises:
@@ -127,10 +126,11 @@ class Store(StoreIndex):
             SecretError: a text contains a secret.
             StoreError: the clone key is damaged.
         """
+        whole: Mapping[str, object] = fields
         if kind in self.domain.completed_kinds:
-            fields = self.domain.complete(self._last_look(), kind, fields)
+            whole = self.domain.complete(self._last_look(), kind, fields)
         mac, at = self.keys.for_writing(), self.log.clock.tick()
-        return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
+        return records.STREAMS[kind], records.line(kind, at, whole, allow_secret=allow_secret, mac=mac)
 
     def _last_look(self) -> sqlite3.Connection:
         """Return the index as last caught up; catch up first if it has no tables yet."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .index.rows import Group
     from .log.entry import LogEntry
     from .log.local_log import LocalLog
+    from .records.record_types import AnyFields
     from .repo import Repo
     from .trust.clone_key import CloneKeyReader
 
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
         def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
             """Return the views of the index; with keys, those that check which lines this clone wrote."""
 
-        def complete(
-            self, db: sqlite3.Connection, kind: str, fields: Mapping[str, object]
-        ) -> Mapping[str, object]:
+        def complete(self, db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
             """Return the fields of a new record, with those that depend on the index's content."""
 
         def feed(self, store: Any) -> None:

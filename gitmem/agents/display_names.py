@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
+    from ..records.record_types import NameFields
     from ..store import Store
     from .caller import Caller
 
@@ -262,15 +263,16 @@ def _change(
     if not wanted:
         return NameChanged(event, (), unchanged, None, False)
     described = list(wanted.values())
-    sender = {
-        "sender_identity": caller.reader,
-        "sender_session": caller.session_id,
-        "sender_name": caller.name,
-    }
-    lines = [
-        store.line("name", {"name": name, "event": event, **sender}, allow_secret=allow_secret)
-        for name in described
-    ]
+    lines = []
+    for name in described:
+        fields: NameFields = {
+            "name": name,
+            "event": event,
+            "sender_identity": caller.reader,
+            "sender_session": caller.session_id,
+            "sender_name": caller.name,
+        }
+        lines.append(store.line("name", fields, allow_secret=allow_secret))
     verb = "join" if event == "add" else "leave"
     subject = f"{described[0]} {verb}s the pool of names"
     if len(described) > 1:

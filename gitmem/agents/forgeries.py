@@ -8,8 +8,9 @@ from ..log import ledger
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
+    from ..records.shown_types import ShownSignal
     from ..store import Store
 
 ELSEWHERE = "from another clone"
@@ -26,6 +27,7 @@ class Forgery:
     """A forged line.
 
     Attributes:
+        record: None if this version can't read it.
         name: The session or client that the line claims to come from.
         where: The file of the log that contains it.
     """
@@ -37,7 +39,7 @@ class Forgery:
         self.line = line
         self.kind = kind
         self.at = at
-        self.record: Mapping[str, object] = records.read(line) or {}
+        self.record = records.read(line)
         self.where = where
 
 
@@ -67,15 +69,17 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
     """Return warnings about forged signals and receipts of a thread that name a session of this clone."""
     found: list[str] = []
     for each in all_forged_lines(db):
-        signal_id = str(each.record.get("signal_id"))
-        if each.kind not in ("signal", "receipt") or signal_id not in ids:
+        record = each.record
+        if record is None or not (record["kind"] == "signal" or record["kind"] == "receipt"):
+            continue
+        if record["signal_id"] not in ids:
             continue
         if len(found) == WARNINGS_MAX:
             found.append("There are more: `gitmem doctor` counts them.")
             break
-        what = f"a receipt for {signal_id}"
-        if each.kind == "signal":
-            what = f"{signal_id} ({each.record.get('intent') or 'INFO'})"
+        what = f"a receipt for {record['signal_id']}"
+        if record["kind"] == "signal":
+            what = f"{record['signal_id']} ({record['intent']})"
         found.append(
             f"FORGED: {what} says that it is from {each.name}, which belongs to this clone, and was not written here. "
             "Other clones can't know that and count it: tell them."
@@ -95,25 +99,26 @@ class SenderWarnings:
         self._own_mail = own_mail
         self._acknowledged: set[str] | None = None
 
-    def put(self, fields: dict[str, object], line: bytes) -> None:
+    def put(self, fields: ShownSignal, line: bytes) -> None:
         """Add a warning about the sender to a signal's fields, if there is one."""
-        said = self._of(line, {**fields, "kind": "signal"})
+        said = self._of(line, fields)
         if said:
             fields["unverified"] = said
 
-    def _of(self, line: bytes, record: Mapping[str, object]) -> str | None:
+    def _of(self, line: bytes, fields: ShownSignal) -> str | None:
         mac = self._store.keys.now().mac
         if mac is not None and mac.is_valid(line):
             return None
-        from ..trust import line_checks, own_identities
+        from ..trust import own_identities, sender_tables
 
-        names = line_checks.named_sources(record)
+        identity, session = fields["sender_identity"], fields.get("sender_session")
+        names = [name for name in (session, identity) if name and name.startswith(sender_tables.PREFIXES)]
         db = self._store.index.db
-        if any(line_checks.is_own(db, name) for name in names):
+        if any(sender_tables.is_own(db, name) for name in names):
             return NOT_THE_SESSION
-        if any(own_identities.is_forged(db, name, line) for name in line_checks.agents(record)):
+        if own_identities.is_agent(identity) and own_identities.is_forged(db, identity, line):
             return NOT_THE_AGENT
-        if names or record.get("sender_session") or record.get("sender_identity") != self._own_mail:
+        if names or session or identity != self._own_mail:
             return None
         return None if self._was_acknowledged(line) else ELSEWHERE
 

@@ -16,8 +16,9 @@ from ..records.ids import is_id
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
+    from ..records.record_types import SignalRecord
     from ..store import Store
 
 BEATS, PROMPTS, WAKES, EMPTY = "beats", "prompts", "wake", "empty"
@@ -84,25 +85,25 @@ def flag_names(session_id: str, client_session: str | None) -> list[str]:
     return [name for name in dict.fromkeys((session_id, client_session or "")) if is_safe(name)]
 
 
-def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
+def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: SignalRecord) -> bool:
     """Raise the flags of this clone's sessions that a signal goes to. The signal is queued when the index reads it.
 
     Args:
         db: The index before the signal.
-        signal: The fields of the signal.
+        signal: The signal.
 
     Returns:
         False if this is not enough: the index has to catch up and the queues have to be filled.
     """
     state, recipients = store.repo.state, signal["recipients"]
-    if not isinstance(recipients, list) or not recipients:
+    if not recipients:
         return False
     if (
         not has_queues(state) and queued_until(db)[1] is not None
     ):  # removed, or the index was not fed to them yet
         return False
     urgent = signal["interrupt_class"] != "advisory"
-    senders = (signal["sender_identity"], signal["sender_session"])
+    senders = (signal["sender_identity"], signal.get("sender_session"))
     try:
         for address in recipients:
             for (session_id,) in db.execute(_READERS, (address,)) if address not in senders else ():

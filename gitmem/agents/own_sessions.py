@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..records.record_types import SessionFields
     from ..store import Store
     from .caller_identity import Caller
 
@@ -46,7 +47,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
 
 def fold(
     db: sqlite3.Connection, session_id: str
-) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
+) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
     """Return the fold of one of this clone's sessions, as `session_view.fold_events`, from its genuine records.
 
     If all its records are forged, they count.
@@ -126,7 +127,7 @@ def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
     return [store.line("session", record(found, "change"), allow_secret=True)]  # it has no new text
 
 
-def record(found: Presence, event: str) -> dict[str, object]:
+def record(found: Presence, event: str) -> SessionFields:
     """Return the fields that every record of a session has. The clone is that of its start, wherever this runs."""
     return {
         "session_id": found.session_id,

@@ -60,7 +60,7 @@ class Presence:
         self.name = str(shown)
         self.asked = values.get("display_name", "")
         self.agent_identity = values.get("agent_identity")
-        self.clone_id = values.get("clone_id")
+        self.clone_id = values.get("clone_id", "")
         self.worktree = values.get("worktree")
         self.wu_id = values.get("wu_id")
         self.harness_session = values.get("harness_session")

@@ -6,25 +6,48 @@ from . import presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import NotRequired, TypedDict
 
+    from ..records.record_types import AuditRecord, NodeRecord, PatchRecord, SignalRecord
     from ..store import Store
     from .presence import Presence, ShownNames
 
+    SentRecord = SignalRecord | NodeRecord | PatchRecord | AuditRecord
 
-def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
+    class SessionRow(TypedDict):
+        """A session in an answer; only the roster has `unread`, which is None if counting takes too long."""
+
+        session_id: str
+        display_name: str
+        agent_identity: str | None
+        reader_identity: str
+        role: str | None
+        wu_id: str | None
+        initiative_id: str | None
+        lane: str | None
+        activity: str | None
+        worktree: str | None
+        client: str | None
+        workspace_id: str | None
+        here: bool
+        status: str
+        last_seen: str
+        unread: NotRequired[int | None]
+
+
+def sender_name(store: Store, record: SentRecord) -> str | None:
     """Return the present name of a record's sender, else its name when it wrote."""
     return sender_name_from(presence.names_by_session(store.db()), record)
 
 
-def sender_name_from(names: ShownNames, record: Mapping[str, object]) -> str | None:
+def sender_name_from(names: ShownNames, record: SentRecord) -> str | None:
     """Return the same as `sender_name`, for callers that look up many."""
-    name = names.get(str(record.get("sender_session") or ""))
-    return name or (str(record["sender_name"]) if record.get("sender_name") else None)
+    session, name = record.get("sender_session"), record.get("sender_name")
+    return (names.get(session) if session else None) or name
 
 
-def row(found: Presence) -> dict[str, object]:
-    """Return a session as `session list` and `roster` show it. Every field is always present."""
+def row(found: Presence) -> SessionRow:
+    """Return a session as `session list` and `roster` show it."""
     record = found.record
     return {
         "session_id": found.session_id,

@@ -18,10 +18,11 @@ from .presence import HOLD_MICROS as HOLD_MICROS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from ..index.rows import LineRow, Rows
+    from ..records.record_types import SessionRecord
 
 _NEVER = 1 << 62
 CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
@@ -69,13 +70,13 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
             continue
         if row.record["kind"] == "session":
             writer = row.record["session_id"]
-            changed.add(str(writer))
+            changed.add(writer)
             events.append(_event_values(row.id, micros, row.record))
         else:
             writer = row.record.get("sender_session")
             _add_name(db, micros, row)
         if writer:
-            times.setdefault(str(writer), []).append(row.at)
+            times.setdefault(writer, []).append(row.at)
     db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)
     since: dict[str, int] = {}  # roots whose names must be assigned again, and from which time
     for session_id in sorted(times):
@@ -123,7 +124,7 @@ def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str])
 
 
 def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
-    name = str(row.record["name"])
+    name = row.record["name"]
     db.execute(
         "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"
         " event = excluded.event, at = excluded.at, body = excluded.body"
@@ -132,9 +133,8 @@ def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
     )
 
 
-def _event_values(line: int, at: int, record: Mapping[str, object]) -> Sequence[object]:
-    clear = record.get("clear")
-    gone = " ".join(map(str, clear)) if isinstance(clear, list) else ""
+def _event_values(line: int, at: int, record: SessionRecord) -> Sequence[object]:
+    gone = " ".join(record.get("clear", ()))
     return line, record["session_id"], at, record["event"], gone, *map(record.get, FIELDS)
 
 
@@ -147,21 +147,21 @@ EVENTS = (
 
 def fold_events(
     events: Sequence[Sequence[Any]],
-) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
+) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
     """Return the start, end, fields and claims of a session by its records, of which there is at least one.
 
     A claim is (line, when, name).
     """
     started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
     ended = None
-    fields: dict[str, object] = {}
+    fields: dict[str, str] = {}
     claims: list[tuple[int, int, str]] = []  # line, when, name
     for line, at, event, gone, *given in events:
         for name in CLEARABLE:
             if name in gone.split():
                 fields.pop(name, None)
         fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})
-        name = str(fields["display_name"])
+        name = fields["display_name"]
         if not claims or (claims[-1][2] != name and event != "end"):
             claims.append((line, at, name))
         if event == "end":

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    Record = Mapping[str, object]
+    # The index does not know records. Views declare the type of those of their kinds, see `records.record_types`.
+    Record = Any
     Columns = Mapping[str, Sequence[Any]]
     # Lines of one kind: kind, numbers, records, and the columns if all records have the same fields.
     Group = tuple[str, Sequence[int], Sequence[Record], Columns | None]
@@ -28,7 +29,8 @@ class LineRow:
     @property
     def at(self) -> str:
         """The time in the line, in ISO 8601 with microseconds, in UTC."""
-        return str(self.record["at"])
+        at: str = self.record["at"]
+        return at
 
 
 class NewLines:
@@ -87,7 +89,7 @@ class Rows:
         """Group lines of any kinds."""
         found = cls({})
         for row in rows:
-            found.add(str(row.record["kind"]), [row.id], [row.line], [row.record], None)
+            found.add(row.record["kind"], [row.id], [row.line], [row.record], None)
         return found
 
     def add(

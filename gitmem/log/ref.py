@@ -67,12 +67,12 @@ class Format:
 
         self.content = content
         try:
-            fields = json.loads(content)
-            numbers = [fields["format"], fields.get("epoch", 0), fields.get("turn", 0)]
+            found = json.loads(content)
+            numbers = [found["format"], found.get("epoch", 0), found.get("turn", 0)]
             if any(type(number) is not int for number in numbers):
                 raise ValueError("a number is not whole")
             self.format, self.epoch, self.turn = numbers
-            publish = str(fields.get("publish", BRANCH))
+            publish = str(found.get("publish", BRANCH))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(
                 "The file `format` of the log cannot be read; nothing was written.",

@@ -16,10 +16,11 @@ from . import session_fields as about
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..agents.caller import Caller, CallerClaims
     from ..agents.presence import Presence
+    from ..records.record_types import SessionFields
     from ..store import Store
 
 START_SECONDS = 5.0
@@ -124,16 +125,21 @@ def _start_new(
         display_names.claim(store, name, again=about.retry_command("start", fields))
         chosen = True
     session_id = new_id("sess", store.random)
-    record = {
+    record: SessionFields = {
         "session_id": session_id,
         "event": "start",
         "display_name": name,
         "name_chosen": chosen,
         "clone_id": _clone_id(store),
         "worktree": heartbeats.label(store),
-        "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
-        **fields,
     }
+    about.put(
+        record,
+        {
+            **fields,
+            "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
+        },
+    )
     told = _start_commit_message(record)
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
     _register(store, session_id, who)
@@ -227,7 +233,9 @@ def _change(
     """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
     cleared = about.cleared(fields, found.record)
-    record = {**own_sessions.record(found, "change"), **differs, "clear": cleared}
+    record = own_sessions.record(found, "change")
+    record["clear"] = cleared
+    about.put(record, differs)
     news = about.describe_changes(differs, cleared)
     subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} goes on"
     if name is not None and name != found.name:
@@ -268,18 +276,19 @@ def _commit_message(found: Presence, subject: str, wu: str | None = None) -> Com
     return CommitMessage(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
 
 
-def _start_commit_message(record: Mapping[str, object]) -> CommitMessage:
+def _start_commit_message(record: SessionFields) -> CommitMessage:
+    identity, unit = record.get("agent_identity"), record.get("wu_id")
     subject = f"{record['display_name']} starts"
-    if record["agent_identity"]:
-        subject += f" ({record['agent_identity']})"
+    if identity:
+        subject += f" ({identity})"
     subject += f" in {record['worktree']}"
-    if record["wu_id"]:
-        subject += f" on {record['wu_id']}"
-    reader = record["agent_identity"] or record["session_id"]
-    trailers = [("WU", record["wu_id"]), ("Agent", reader), ("Session", record["session_id"])]
+    if unit:
+        subject += f" on {unit}"
+    reader = identity or record["session_id"]
+    trailers = [("WU", unit), ("Agent", reader), ("Session", record["session_id"])]
     author = f"{record['display_name']} <{reader}@gitmem>"
     told = cut(sanitize(subject), SUBJECT_MAX)
-    return CommitMessage(author, told, "", [(key, str(value)) for key, value in trailers if value])
+    return CommitMessage(author, told, "", [(key, value) for key, value in trailers if value])
 
 
 def _first_steps(session_id: str) -> list[str]:

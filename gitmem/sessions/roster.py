@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import Presence
+    from ..agents.serialize import SessionRow
     from ..store import Store
 
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
@@ -31,7 +32,7 @@ class Roster(Outcome):
 
     __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape
 
-    def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
+    def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
         self.remark: str | None = None
         self.autosync: autosync.FailedSync | None = None
@@ -102,7 +103,7 @@ def roster(
     found = [one for one in found if all or one.is_current]
     db, now = store.db(), store.now()
     steps = StepLimit(db, steps_most)
-    rows = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
+    rows: list[SessionRow] = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
     outcome = Roster(rows, _next(found, query, all, caller))
     outcome.autosync = autosync.last_failure(store.repo)
     if outcome.autosync is not None:

@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..records.record_types import SessionFields
+
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
             "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
 _NEWS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
@@ -38,6 +40,18 @@ def fields(
         "client": client,
         "workspace_id": workspace,
     }
+
+
+def put(record: SessionFields, values: Mapping[str, str | None]) -> None:
+    """Set the values in a record."""
+    record["agent_identity"] = values.get("agent_identity")
+    record["wu_id"] = values.get("wu_id")
+    record["initiative_id"] = values.get("initiative_id")
+    record["lane"] = values.get("lane")
+    record["client"] = values.get("client")
+    record["workspace_id"] = values.get("workspace_id")
+    record["harness_session"] = values.get("harness_session")
+    record["activity"] = values.get("activity")
 
 
 def inherit(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:

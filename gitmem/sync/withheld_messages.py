@@ -7,12 +7,10 @@ from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from ..records.record_types import AnyRecord
     from .withheld_lines import WithheldLines
 
 IDS = ("signal_id", "audit_id", "session_id", "id", "name")
-DESCRIBED = ("signal", "node", "audit", "receipt", "session")  # kinds that `commit_message.describe` supports
 # Records of people and agents precede those that gitmem wrote about them.
 ORDER = ("signal", "node", "patch", "relation", "audit", "session", "name", "receipt", "access")
 UNREADABLE = "unreadable"
@@ -22,7 +20,7 @@ RECORDS_MAX = 20
 def kind_of(line: bytes) -> str:
     """Return the kind of record in a line; `unreadable` if the line is not a record."""
     record = records.read(line)
-    return str(record.get("kind")) if record is not None else UNREADABLE
+    return record["kind"] if record is not None else UNREADABLE
 
 
 def kinds(found: WithheldLines) -> dict[str, int]:
@@ -52,7 +50,7 @@ def describe(line: bytes) -> dict[str, str]:
         }
     kind = record["kind"]
     id = next((str(found) for field in IDS if (found := record.get(field))), "")
-    return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(kind, record)}
+    return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(record)}
 
 
 def summary(count: int, url: str) -> str:
@@ -64,12 +62,16 @@ def summary(count: int, url: str) -> str:
     )
 
 
-def _text(kind: str, record: Mapping[str, object]) -> str:
-    if kind in DESCRIBED:
-        to = record.get("requested_to") or record.get("recipients")
-        return commit_message.describe({**record, "recipient_names": to if isinstance(to, list) else []})
+def _text(record: AnyRecord) -> str:
+    kind = record["kind"]
+    if record["kind"] == "signal":
+        signal = records.shown(record, kind=True)
+        signal["recipient_names"] = record.get("requested_to") or record["recipients"]
+        return commit_message.describe(signal)
+    if record["kind"] in ("node", "audit", "receipt", "session"):
+        return commit_message.describe(records.shown(record, kind=True))
     about = [
-        str(record[field]) for field in ("event", "name", "type", "from_id", "to_id") if record.get(field)
+        str(value) for field in ("event", "name", "type", "from_id", "to_id") if (value := record.get(field))
     ]
     return commit_message.cut(sanitize(" ".join([kind, *about])), commit_message.COLUMNS)
 

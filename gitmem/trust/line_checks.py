@@ -44,20 +44,6 @@ _SPEAKERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _ELSE = (("sender_session", "sender_identity"), ("sender_identity",))
 
 
-def named_sources(record: Mapping[str, object]) -> list[str]:
-    """Return the sessions and clients that a record names as its source."""
-    fields, _ = _SPEAKERS.get(str(record["kind"]), _ELSE)
-    names = map(record.get, fields)
-    return [name for name in names if isinstance(name, str) and name.startswith(PREFIXES)]
-
-
-def agents(record: Mapping[str, object]) -> list[str]:
-    """Return the agent identities that a record names as its source; a session record only assigns one."""
-    _, fields = _SPEAKERS.get(str(record["kind"]), _ELSE)
-    names = map(record.get, fields)
-    return [name for name in names if isinstance(name, str) and own_identities.is_agent(name)]
-
-
 def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     """Add lines to the tables, checked with a key; None if no key is available now."""
     mac = key.mac if key is not None else None
@@ -166,13 +152,13 @@ def _note_forged(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]], ne
     return {line for _, line in found}
 
 
-def _read_marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
+def _read_marks(record: AnyRecord) -> list[tuple[str, str]]:
     """Return the pairs (reader, signal id) that a record marks as read."""
     if record["kind"] == "receipt":
-        return [(str(record["reader_identity"]), str(record["signal_id"]))]
-    if record["kind"] == "signal" and record.get("reply_to") and not record.get("via"):
-        names = (record.get("sender_identity"), record.get("sender_session"))
-        return [(str(name), str(record["reply_to"])) for name in names if name]
+        return [(record["reader_identity"], record["signal_id"])]
+    if record["kind"] == "signal" and (answered := record.get("reply_to")) and not record.get("via"):
+        names = (record["sender_identity"], record.get("sender_session"))
+        return [(name, answered) for name in names if name]
     return []
 
 

@@ -146,7 +146,7 @@ def _forged(db: sqlite3.Connection, name: str, since: str, among: Collection[int
         since: When the identity was first used here.
         among: Only these lines; None for all in the index.
     """
-    values: dict[str, object] = {"name": name, "since": since}
+    values = {"name": name, "since": since}
     more = ""
     if among is not None:
         more, values["lines"] = _AMONG, _json(among)

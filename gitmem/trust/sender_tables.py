@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from .clone_key import CloneKey
 
@@ -38,14 +39,14 @@ DDL = (
 )
 
 
-def reader_of(record: Mapping[str, object]) -> list[str]:
+def reader_of(record: Mapping[str, Any]) -> list[str]:
     """Return the readers that a line names as present."""
     if record.get("origin") == IMPORTED_ORIGIN:
         return []
     names = [record.get("sender_identity"), record.get("reader_identity")]
     if record["kind"] == "session":
         names.append(record.get("agent_identity") or record.get("session_id"))
-    return [str(name) for name in names if name]
+    return [name for name in names if name]
 
 
 def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:
