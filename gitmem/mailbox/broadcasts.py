@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..index.rows import LineRow, NewLines, Rows
+    from ..records.record_types import AnyFields, SignalRecord
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
@@ -84,7 +85,7 @@ class BroadcastStart:
         self.oldest = day_before(found[0]) if found else format_at(since)
 
     @property
-    def values(self) -> dict[str, object]:
+    def values(self) -> dict[str, str | None]:
         """The values of `condition`."""
         return {"oldest": self.oldest, "seen": self.seen}
 
@@ -137,13 +138,13 @@ def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[LineRow, bytes]]) -> 
     edges: set[tuple[str, str]] = set()
     values = []
     for row, content in broadcasts:
-        record = row.record
-        id, past, seen = str(record["signal_id"]), record.get("origin") == IMPORTED_ORIGIN, record.get("seen")
-        tracked = not past and isinstance(seen, list)
-        if tracked and isinstance(seen, list):
-            edges.update((id, str(named)) for named in seen[:SEEN_MAX])
+        record: SignalRecord = row.record
+        id, past, seen = record["signal_id"], record["origin"] == IMPORTED_ORIGIN, record.get("seen")
+        tracked = not past and seen is not None
+        if tracked and seen:
+            edges.update((id, named) for named in seen[:SEEN_MAX])
         values.append(
-            (row.id, id, "" if past else row.at, record.get("sender_identity"), record.get("sender_session"),
+            (row.id, id, "" if past else row.at, record["sender_identity"], record.get("sender_session"),
              record.get("workspace_id") or "", content, tracked, not past)
         )  # fmt: skip
     db.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", sorted(edges))
@@ -166,7 +167,7 @@ def latest_broadcasts(db: sqlite3.Connection) -> list[str]:
     return list(dict.fromkeys(str(id) for (id,) in rows))[:SEEN_MAX]
 
 
-def with_seen(db: sqlite3.Connection, kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
+def with_seen(db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
     """Return the fields of a new line, with `seen` if it is a broadcast or its reader's first line here."""
     if kind not in READER_KINDS or "seen" in fields:
         return fields

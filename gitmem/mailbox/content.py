@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping
 
+    from ..records.record_types import SignalFields, SignalRecord
+
+LOCAL = "local"  # the origin of signals that no importer wrote
 # Two clones may create one signal from one idempotency key; these fields must then be equal. Fields that depend on
 # where and when it was recorded may differ: session and name of the sender, `seen`, how the recipients were resolved,
 # and the interrupt class, which the turn limit of one clone may lower.
@@ -21,36 +24,34 @@ KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 
 
-def keyed_content(record: Mapping[str, object]) -> tuple[str, ...]:
+def keyed_content(record: SignalRecord | SignalFields) -> tuple[str, ...]:
     """Return the values that must be equal in two signals with one idempotency key."""
-    missing = {
-        "thread_id": record.get("signal_id"),
-        "origin": "local",
-    }  # without a thread id, the signal's id names the thread
+    # Without a thread id, the signal's id names the thread.
+    missing = {"thread_id": record["signal_id"], "origin": LOCAL}
     return tuple(str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS)
 
 
-def is_keyed(record: Mapping[str, object]) -> bool:
+def is_keyed(record: SignalRecord) -> bool:
     """Return whether a signal's id comes from an idempotency key. Only then may different lines be one signal."""
     key = record.get("idempotency_key")
     if not key:
         return False
     from ..records.ids import keyed_id
 
-    return record.get("signal_id") == keyed_id("sig", str(record.get("sender_identity")), str(key))
+    return record["signal_id"] == keyed_id("sig", record["sender_identity"], key)
 
 
-def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
+def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
     """Return a key of a line's content. Lines of one id with different keys conflict.
 
     Args:
-        record: The signal.
+        record: The signal; None if this version can't read it.
         line_digest: The digest of its line, 32 bytes.
     """
-    if not is_keyed(record):
+    if record is None or not is_keyed(record):
         return line_digest
     return sha256(
-        repr((str(record["idempotency_key"]), keyed_content(record))).encode("utf-8", "surrogatepass")
+        repr((record["idempotency_key"], keyed_content(record))).encode("utf-8", "surrogatepass")
     ).digest()
 
 
@@ -59,25 +60,27 @@ def digest_bytes(line: bytes) -> bytes:
     return hash_function_for(1)(content_without_time(line)).digest()
 
 
-def is_imported(record: Mapping[str, object]) -> bool:
+def is_imported(record: SignalRecord) -> bool:
     """Return whether an importer wrote the record. Such a reply may lack a digest."""
-    return (record.get("origin") or "local") != "local"
+    return record["origin"] != LOCAL
 
 
-def counts(record: Mapping[str, object], digests: Mapping[str, Collection[bytes]]) -> bool:
+def counts(
+    answered: str | None, given: str | None, origin: str | None, digests: Mapping[str, Collection[bytes]]
+) -> bool:
     """Return whether a signal answers nothing, or a line that exists.
 
     Args:
-        record: The signal.
+        answered: The id that it answers.
+        given: The digest of the answered line.
+        origin: Where the signal was written; None for here.
         digests: The digests of the lines of each answered id.
     """
-    answered = record.get("reply_to")
     if not answered:
         return True
-    given = record.get("answers_digest")
     if not given:
-        return is_imported(record)
-    return bytes.fromhex(str(given)) in digests.get(str(answered), ())
+        return origin not in (None, LOCAL)
+    return bytes.fromhex(given) in digests.get(answered, ())
 
 
 def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..agents.caller import Caller
+    from ..records.record_types import ReceiptFields
     from ..store import Store
     from .waiting_sessions import WaitingSession
 
@@ -175,8 +176,7 @@ def record(
     """
     lines = []
     for address, signal_id, of in to_mark:
-        fields: dict[str, object] = {
-            "schema_version": "A2A.V1",
+        fields: ReceiptFields = {
             "signal_id": signal_id,
             "reader_identity": address,
             "reader_session": caller.session_id if caller else session_id,

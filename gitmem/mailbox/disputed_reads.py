@@ -17,7 +17,12 @@ _TO_ALL = (
 
 
 def directed(
-    db: sqlite3.Connection, own: str, ours: str, more: str, chosen: str, values: Mapping[str, object]
+    db: sqlite3.Connection,
+    own: str,
+    ours: str,
+    more: str,
+    chosen: str,
+    values: Mapping[str, str | int | None],
 ) -> set[tuple[str, str]]:
     """Return (address, signal id) of directed signals.
 
@@ -33,7 +38,7 @@ def directed(
 
 
 def broadcasts(
-    db: sqlite3.Connection, own: str, broadcasts: str, values: Mapping[str, object]
+    db: sqlite3.Connection, own: str, broadcasts: str, values: Mapping[str, str | int | None]
 ) -> set[tuple[str, str]]:
     """Return (reader, signal id) of broadcasts, given the query for all that the reader did not write."""
     return set(db.execute(broadcasts + _TO_ALL.format(own=own), values).fetchall())

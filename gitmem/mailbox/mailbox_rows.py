@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ..index.rows import NewLines, Rows
+    from ..records.record_types import SignalRecord
 
 _NEW = (
     # An empty text is bound four times as fast as None.
@@ -92,16 +93,14 @@ def _add_mail(
     """
     mail, keyed, asked, to_all = [], [], set(), []
     for row, digest, content in zip(signals, digests, contents, strict=True):
-        record = row.record
-        id, recipients = str(record["signal_id"]), record.get("recipients")
-        if not isinstance(recipients, list) or not recipients:
+        record: SignalRecord = row.record
+        id, recipients = record["signal_id"], record["recipients"]
+        if not recipients:
             to_all.append((row, content))
             continue
-        own, workspace = (
-            (record.get("sender_identity"), record.get("sender_session")),
-            record.get("workspace_id") or "",
-        )
-        asks = record.get("requires_ack") or record.get("intent") in _WANTS
+        own = (record["sender_identity"], record.get("sender_session"))
+        workspace = record.get("workspace_id") or ""
+        asks = record.get("requires_ack") or record["intent"] in _WANTS
         for to in recipients:
             if to in own:
                 continue

@@ -101,7 +101,7 @@ _SESSIONS = (
 
 def _own(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
-) -> tuple[str, dict[str, object]]:
+) -> tuple[str, dict[str, str | int | None]]:
     """Return a reader's addresses, itself first: placeholders for SQL, and the values of its queries.
 
     These are the reader, its session, the client that started it, and every session that this client started: a resumed
@@ -117,7 +117,7 @@ def _own(
     if len(ids) > PLACEHOLDERS_MAX:
         listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
         return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
-    values: dict[str, object] = {f"o{number}": each for number, each in enumerate(ids)}
+    values: dict[str, str | int | None] = {f"o{number}": each for number, each in enumerate(ids)}
     return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
 
 
@@ -201,7 +201,7 @@ def unread_ids(
 
 def directed_to(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, unread: bool
-) -> tuple[str, dict[str, object]]:
+) -> tuple[str, dict[str, str | int | None]]:
     """Return the query for (address, signal id) of the signals sent to a reader in particular, and its values.
 
     Args:

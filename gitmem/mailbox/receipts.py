@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..index.rows import LineRow, Rows
+    from ..records.record_types import SignalRecord
 
     # Signal, reader, digest, state, time.
     Receipt = tuple[str, str, bytes, str, str]
@@ -43,11 +44,6 @@ def is_for(content: str) -> str:
     )
 
 
-def writers(row: LineRow) -> set[str]:
-    """Return the names under which a signal was written: the identity and the session."""
-    return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
-
-
 def of(rows: Rows) -> list[Receipt]:
     """Return the receipts in lines of receipts and replies."""
     found: list[Receipt] = []
@@ -59,19 +55,22 @@ def of(rows: Rows) -> list[Receipt]:
         found += zip(ids, readers, read, [each or "delivered" for each in states], times, strict=True)
     signals = rows.of("signal")
     if any(signals.column("reply_to")):
-        found += [receipt for row in signals if row.record.get("reply_to") for receipt in _of_reply(row)]
+        found += [
+            receipt for row in signals if (to := row.record.get("reply_to")) for receipt in _of_reply(row, to)
+        ]
     return found
 
 
-def _of_reply(row: LineRow) -> list[Receipt]:
-    record = row.record
+def _of_reply(row: LineRow, answered: str) -> list[Receipt]:
+    record: SignalRecord = row.record
     given = record.get("answers_digest")
     if record.get("via"):
         return []  # another session wrote it in the sender's name; the sender may not have read the answered signal
     if not (given or is_imported(record)):
         return []
-    digest = bytes.fromhex(str(given)) if given else b""
-    return [(str(record["reply_to"]), writer, digest, "replied", row.at) for writer in sorted(writers(row))]
+    digest = bytes.fromhex(given) if given else b""
+    writers = {record["sender_identity"], record.get("sender_session")}
+    return [(answered, writer, digest, "replied", row.at) for writer in sorted(filter(None, writers))]
 
 
 def add(db: sqlite3.Connection, receipts: list[Receipt]) -> None:

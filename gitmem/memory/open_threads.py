@@ -15,9 +15,10 @@ from .candidates import NAME_MAX, THREADS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from ..agents.caller import Caller
+    from ..records.record_types import SignalRecord
     from ..store import Store
 
 SECTION = "Open threads"
@@ -87,9 +88,8 @@ def _decisions(
     digests = content.digests_of(db, {answered for _, answered, *_ in rows if answered})
     found = set()
     for thread_id, answered, of, origin, via in rows:
-        record = {"reply_to": answered, "answers_digest": of, "origin": origin}
         if (
-            answered and not via and content.counts(record, digests)
+            answered and not via and content.counts(answered, of, origin, digests)
         ):  # decisions recorded by others (`via`) are evaluated in their thread
             found.add((thread_id, answered))
     return {thread_id for thread_id, *_ in rows}, found
@@ -115,19 +115,19 @@ class _SignalCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._records: dict[str, Mapping[str, object] | None] = {}
+        self._records: dict[str, SignalRecord | None] = {}
 
     def waiting(self, thread_id: str, signal_id: str) -> OpenThread | None:
         if signal_id not in self._records:
-            self._records[signal_id] = records.read(mailbox_view.line_of(self._store.db(), signal_id))
+            line = mailbox_view.line_of(self._store.db(), signal_id)
+            self._records[signal_id] = records.read_kind("signal", line)
         record = self._records[signal_id]
         if record is None:
             return None
-        intent = str(record.get("intent") or "INFO")
-        what = intent if intent in ASKS else "asks for AGREE or REJECT"
-        sender = cut(sanitize(sender_name(self._store, record) or str(record["sender_identity"])), NAME_MAX)
-        lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
-        return OpenThread(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
+        what = record["intent"] if record["intent"] in ASKS else "asks for AGREE or REJECT"
+        sender = cut(sanitize(sender_name(self._store, record) or record["sender_identity"]), NAME_MAX)
+        lines = record["message"].strip().replace("\r", "\n").split("\n")
+        return OpenThread(record["at"], signal_id, thread_id, sender, what, lines[0].rstrip())
 
 
 def unread(store: Store, reader: Caller) -> int:

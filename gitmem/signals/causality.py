@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
+    from ..records.record_types import SignalRecord
     from .ordered_fact import OrderedFact
 
     F = TypeVar("F", bound=OrderedFact)
@@ -27,11 +28,11 @@ class ThreadSignal:
 
     __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record", "void")
 
-    def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
+    def __init__(self, record: SignalRecord, lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
         self.counts = counts  # False for an answer to a line that does not exist: no decision
         self.void = False  # True for a decision of a proposer, one of the two in another's name: no decision
-        self.id = str(record["signal_id"])
+        self.id = record["signal_id"]
         self.lines = sorted(lines)
         self.line = self.lines[0]
         self._named: frozenset[str] | None = None
@@ -50,31 +51,31 @@ class ThreadSignal:
     @property
     def intent(self) -> str:
         """The effective intent: INFO if the signal does not count or is void."""
-        return (self.text("intent") if self.counts and not self.void else None) or "INFO"
+        return self.record["intent"] if self.counts and not self.void else "INFO"
 
     @property
     def named(self) -> frozenset[str]:
         """The ids of the signals that its writer had seen."""
         if self._named is None:
-            parent = self.text("reply_to")
-            self._named = frozenset((*self.names("after"), *((parent,) if parent else ())))
+            parent = self.record.get("reply_to")
+            self._named = frozenset((*self.record.get("after", ()), *((parent,) if parent else ())))
         return self._named
 
     def is_for(self, reader: str) -> bool:
         """Return whether a reader is among its recipients."""
         if self._recipients is None:
-            self._recipients = frozenset(self.names("recipients"))
+            self._recipients = frozenset(self.record["recipients"])
         return reader in self._recipients
 
     @property
     def writers(self) -> set[str]:
         """The names of its sender: the identity, and the session id."""
-        both = (self.record.get("sender_identity"), self.record.get("sender_session"))
-        return {each for each in both if isinstance(each, str)}
+        session = self.record.get("sender_session")
+        return {self.record["sender_identity"], *((session,) if session else ())}
 
     def is_by(self, reader: str) -> bool:
         """Return whether a reader wrote it, by identity or by session id."""
-        return reader in (self.record.get("sender_identity"), self.record.get("sender_session"))
+        return reader in (self.record["sender_identity"], self.record.get("sender_session"))
 
 
 def earlier(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
@@ -203,7 +204,7 @@ def root(thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
 
     Of several, the lowest `(at, bytes)`, and signals that count before others.
     """
-    tops = [said for said in thread.values() if said.text("reply_to") not in thread]
+    tops = [said for said in thread.values() if said.record.get("reply_to") not in thread]
     return min(tops or thread.values(), key=lambda said: (not said.counts, said.line))
 
 
@@ -237,7 +238,7 @@ class FoldedThread:
         if self._answers is None:
             own: dict[tuple[str, str], list[ThreadSignal]] = {}
             for writer, said in self._decided():
-                own.setdefault((writer, said.text("reply_to") or ""), []).append(said)
+                own.setdefault((writer, said.record.get("reply_to") or ""), []).append(said)
             self._answers = latest_of_each(own, self.edges)
         return self._answers.get((reader, id))
 
@@ -249,7 +250,7 @@ class FoldedThread:
         """
         own: dict[str, list[ThreadSignal]] = {}
         for said in self.said.values():
-            parent = said.text("reply_to")
+            parent = said.record.get("reply_to")
             if parent is None or parent not in wanted or said.intent not in DECISIONS:
                 continue
             if not said.writers.isdisjoint(wanted[parent]):

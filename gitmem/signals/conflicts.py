@@ -11,14 +11,17 @@ from ..mailbox.receipts import is_for
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
+
+    from ..records.shown_types import Conflict, ShownSignal
 
 SHOWN_MAX = 4  # lines of one id in one answer
-# The fields that may differ, and their names in answers; `clone` is the clone of the session that the line names.
+CLONE = "clone"  # may differ, too: that of the session that the line names
+# The fields that may differ, and their names in answers.
 COMPARED = {
     "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "created_at": "time",
     "recipients": "recipients", "intent": "intent", "message": "message", "thread_id": "thread",
-    "reply_to": "answered signal", "wu_id": "work unit", "requires_ack": "wish for an answer", "clone": "clone",
+    "reply_to": "answered signal", "wu_id": "work unit", "requires_ack": "wish for an answer",
 }  # fmt: skip
 
 
@@ -73,40 +76,41 @@ def unread(db: sqlite3.Connection, addresses: Sequence[str], signal_id: str) -> 
     return found
 
 
-def mark(db: sqlite3.Connection, fields: Sequence[dict[str, object]], total: int) -> None:
+def mark(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> None:
     """Add `conflict` to the versions of one id that are displayed together, with the fields that differ.
 
     Args:
         fields: The versions as displayed, in their order.
         total: The number of all versions.
     """
-    compared = []
+    clones = []
     for each in fields:
         row = db.execute(
             "SELECT clone_id FROM session WHERE session_id = ?", (each.get("sender_session"),)
         ).fetchone()
-        compared.append({**each, "clone": row[0] if row else None})
+        clones.append(row[0] if row else None)
     differs = [
         word
         for field, word in COMPARED.items()
-        if any(each.get(field) != compared[0].get(field) for each in compared)
+        if any(each.get(field) != fields[0].get(field) for each in fields)
     ]
-    for number, (each, known) in enumerate(zip(fields, compared, strict=True), 1):
-        conflict = {"number": number, "shown": len(fields), "versions": total, "differs": differs}
-        each["conflict"] = {**conflict, "clone": known["clone"]} if known["clone"] else conflict
+    differs += [CLONE] if len(set(clones)) > 1 else []
+    for number, (each, clone) in enumerate(zip(fields, clones, strict=True), 1):
+        conflict: Conflict = {"number": number, "shown": len(fields), "versions": total, "differs": differs}
+        if clone:
+            conflict["clone"] = clone
+        each["conflict"] = conflict
 
 
-def note(fields: Mapping[str, object]) -> str:
-    """Return the description of a conflict for the head of a signal, or "" without a conflict."""
-    conflict = fields.get("conflict")
-    if not isinstance(conflict, dict):
-        return ""
-    left = int(conflict["versions"]) - int(conflict["shown"])
+def note(fields: ShownSignal) -> str:
+    """Return the description of a conflict for the head of a signal."""
+    conflict = fields["conflict"]
+    left = conflict["versions"] - conflict["shown"]
     parts = [
         f"CONFLICT {conflict['number']} of {conflict['versions']} different lines with this id",
         f"{left} not shown" if left else "",
         f"they differ in {', '.join(conflict['differs'])}" if conflict["differs"] else "",
-        f"written {fields.get('created_at')}",
+        f"written {fields['created_at']}",
         f"clone {conflict['clone']}" if conflict.get("clone") else "",
     ]
     return "; ".join(part for part in parts if part)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
+    from ..records.record_types import SignalRecord
+    from ..records.shown_types import ShownSignal
     from ..store import Store
     from .causality import ThreadSignal
 
@@ -19,19 +21,18 @@ ANSWERED = ("acked", "rejected")
 
 
 def remarks(
-    fields: Mapping[str, object], said: Mapping[str, ThreadSignal], readers: Collection[str | None]
+    record: SignalRecord, said: Mapping[str, ThreadSignal], readers: Collection[str | None]
 ) -> list[str]:
     """Return sentences about likely mistakes in a signal.
 
     Args:
-        fields: The signal as recorded.
+        record: The signal as recorded.
         said: The earlier signals of its thread; empty for a new thread.
         readers: The names under which its sender may have been addressed.
     """
-    intent = str(fields.get("intent") or "INFO")
-    answers = bool(fields.get("reply_to"))
+    intent, answers = record["intent"], record.get("reply_to")
     found = []
-    if not answers and not fields.get("recipients") and (fields.get("requires_ack") or intent in ASKS):
+    if not answers and not record["recipients"] and (record.get("requires_ack") or intent in ASKS):
         found.append("Nobody in particular is asked, so nobody can converge; --to NAME asks somebody.")
     if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"
@@ -41,7 +42,7 @@ def remarks(
     if answers and said and intent in ("AGREE", "REJECT"):
         from . import causality
 
-        asked = causality.root(said).names("recipients")
+        asked = causality.root(said).record["recipients"]
         if not asked:
             found.append(
                 f"The first signal of this thread asked nobody in particular, so this {intent} does not count."
@@ -69,7 +70,7 @@ def workspace_remarks(store: Store, caller: Caller, resolved: Sequence[Resolved]
     return found
 
 
-def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolved]) -> list[str]:
+def after(store: Store, signal: ShownSignal, resolved: Sequence[Resolved]) -> list[str]:
     """Return the commands after a signal: sync it, wait for answers, display the thread."""
     found = []
     thread_id = signal.get("thread_id")
@@ -78,11 +79,11 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
 
         if autosync.interval(store.repo) is None:
             found.append("gitmem sync")
-    senders = (signal.get("sender_identity"), signal.get("sender_session"))
+    senders = (signal["sender_identity"], signal.get("sender_session"))
     asks_others = not resolved or any(each.address not in senders for each in resolved)
-    if thread_id and signal.get("intent") in ASKS and asks_others:
-        found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
-    return [*found, command("gitmem", "thread", str(thread_id or signal["signal_id"]))]
+    if thread_id and signal["intent"] in ASKS and asks_others:
+        found.append(command("gitmem", "converged", thread_id, "--wait", "60s"))
+    return [*found, command("gitmem", "thread", thread_id or signal["signal_id"])]
 
 
 def is_unpublished(store: Store) -> bool:
@@ -94,7 +95,7 @@ def is_unpublished(store: Store) -> bool:
     return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
 
 
-def last_open_question(signals: Sequence[Mapping[str, object]], states: Sequence[str | None]) -> str | None:
+def last_open_question(signals: Sequence[ShownSignal], states: Sequence[str | None]) -> str | None:
     """Return the id of the last signal that asks for a decision and has none, or None.
 
     Args:
@@ -102,9 +103,9 @@ def last_open_question(signals: Sequence[Mapping[str, object]], states: Sequence
         states: The reader's delivery state of each; `""` if the reader is not asked.
     """
     for fields, state in reversed(list(zip(signals, states, strict=True))):
-        asks = fields.get("requires_ack") or (fields.get("intent") in ASKS and fields.get("recipients"))
+        asks = fields.get("requires_ack") or (fields["intent"] in ASKS and fields.get("recipients"))
         if asks and not has_conflict(fields) and state != "" and state not in ANSWERED:
-            return str(fields["signal_id"])
+            return fields["signal_id"]
     return None
 
 

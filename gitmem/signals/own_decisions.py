@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from ..records.record_types import SignalRecord
+
     NamesOf = Callable[[Collection[str]], Mapping[str, Collection[str]]]
 
 
@@ -53,16 +55,16 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
         decisions of a session that recorded the root or a proposal in another's name.
     """
     found = dict(thread)
-    if not any(said.text("via") for said in thread.values()):
+    if not any(said.record.get("via") for said in thread.values()):
         return found
     top = root(thread)
     asking = [said for said in thread.values() if said is top or said.intent in ASKS]
     deciding = [said for said in thread.values() if said.intent in DECISIONS]
     known = names_of({name for said in (*asking, *deciding) for name in _named(said)})
-    recorders = _Names(known, (said.text("via") for said in asking))
+    recorders = _Names(known, (said.record.get("via") for said in asking))
     askers = _Names(known, (name for said in asking for name in _named(said)))
     for said in deciding:
-        via = said.text("via")
+        via = said.record.get("via")
         if (via in askers) if via else any(name in recorders for name in said.writers):
             found[said.id] = void = ThreadSignal(said.record, said.lines, counts=said.counts)
             void.void = True
@@ -70,7 +72,7 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
 
 
 def remarks(
-    db: sqlite3.Connection, thread: Mapping[str, ThreadSignal], record: Mapping[str, object], line: bytes
+    db: sqlite3.Connection, thread: Mapping[str, ThreadSignal], record: SignalRecord, line: bytes
 ) -> list[str]:
     """Return a sentence for the sender of a decision that is void, else nothing.
 
@@ -86,16 +88,16 @@ def remarks(
     ):
         return []
     who = (
-        f"{said.text('via')} has proposed in this thread"
-        if said.text("via")
+        f"{record['via']} has proposed in this thread"
+        if record.get("via")
         else "you have proposed in this thread in another's name"
     )
-    return [f"This {said.text('intent')} decides nothing: {who}. Whoever else was asked decides itself."]
+    return [f"This {record['intent']} decides nothing: {who}. Whoever else was asked decides itself."]
 
 
 def _named(said: ThreadSignal) -> set[str]:
     """Return the names of the sender and the recorder of a signal."""
-    via = said.text("via")
+    via = said.record.get("via")
     return said.writers | {via} if via else said.writers
 
 

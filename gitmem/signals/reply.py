@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
+    from ..records.record_types import SignalFields
     from ..store import Store
     from .causality import ThreadSignal
 
@@ -57,14 +58,15 @@ class ReplyContext:
                 code="unknown-id",
                 next=["gitmem sync", "gitmem log"],
             )
-        members = [self.parent.text("sender_identity") or ""]
+        sent = self.parent.record
+        members = [sent["sender_identity"]]
         if not self._is_reply:
-            members += self.parent.names("recipients")
+            members += sent["recipients"]
         elif any(self.parent.is_by(each) for each in caller.ids):  # a follow-up goes to the same recipients
-            members = self.parent.names("recipients")
-        others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
+            members = list(sent["recipients"])
+        others = [each for each in dict.fromkeys(members) if each not in caller.ids]
         # A caller alone in the thread remains the recipient: a record without recipients is a broadcast.
-        return addressing.from_addresses(store, others or [each for each in members if each])
+        return addressing.from_addresses(store, others or members)
 
     def seen_by(self, caller: Caller) -> list[str]:
         """Return the ids for `after`: the signals that the writer had seen."""
@@ -79,7 +81,7 @@ class ReplyContext:
             caller.reader, self.said, read, self.parent.id if self.parent is not None else None
         )
 
-    def apply_loop_limit(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
+    def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `turn_limit.limit_loop`."""
         return turn_limit.limit_loop(store, caller, self.said, fields)
 
@@ -133,4 +135,4 @@ def _thread_id(db: sqlite3.Connection, thread: str | None, answered: ThreadSigna
                 raise
             return thread
     assert answered is not None
-    return answered.text("thread_id") or answered.id
+    return answered.record.get("thread_id") or answered.id

@@ -74,12 +74,10 @@ class ThreadLines:
         answered = {to for record in first.values() if record and (to := record.get("reply_to"))}
         digests = digests_of(self._db, answered) if answered else {}
         for id, record in first.items():
-            said = (
-                ThreadSignal(record, lines[id], counts=counts(record, digests))
-                if record is not None
-                else None
-            )
-            self._said[id] = said
+            self._said[id] = None
+            if record is not None:
+                answer = (record.get("reply_to"), record.get("answers_digest"), record["origin"])
+                self._said[id] = ThreadSignal(record, lines[id], counts=counts(*answer, digests))
 
 
 class ThreadCache:

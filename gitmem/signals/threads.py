@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..index.resolve_id import resolve, thread_of
 from ..mailbox import receipts
 from ..mailbox.content import content_of, digest_bytes
-from ..outcome import Outcome, shown
+from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import ASKS, causality, conflicts, has_conflict, next_steps
 from .causality import FoldedThread as FoldedThread
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
+    from ..records.shown_types import ShownSignal
     from ..store import Store
 
 LOOKED_UP_MAX = 100  # recipients to look up for the next command
@@ -58,7 +59,7 @@ class Thread(Outcome):
     def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
         self.thread_id = thread_id
         self.root = root
-        self.signals: list[dict[str, object]] = []
+        self.signals: list[ShownSignal] = []
         self.recipients = list(recipients)
         self.ambiguous: list[str] = []
         self.warnings: list[str] = []
@@ -97,7 +98,7 @@ def load(db: sqlite3.Connection, thread_id: str) -> dict[str, ThreadSignal]:
 
 def contents(said: ThreadSignal) -> set[bytes]:
     """Return the contents of the lines of an id; more than one means that a text was replaced."""
-    return {content_of(records.read(line) or {}, digest_bytes(line)) for line in said.lines}
+    return {content_of(records.read_kind("signal", line), digest_bytes(line)) for line in said.lines}
 
 
 def ambiguous(thread: Mapping[str, ThreadSignal]) -> list[str]:
@@ -113,7 +114,7 @@ def is_conflicting(said: ThreadSignal) -> bool:
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return sentences about answers and receipts for lines that are not in this log."""
     found = [
-        f"{said.id} answers a line of {said.text('reply_to')} that this log does not have: it decides nothing."
+        f"{said.id} answers a line of {said.record.get('reply_to')} that this log does not have: it decides nothing."
         for said in thread.values()
         if not said.counts
     ]
@@ -146,7 +147,7 @@ def delivery_state(reader: str, said: ThreadSignal, found: FoldedThread, recorde
 def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal) -> list[Recipient]:
     names = presence.names_by_reader(db)
     recorded = receipts.states(db, root.id)
-    readers = list(dict.fromkeys(root.names("recipients")))
+    readers = list(dict.fromkeys(root.record["recipients"]))
     decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
     stale = found.stale({reader: said for reader, said in decided.items() if said.intent == "AGREE"})
     outcomes = []
@@ -188,13 +189,13 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     for said in causality.in_order(found.said, found.edges):
-        fields = shown(said.record)
+        fields = records.shown(said.record)
         fields["sender_name"] = sender_name_from(names, said.record)
         marks.put(fields, said.line)
         recorded = receipts.states(db, said.id)
         states = {
             reader: delivery_state(reader, said, found, recorded.get(reader))
-            for reader in said.names("recipients")
+            for reader in said.record["recipients"]
         }
         if not said.counts:
             fields["counts"] = False
@@ -206,21 +207,20 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     return outcome
 
 
-def _versions(
-    db: sqlite3.Connection, names: ShownNames, fields: dict[str, object]
-) -> list[dict[str, object]]:
+def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) -> list[ShownSignal]:
     """Return the displayed fields of each conflicting line of an id."""
-    id = str(fields["signal_id"])
+    id = fields["signal_id"]
     every = conflicts.versions(db, id)
     found = []
     for each in conflicts.chosen(every, ()):
-        record = records.read(each.line)
+        record = records.read_kind("signal", each.line)
         if record is not None:
-            recorded = receipts.states(db, id, each.content)
-            own = {"sender_name": sender_name_from(names, record), "delivery": recorded}
-            found.append(
-                {**shown(record), **own, **({} if fields.get("counts", True) else {"counts": False})}
-            )
+            one = records.shown(record)
+            one["sender_name"] = sender_name_from(names, record)
+            one["delivery"] = receipts.states(db, id, each.content)
+            if "counts" in fields:
+                one["counts"] = False
+            found.append(one)
     conflicts.mark(db, found, len(every))
     return found
 
@@ -230,7 +230,7 @@ def _next(outcome: Thread, caller: Caller | None) -> list[str]:
     if caller is not None:
         states = [_state_for(caller.ids, fields) for fields in outcome.signals]
         asked = next_steps.last_open_question(outcome.signals, states)
-    plain = [str(each["signal_id"]) for each in outcome.signals if not has_conflict(each)]
+    plain = [each["signal_id"] for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
     if asked or plain:
         found += next_steps.decide(asked) if asked else [command("gitmem", "reply", plain[-1], "your reply")]
@@ -239,13 +239,11 @@ def _next(outcome: Thread, caller: Caller | None) -> list[str]:
     return found
 
 
-def _state_for(readers: Sequence[str], fields: Mapping[str, object]) -> str:
+def _state_for(readers: Sequence[str], fields: ShownSignal) -> str:
     """Return a reader's delivery state for a signal; "" for a signal not sent to it in particular."""
-    to, states = fields.get("recipients"), fields.get("delivery")
-    addressed = [each for each in readers if isinstance(to, list) and each in to]
-    if not addressed or not isinstance(states, dict):
-        return ""
-    return next((str(states[each]) for each in addressed if each in states), "unread")
+    to, states = fields.get("recipients", ()), fields["delivery"]
+    addressed = [each for each in readers if each in to]
+    return next((states[each] for each in addressed if each in states), "unread") if addressed else ""
 
 
 def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | None = None) -> Converged:
@@ -259,7 +257,7 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
         UsageError: The thread is unknown or its root has no recipients.
     """
     db, thread_id, found, root = _open(store, id)
-    if not root.names("recipients"):
+    if not root.record["recipients"]:
         raise UsageError(
             f"The root of {thread_id} is a broadcast: nobody in particular was asked, so nobody can converge.",
             hint="Propose with --to NAME to ask somebody.",

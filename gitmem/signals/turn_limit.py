@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..agents.caller import Caller
+    from ..records.record_types import SignalFields
     from ..store import Store
     from .causality import ThreadSignal
 
@@ -26,7 +27,7 @@ ENDS = ("AGREE", "REJECT")
 
 
 def limit_loop(
-    store: Store, caller: Caller, said: Mapping[str, ThreadSignal], fields: dict[str, object]
+    store: Store, caller: Caller, said: Mapping[str, ThreadSignal], fields: SignalFields
 ) -> str | None:
     """Make a signal of a long loop advisory; return a warning for its writer, else None.
 
@@ -55,7 +56,9 @@ def limit_loop(
     )
 
 
-def _count_turns(now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu: object) -> tuple[int, str]:
+def _count_turns(
+    now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu: str | None
+) -> tuple[int, str]:
     """Return the number of turns of two agents, including the current one, and the name of the other agent.
 
     Consecutive signals of one agent are one turn. A signal of a third agent or of a person, another work unit, or an
@@ -64,15 +67,15 @@ def _count_turns(now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu:
     us, oldest = caller.reader, format_at(max(0, now - WINDOW_MICROS))
     turns, last, other, name = 1, us, "", ""
     for each in sorted(said.values(), key=lambda one: one.line, reverse=True):
-        sender = each.text("sender_identity") or ""
+        sender = each.record["sender_identity"]
         if any(each.is_by(id) for id in caller.ids):
             sender = us
-        if str(each.record["at"]) < oldest or each.text("wu_id") != (wu or None):
+        if each.record["at"] < oldest or each.record.get("wu_id") != (wu or None):
             break
         if sender.startswith("human:") or (sender != us and other and sender != other):
             break
         if sender != us:
-            other, name = sender, name or each.text("sender_name") or sender
+            other, name = sender, name or each.record.get("sender_name") or sender
         turns += sender != last
         last = sender
     return (turns, sanitize_for_model(name)) if other else (1, "")
@@ -84,13 +87,13 @@ def _limit(store: Store) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
-def _refused(turns: int, limit: int, other: str, fields: Mapping[str, object]) -> UsageError:
+def _refused(turns: int, limit: int, other: str, fields: SignalFields) -> UsageError:
     answers = fields.get("reply_to")
-    ends = [command("gitmem", "reply", str(answers), "agreed", "--agree")] if answers else []
+    ends = [command("gitmem", "reply", answers, "agreed", "--agree")] if answers else []
     return UsageError(
         f"This would be turn {turns} between you and {other} in this thread within "
         f"{WINDOW_MICROS // 60_000_000} minutes, and gitmem.loopLimit is {limit}; nothing was written.",
         hint="End it with --agree or --reject, which are never refused, or ask a person: their word begins a new run.",
         code="loop",
-        next=[*ends, command("gitmem", "thread", str(fields.get("thread_id")))],
+        next=[*ends, command("gitmem", "thread", fields["thread_id"] or "")],
     )

@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Iterable, Mapping
 
+from gitmem.records.record_types import SignalRecord
 from gitmem.signals import DECISIONS
 from gitmem.signals.causality import ThreadSignal
 
@@ -55,7 +56,7 @@ def answer(
     own = (
         one
         for one in thread.values()
-        if one.intent in DECISIONS and one.text("reply_to") == id and any(map(one.is_by, names))
+        if one.intent in DECISIONS and one.record.get("reply_to") == id and any(map(one.is_by, names))
     )
     return latest(own, edges)
 
@@ -83,7 +84,7 @@ def in_order(thread: Mapping[str, ThreadSignal], edges: Edges) -> list[str]:
     return shown
 
 
-def said(record: dict[str, object]) -> ThreadSignal:
+def said(record: SignalRecord) -> ThreadSignal:
     return ThreadSignal(record, [json.dumps(record, separators=(",", ":")).encode()])
 
 
@@ -99,6 +100,10 @@ def random_thread(seed: int) -> dict[str, ThreadSignal]:
         after = [draw.choice(names) for _ in range(draw.randint(0, width)) if names]
         found[id] = said(
             {
+                "kind": "signal",
+                "message": "",
+                "interrupt_class": "advisory",
+                "origin": "local",
                 "at": f"2026-11-21T20:00:00.{draw.randint(0, 9):06d}Z",
                 "signal_id": id,
                 "sender_identity": draw.choice("abc"),

@@ -35,7 +35,7 @@ def test_a_recipient_that_answers_hears_nothing(
     fields: dict[str, object], said: dict[str, ThreadSignal], expected: str
 ) -> None:
     """And what counts for nothing is remarked."""
-    found = next_steps.remarks(fields, said, ["a:b:curie", "sess-1"])
+    found = next_steps.remarks({"recipients": [], **fields}, said, ["a:b:curie", "sess-1"])
 
     assert len(found) == bool(expected)
     assert expected in "".join(found)
