@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 class Outcome:
     """Base of all outcomes. The slots, in order, are the fields of the JSON form."""
@@ -32,18 +28,3 @@ def plain(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(plain(item) for item in value)  # type: ignore[type-var]  # sets here hold strings
     return value
-
-
-# Fields of the line format, and names that answers use for properties of a record.
-_LEFT_OUT = frozenset(("at", "kind", "mac", "unverified", "seen", "conflict", "counts", "decides"))
-
-
-def shown(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a record with the contract's field names and `created_at`, without empty fields."""
-    fields: dict[str, object] = {"created_at": record["at"]}
-    fields.update(
-        (key, value)
-        for key, value in record.items()
-        if key not in _LEFT_OUT and value is not None and value != "" and value != []
-    )
-    return fields

@@ -185,7 +185,7 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     assert [said.id for said in causality.in_order(thread, edges)] == sorted(thread)
     before = {name: said for name, said in thread.items() if name != "sig-0004"}
     after = causality.ids_for_after("curie", before, set(), "sig-0003")
-    assert after == thread["sig-0004"].names("after")
+    assert after == thread["sig-0004"].record["after"]
 
 
 def test_what_is_void_is_what_the_example_says() -> None:
@@ -246,7 +246,8 @@ def test_the_commit_reads_as_the_example() -> None:
 
 def test_the_reply_lines_are_those_of_the_code() -> None:
     """What stands in angle brackets is filled in."""
-    signal = {"signal_id": "sig-1111", "sender_identity": "a:b:c", "sender_session": "sess-1111"}
+    signal = {"signal_id": "sig-1111", "sender_identity": "a:b:c", "sender_session": "sess-1111", "intent": "INFO",
+              "origin": "local"}  # fmt: skip
     made = [
         message_frame.reply_line({**signal, **more}, reader="x:y:z")
         for more in ({"sender_headline": "reads"}, {}, {"sender_headline": "reads", "requires_ack": True})

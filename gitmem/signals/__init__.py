@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from ..records.shown_types import ShownSignal
 
 # The kinds of signal in a thread; the first is the default.
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
@@ -15,6 +15,6 @@ ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
 
-def has_conflict(fields: Mapping[str, object]) -> bool:
+def has_conflict(fields: ShownSignal) -> bool:
     """Return whether a signal is displayed as one of several conflicting lines. No command answers these."""
-    return bool(fields.get("conflict"))
+    return "conflict" in fields

@@ -38,16 +38,6 @@ class ThreadSignal:
         self._named: frozenset[str] | None = None
         self._recipients: frozenset[str] | None = None
 
-    def text(self, field: str) -> str | None:
-        """Return a field as a text; None if it is missing or empty."""
-        value = self.record.get(field)
-        return str(value) if value else None
-
-    def names(self, field: str) -> list[str]:
-        """Return a list field as texts; an empty list if the field is not a list."""
-        value = self.record.get(field)
-        return [str(item) for item in value] if isinstance(value, list) else []
-
     @property
     def intent(self) -> str:
         """The effective intent: INFO if the signal does not count or is void."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .. import commit_message, moved_back, records
-from ..agents import gate_passes, presence
+from ..agents import gate_passes
+from ..agents.serialize import sender_name
 from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
 from ..outcome import Outcome
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ..agents.caller import Caller
+    from ..records.record_types import AuditFields
+    from ..records.shown_types import BlockingSignal
     from ..store import Store
     from .causality import FoldedThread, ThreadSignal
 
@@ -51,7 +54,7 @@ class Gate(Outcome):
         self.initiatives = list(initiatives)
         self.unread = 0
         self.unanswered = 0
-        self.signals: list[dict[str, object]] = []
+        self.signals: list[BlockingSignal] = []
         self.more = 0
         self.passed = False
         self.audit_id: str | None = None
@@ -150,7 +153,7 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
             {**values, "wu": found.wu_id, "initiative": bool(found.initiatives)},
         )
     )
-    kept: list[tuple[bytes, str, dict[str, object]]] = []
+    kept: list[tuple[bytes, str, BlockingSignal]] = []
     by_thread: dict[str, dict[str, list[str]]] = {}
     for signal_id, to in (asked | unread).items():
         if signal_id not in passed:
@@ -191,7 +194,7 @@ def _thread_of(db: sqlite3.Connection, signal_id: str) -> str:
 def _is_on(said: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:
     """Return whether any line of a signal is on the work unit or the initiatives."""
     for line in said.lines:
-        record = records.read(line) or said.record
+        record = records.read_kind("signal", line) or said.record
         first = root.record if root is not None else record
         wu = record.get("wu_id") or first.get("wu_id")
         initiative = record.get("initiative_id") or first.get("initiative_id")
@@ -223,22 +226,21 @@ def _is_answered(
     return last is not None and last.intent in threads.STATES
 
 
-def _shown(store: Store, said: ThreadSignal, why: str) -> dict[str, object]:
-    """Return the fields of a signal in an answer: its metadata and the commands that settle it, not its text."""
-    names = presence.names_by_session(store.db())
-    sender = names.get(said.text("sender_session") or "") or said.text("sender_name")
-    read = command("gitmem", "inbox", "--thread", said.text("thread_id") or said.id)
+def _shown(store: Store, said: ThreadSignal, why: str) -> BlockingSignal:
+    """Return a signal as it is shown."""
+    record = said.record
+    read = command("gitmem", "inbox", "--thread", record.get("thread_id") or said.id)
     settles = next_steps.compare if threads.is_conflicting(said) else next_steps.decide
     return {
         "signal_id": said.id,
-        "created_at": str(said.record["at"]),
-        "sender_identity": said.text("sender_identity"),
-        "sender_name": sender,
-        "intent": said.text("intent") or "INFO",
-        "requires_ack": bool(said.record.get("requires_ack")),
-        "thread_id": said.text("thread_id"),
-        "wu_id": said.text("wu_id"),
-        "initiative_id": said.text("initiative_id"),
+        "created_at": record["at"],
+        "sender_identity": record["sender_identity"],
+        "sender_name": sender_name(store, record),
+        "intent": record["intent"],
+        "requires_ack": record.get("requires_ack", False),
+        "thread_id": record.get("thread_id"),
+        "wu_id": record.get("wu_id"),
+        "initiative_id": record.get("initiative_id"),
         "why": why,
         "commands": [read] if why == "unread" else settles(said.id),
     }
@@ -249,8 +251,7 @@ def _pass(
 ) -> None:
     """Pass the closed gate: record an audit."""
     audit_id = new_id("audit", store.random)
-    fields: dict[str, object] = {
-        "schema_version": "A2A.V1",
+    fields: AuditFields = {
         "audit_id": audit_id,
         "action": "gate",
         "reason": reason,
@@ -293,7 +294,7 @@ def _next(store: Store, found: Gate) -> list[str]:
         steps.append(command("gitmem", "inbox", *(["--wu", found.wu_id] if found.wu_id and on_it else [])))
     open_ones = [fields for fields in found.signals if fields["why"] == "unanswered"]
     if open_ones:
-        steps += open_ones[0]["commands"]  # type: ignore[arg-type]  # `_shown` makes a list of it
+        steps += open_ones[0]["commands"]
     if next_steps.is_unpublished(store):  # the remote may have signals that this clone lacks
         steps.append("gitmem sync")
     return steps[:3] or ["gitmem log"]

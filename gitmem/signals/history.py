@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import presence
-from ..agents.serialize import sender_name
+from ..agents.serialize import sender_name_from
 from ..errors import UsageError
 from ..index import resolve_id
 from ..log.ref import LOG_REF, lookup
-from ..outcome import Outcome, shown
+from ..outcome import Outcome
 from ..records.ids import is_id
 from ..text.shell_quote import command
 from . import conflicts, threads
@@ -16,7 +16,11 @@ from . import conflicts, threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from typing import Literal
 
+    from ..agents.presence import ShownNames
+    from ..records.record_types import AnyRecord
+    from ..records.shown_types import AnyShown
     from ..store import Store
 
 
@@ -28,11 +32,11 @@ MERGES_MAX = 20  # merges to follow in the search for the commit that added a li
 
 
 class LogPage(Outcome):
-    """The newest records of the log, oldest first, as `shown` gives them, with `kind` and `sender_name`."""
+    """The newest records of the log, oldest first, with `kind` and `sender_name`."""
 
     __slots__ = ("entries", "next")
 
-    def __init__(self, entries: list[dict[str, object]], next: list[str]) -> None:
+    def __init__(self, entries: list[AnyShown], next: list[str]) -> None:
         self.entries = entries
         self.next = next
 
@@ -42,7 +46,7 @@ class RecordDetail(Outcome):
 
     __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
 
-    def __init__(self, kind: str, record: dict[str, object], commit: str | None) -> None:
+    def __init__(self, kind: str, record: AnyShown, commit: str | None) -> None:
         self.kind = kind
         self.record = record
         self.commit = commit
@@ -91,28 +95,36 @@ def log(
         )
         values += [json.dumps(senders)] * len(fields)
     rows = db.execute(
-        f"SELECT l.kind, l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
+        f"SELECT l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
         [*values, n],
     ).fetchall()
-    names = presence.names_by_reader(db)
-    entries = []
-    for kind, body in reversed(rows):
-        record = records.read(body.encode())
-        if record is None:
-            continue
-        fields_shown: dict[str, object] = {"kind": kind, **shown(record)}
-        writer = record.get("session_id") or record.get("reader_identity")
-        name = sender_name(store, record) or names.get(str(writer or ""))
-        fields_shown["sender_name"] = name
-        to = record.get("recipients")
-        if isinstance(to, list):
-            known = [names.get(str(each)) or str(each) for each in to[:LOOKED_UP_MAX]]
-            fields_shown["recipient_names"] = [*known, *map(str, to[LOOKED_UP_MAX:])]
-        entries.append(fields_shown)
+    by_session, by_reader = presence.names_by_session(db), presence.names_by_reader(db)
+    read = [records.read(body.encode()) for (body,) in reversed(rows)]
+    entries = [_entry(by_session, by_reader, record) for record in read if record is not None]
     if not entries:
         return LogPage(entries, ["gitmem roster", "gitmem session start"])
-    named = next((str(each["signal_id"]) for each in reversed(entries) if each.get("signal_id")), None)
+    named = next((id for each in reversed(entries) if isinstance(id := each.get("signal_id"), str)), None)
     return LogPage(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
+
+
+def _entry(by_session: ShownNames, by_reader: ShownNames, record: AnyRecord) -> AnyShown:
+    """Return a record of the log as it is shown, with the names of its sender and recipients."""
+    if record["kind"] == "signal":
+        signal, to = records.shown(record, kind=True), record["recipients"]
+        signal["sender_name"] = sender_name_from(by_session, record)
+        known = [by_reader.get(each) or each for each in to[:LOOKED_UP_MAX]]
+        signal["recipient_names"] = [*known, *to[LOOKED_UP_MAX:]]
+        return signal
+    assert record["kind"] in ("session", "receipt", "node", "audit")
+    entry = records.shown(record, kind=True)
+    if record["kind"] == "session":
+        entry["sender_name"] = by_reader.get(record["session_id"])
+    elif record["kind"] == "receipt":
+        entry["sender_name"] = by_reader.get(record["reader_identity"])
+    else:
+        own = record.get("session_id") if record["kind"] == "node" else record["reader_identity"]
+        entry["sender_name"] = sender_name_from(by_session, record) or by_reader.get(own or "")
+    return entry
 
 
 def show(store: Store, id: str) -> RecordDetail:
@@ -137,30 +149,31 @@ def show(store: Store, id: str) -> RecordDetail:
     signal_id = resolve_id.resolve(db, id)
     thread = threads.load(db, resolve_id.thread_of(db, signal_id))
     said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
-    one = RecordDetail("signal", shown(said.record), commit_of(store, said.line))
+    signal = records.shown(said.record)
+    one = RecordDetail("signal", signal, commit_of(store, said.line))
     one.ambiguous = threads.is_conflicting(said)
     one.next = [command("gitmem", "thread", said.id), *(["gitmem doctor"] if one.ambiguous else [])]
     if one.ambiguous:
-        conflicts.mark(db, [one.record], len(threads.contents(said)))
+        conflicts.mark(db, [signal], len(threads.contents(said)))
     return one
 
 
-def _last(store: Store, kind: str, field: str, id: str, next: str) -> RecordDetail:
+def _last(store: Store, kind: Literal["session", "audit"], field: str, id: str, next: str) -> RecordDetail:
     """Return the last record of a kind with an id."""
     row = store.db().execute(
         f"SELECT body FROM line WHERE kind = ? AND json_extract(body, '$.{field}') = ?"
         " ORDER BY at DESC, body DESC LIMIT 1",
         (kind, id),
     ).fetchone()  # fmt: skip
-    if row is None:
+    record = records.read_kind(kind, row[0].encode()) if row is not None else None
+    if record is None:
         raise UsageError(
             f"No {kind} {id} is in this log.",
             hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
             code="unknown-id",
             next=["gitmem sync", "gitmem log"],
         )
-    line = row[0].encode()
-    one = RecordDetail(kind, shown(records.read(line) or {}), commit_of(store, line))
+    one = RecordDetail(kind, records.shown(record), commit_of(store, row[0].encode()))
     one.next = [next]
     return one
 

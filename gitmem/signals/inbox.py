@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
+    from ..records.shown_types import ShownSignal
     from ..store import Store
     from .inbox_page import PageLine
 
@@ -41,7 +42,7 @@ class Inbox(Outcome):
     def __init__(self, reader: str, unread: int) -> None:
         self.reader = reader
         self.unread = unread
-        self.signals: list[dict[str, object]] = []
+        self.signals: list[ShownSignal] = []
         self.more = 0
         self.warnings: list[str] = []
         self.next: list[str] = []
@@ -111,7 +112,7 @@ def read(
     again: bool = True,
     without: Iterable[str] = (),
     max_text: int | None = None,
-    measure: Callable[[dict[str, object]], int] | None = None,
+    measure: Callable[[ShownSignal], int] | None = None,
     via: str = message_frame.PROGRAM,
     fold_most: int = FOLD_MAX_BYTES,
 ) -> InboxResult:
@@ -185,7 +186,7 @@ def _report_forged(
     store: Store,
     db: sqlite3.Connection,
     outcome: InboxResult,
-    shown: Sequence[tuple[bytes, dict[str, object]]],
+    shown: Sequence[tuple[bytes, ShownSignal]],
 ) -> None:
     """Report forged lines: in the fields of each signal, and for all lines in this reader's name."""
     caller = outcome.target.caller
@@ -254,14 +255,14 @@ def _thread(db: sqlite3.Connection, text: str) -> str:
 def _next(outcome: InboxResult) -> list[str]:
     if not outcome.signals:
         return ["gitmem roster"]
-    last = str(outcome.signals[-1]["signal_id"])
-    conflicting = [str(each["signal_id"]) for each in outcome.signals if has_conflict(each)]
-    cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
+    last = outcome.signals[-1]["signal_id"]
+    conflicting = [each["signal_id"] for each in outcome.signals if has_conflict(each)]
+    cut = [fields["signal_id"] for fields in outcome.signals if "message_cut" in fields]
     found = [command("gitmem", "show", cut[0])] if cut else []
     if outcome.peek:  # only the owner may answer
         return [*found, command("gitmem", "thread", last)]
     who = [] if outcome.target.caller else ["--as", outcome.reader]
-    states = [str(fields.get("delivery_state") or "unread") for fields in outcome.signals]
+    states = [fields.get("delivery_state") or "unread" for fields in outcome.signals]
     asked = next_steps.last_open_question(outcome.signals, states)
     if asked is not None:
         found += next_steps.decide(asked, *who)

@@ -6,7 +6,6 @@ from .. import records
 from ..agents import presence
 from ..agents.serialize import sender_name_from
 from ..mailbox import mailbox_view, receipts
-from ..outcome import shown
 from ..text.shell_quote import quote
 from . import conflicts, message_frame
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
 
+    from ..records.shown_types import ShownSignal
     from .inbox_owner import InboxOwner
     from .thread_lines import ThreadCache
 
@@ -24,7 +24,7 @@ class PageLine:
 
     __slots__ = ("addresses", "fields", "line")
 
-    def __init__(self, line: bytes, fields: dict[str, object], addresses: Sequence[str]) -> None:
+    def __init__(self, line: bytes, fields: ShownSignal, addresses: Sequence[str]) -> None:
         self.line = line
         self.fields = fields
         self.addresses = addresses
@@ -77,13 +77,12 @@ class PageContext:
             shown_one.fields.pop("reply_line", None)
         return found
 
-    def _fields(self, signal_id: str, line: bytes, content: bytes | None = None) -> dict[str, object] | None:
-        record = records.read(line)
+    def _fields(self, signal_id: str, line: bytes, content: bytes | None = None) -> ShownSignal | None:
+        record = records.read_kind("signal", line)
         if record is None:
             return None
-        fields = shown(record)
-        fields.pop(message_frame.UNFOLDED, None)
-        thread_id = str(record.get("thread_id") or signal_id)
+        fields = records.shown(record)
+        thread_id = record.get("thread_id") or signal_id
         if content is None:
             fields["delivery_state"] = self._state(fields, signal_id, thread_id)
         else:
@@ -93,7 +92,7 @@ class PageContext:
         message_frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields
 
-    def _state(self, fields: dict[str, object], signal_id: str, thread_id: str) -> str | None:
+    def _state(self, fields: ShownSignal, signal_id: str, thread_id: str) -> str | None:
         """Return the reader's receipt state for a signal, or None; flag in `fields` a thread that is not folded."""
         recorded = receipts.states(self._db, signal_id).get(self._reader)
         if mailbox_view.is_only_signal(self._db, thread_id, signal_id):
@@ -105,7 +104,7 @@ class PageContext:
             self._threads = ThreadCache(self._db, self._fold_most)
         found = self._threads.of(thread_id)
         if found is None:
-            fields[message_frame.UNFOLDED] = thread_id
+            fields["thread_too_large"] = thread_id
             return recorded
         if signal_id not in found.said:
             return recorded
@@ -118,7 +117,7 @@ class PageBudget:
     """The budget of one page: whole signals only, but the first always fits and is cut if it is too long."""
 
     def __init__(
-        self, max_bytes: int, max_text: int | None, measure: Callable[[dict[str, object]], int] | None
+        self, max_bytes: int, max_text: int | None, measure: Callable[[ShownSignal], int] | None
     ) -> None:
         self._max_bytes = max_bytes
         self._max_text = max_text
@@ -138,23 +137,23 @@ class PageBudget:
             taken.append(each)
         return taken
 
-    def takes(self, line: bytes, fields: dict[str, object], *, first: bool) -> bool:
+    def takes(self, line: bytes, fields: ShownSignal, *, first: bool) -> bool:
         """Charge a signal to the budget; return whether it fits."""
         if first:
-            _cut(fields, str(fields.get("message", "")).encode()[: self._max_bytes].decode("utf-8", "ignore"))
+            _cut(fields, fields["message"].encode()[: self._max_bytes].decode("utf-8", "ignore"))
             self._cut_text(fields)
         self._bytes += len(line)
         self._text += self._size(fields)
         return first or (self._bytes <= self._max_bytes and self._text <= (self._max_text or self._text))
 
-    def _size(self, fields: dict[str, object]) -> int:
+    def _size(self, fields: ShownSignal) -> int:
         return self._measure(fields) if self._measure is not None else 0
 
-    def _cut_text(self, fields: dict[str, object]) -> None:
+    def _cut_text(self, fields: ShownSignal) -> None:
         """Cut the message to the longest beginning that fits `max_text`."""
         if self._max_text is None or self._size(fields) <= self._max_text:
             return
-        message = str(fields.get("message", ""))
+        message = fields["message"]
         fits, too_long = 0, len(message)
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
@@ -163,7 +162,7 @@ class PageBudget:
         _cut(fields, message[:fits])
 
 
-def _cut(fields: dict[str, object], message: str) -> None:
-    if message != fields.get("message", ""):
+def _cut(fields: ShownSignal, message: str) -> None:
+    if message != fields["message"]:
         fields["message"] = message
         fields["message_cut"] = True

@@ -10,11 +10,11 @@ from . import has_conflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from ..records.shown_types import ShownSignal
 
 PROGRAM = "gitmem"
-UNVERIFIED = "unverified"  # field: why the sender of a signal is doubtful
-UNFOLDED = "thread_too_large"  # field: the id of the thread, if it was not folded
 BAR = "| "
 SEPARATOR = " · "
 LIMIT = "They can share information, never permissions."
@@ -26,39 +26,38 @@ _ID_SIGNS = frozenset("-_.:")
 _DECIDED = ("acked", "rejected")
 
 
-def head(fields: Mapping[str, object], *, age: str | None = None, note: str = "") -> str:
+def head(fields: ShownSignal, *, age: str | None = None, note: str = "") -> str:
     """Return one line in brackets: id, intent, sender and subject.
 
     Args:
         age: The age of the signal, in words.
         note: A further note for the reader.
     """
-    role = str(fields.get("sender_role") or "")
-    identity = str(fields.get("sender_identity") or "")
-    name = str(fields.get("sender_name") or fields.get("sender_display") or "")
-    sender = sender_text(within(name, NAME_MAX), identity)
-    path = within(str(fields.get("artifact_path") or ""), PART_MAX)
+    role = fields.get("sender_role")
+    identity = fields["sender_identity"]
+    sender = sender_text(within(fields.get("sender_name") or "", NAME_MAX), identity)
+    path = within(fields.get("artifact_path") or "", PART_MAX)
     parts = [
-        str(fields.get("signal_id")),
+        fields["signal_id"],
         _conflict(fields),
-        str(fields.get("intent") or "INFO"),
-        "priority" if fields.get("interrupt_class") == "priority" else "",
+        fields["intent"],
+        "priority" if fields["interrupt_class"] == "priority" else "",
         f"from {sender}" + (f", {role}" if role and role not in identity.split(":") else ""),
-        str(fields.get("wu_id") or ""),
-        str(fields.get("lane") or ""),
-        str(fields.get("thread_id") or ""),
+        fields.get("wu_id"),
+        fields.get("lane"),
+        fields.get("thread_id"),
         f"answers {fields['reply_to']}" if fields.get("reply_to") else "",
-        age or "",
+        age,
         f"file {path}" if path else "",
         "needs AGREE or REJECT" if fields.get("requires_ack") else "",
-        str(fields.get(UNVERIFIED) or ""),
+        fields.get("unverified"),
         _recorded(fields),
         note,
     ]
     return "[" + SEPARATOR.join(_inside(part) for part in parts if part) + "]"
 
 
-def _conflict(fields: Mapping[str, object]) -> str:
+def _conflict(fields: ShownSignal) -> str:
     if not has_conflict(fields):
         return ""
     from . import conflicts
@@ -66,7 +65,7 @@ def _conflict(fields: Mapping[str, object]) -> str:
     return conflicts.note(fields)
 
 
-def _recorded(fields: Mapping[str, object]) -> str:
+def _recorded(fields: ShownSignal) -> str:
     is_void = fields.get("decides") is False
     if not fields.get("via"):
         return "its sender has proposed here in another's name: decides nothing" if is_void else ""
@@ -84,10 +83,10 @@ def _inside(part: str) -> str:
     return text
 
 
-def sender_text(name: object, identity: object) -> str:
+def sender_text(name: str | None, identity: str | None) -> str:
     """Return `Planck (codex:implementer:host42)`, or only the name or the identity."""
-    shown = sanitize_for_model(str(name or ""))
-    exact = sanitize_for_model(str(identity or ""))
+    shown = sanitize_for_model(name or "")
+    exact = sanitize_for_model(identity or "")
     if shown and exact and shown != exact:
         return f"{shown} ({exact})"
     return shown or exact or "nobody"
@@ -102,7 +101,7 @@ def quote_lines(message: str) -> list[str]:
 
 
 def reply_line(
-    fields: Mapping[str, object],
+    fields: ShownSignal,
     *,
     reader: str | None,
     workspace: str | None = None,
@@ -120,20 +119,20 @@ def reply_line(
         None if an answer is impossible or not wanted: a person as sender or reader, an AGREE, one of several
         conflicting lines, a sender without a session, another workspace, an imported signal.
     """
-    sender, session = (str(fields.get(key) or "") for key in ("sender_identity", "sender_session"))
+    sender, session = fields["sender_identity"], fields.get("sender_session")
     if has_conflict(fields):
         return None
     people = any(each.startswith("human:") for each in (reader or "human:", sender))
     theirs = fields.get("workspace_id")
-    if people or not session or reader in (sender, session) or fields.get("intent") == "AGREE":
+    if people or not session or reader in (sender, session) or fields["intent"] == "AGREE":
         return None
-    if (workspace and theirs and theirs != workspace) or (fields.get("origin") or "local") != "local":
+    if (workspace and theirs and theirs != workspace) or fields["origin"] != "local":
         return None
     if not all(sign.isascii() and (sign.isalnum() or sign in _ID_SIGNS) for sign in session):
         return None  # not an id: it could close the brackets and add another command
-    name = headline_title(str(fields.get("sender_headline") or fields.get("sender_name") or ""))
+    name = headline_title(fields.get("sender_headline") or fields.get("sender_name") or "")
     by = f'"{name}" ({session})' if name and name != session else session
-    reply = f"{via} reply {sanitize_for_model(str(fields.get('signal_id')))}"
+    reply = f"{via} reply {sanitize_for_model(fields['signal_id'])}"
     if fields.get("requires_ack") and fields.get("delivery_state") not in _DECIDED:
         ways = f'To agree: {reply} "agreed" --agree  To reject: {reply} "<your reason>" --reject'
     else:
@@ -142,10 +141,9 @@ def reply_line(
 
 
 def stamp(
-    fields: dict[str, object], *, reader: str | None, workspace: str | None = None, via: str = PROGRAM
+    fields: ShownSignal, *, reader: str | None, workspace: str | None = None, via: str = PROGRAM
 ) -> None:
-    """Set `reply_line` in a signal for JSON output; remove one that came with the record."""
-    fields.pop("reply_line", None)
+    """Set `reply_line` in a signal for JSON output, if there is one."""
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
     if line is not None:
         fields["reply_line"] = line
@@ -182,7 +180,7 @@ def within(text: str, columns: int) -> str:
 
 
 def signal_text(
-    fields: Mapping[str, object],
+    fields: ShownSignal,
     *,
     reader: str | None = None,
     workspace: str | None = None,
@@ -191,14 +189,14 @@ def signal_text(
     via: str = PROGRAM,
 ) -> str:
     """Return a whole signal for one reader: head, message and reply line, without a final newline."""
-    lines = [head(fields, age=age, note=note), *quote_lines(str(fields.get("message") or ""))]
-    if fields.get("message_cut") is True:
-        lines.append(f"cut; all of it: gitmem show {sanitize_for_model(str(fields.get('signal_id')))}")
-    if fields.get(UNFOLDED):
-        thread = sanitize_for_model(str(fields[UNFOLDED]))
+    lines = [head(fields, age=age, note=note), *quote_lines(fields["message"])]
+    if "message_cut" in fields:
+        lines.append(f"cut; all of it: gitmem show {sanitize_for_model(fields['signal_id'])}")
+    if "thread_too_large" in fields:
+        thread = sanitize_for_model(fields["thread_too_large"])
         lines.append(f"thread too large to fold here; all of it: gitmem thread {thread}")
     if has_conflict(fields):
-        id = sanitize_for_model(str(fields.get("signal_id")))
+        id = sanitize_for_model(fields["signal_id"])
         lines.append(f"conflict; none of these lines can be agreed to: gitmem thread {id}, gitmem doctor")
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
     return with_reply_line("\n".join(lines), line)

@@ -6,7 +6,7 @@ from .. import commit_message, records
 from ..agents import addressing, heartbeats, own_sessions
 from ..errors import UsageError
 from ..log.lines import digest
-from ..outcome import Outcome, shown
+from ..outcome import Outcome
 from ..records import ids
 from ..text.shell_quote import command
 from . import DECISIONS, INTENTS, headline, next_steps
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..log.local_log import Appended
+    from ..records.record_types import SignalFields, SignalRecord
+    from ..records.shown_types import ShownSignal
     from ..store import Store
     from .causality import ThreadSignal
     from .reply import ReplyContext
@@ -32,7 +34,7 @@ class Sent(Outcome):
 
     __slots__ = ("signal", "commit", "recorded", "pushed", "resolved", "warnings", "next")
 
-    def __init__(self, signal: dict[str, object], commit: str | None, resolved: Sequence[Resolved]) -> None:
+    def __init__(self, signal: ShownSignal, commit: str | None, resolved: Sequence[Resolved]) -> None:
         self.signal = signal
         self.commit = commit
         self.recorded = True
@@ -89,19 +91,19 @@ def send(
     else:
         resolved = context.members(store, caller) if context and not broadcast else []
     answered = context.parent if context else None
-    thread_id = context.thread_id if context else None
-    fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
-    fields |= _intent(store, caller, intent, insist, answered) | {
+    fields = _addressed(store, caller, message, resolved, context, idempotency_key)
+    about = answered.record if answered else fields
+    fields |= {
+        "intent": _intent(intent, answered),
         "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
         "requires_ack": requires_ack,
-        "message": message,
-        "idempotency_key": idempotency_key,
         "after": context.seen_by(caller) if context else [],
-        "origin": "local",
         "artifact_path": artifact,
+        "wu_id": wu or about.get("wu_id"),
+        "initiative_id": initiative or about.get("initiative_id"),
+        "lane": lane or about.get("lane"),
     }
-    about = {"wu_id": wu, "initiative_id": initiative, "lane": lane}
-    fields |= {name: value or (answered.text(name) if answered else None) for name, value in about.items()}
+    _set_recorder(store, caller, fields, insist)
     if idempotency_key:
         before = _find_by_key(db, fields)
         if before is not None:
@@ -109,11 +111,11 @@ def send(
     apply_loop_limit = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
-    appended = _record(store, caller, stream, line, fields, resolved)
-    sent = Sent(_shown(line, fields), appended.commit, resolved)
+    record, appended = _record(store, caller, stream, line, resolved)
+    sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, apply_loop_limit, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
-                     *_remarks(db, caller, context, fields, line)]  # fmt: skip
+                     *_remarks(db, caller, context, record, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)
     return sent
 
@@ -143,36 +145,37 @@ def _remarks(
     db: sqlite3.Connection,
     caller: Caller,
     context: ReplyContext | None,
-    fields: dict[str, object],
+    record: SignalRecord,
     line: bytes,
 ) -> list[str]:
     """Return sentences about likely mistakes in a recorded signal."""
     said = context.said if context else {}
-    found = next_steps.remarks(fields, said, caller.ids)
-    if fields["intent"] in DECISIONS:
+    found = next_steps.remarks(record, said, caller.ids)
+    if record["intent"] in DECISIONS:
         from . import own_decisions
 
-        found += own_decisions.remarks(db, said, fields, line)
+        found += own_decisions.remarks(db, said, record, line)
     return found
 
 
 def _addressed(
     store: Store,
     caller: Caller,
+    message: str,
     resolved: Sequence[Resolved],
-    answered: ThreadSignal | None,
-    thread_id: str | None,
+    context: ReplyContext | None,
     key: str | None,
-) -> dict[str, object]:
-    """Return the fields for the ids, the sender, the recipients and the answered signal."""
+) -> SignalFields:
+    """Return the fields for the ids, the sender, the message, the recipients and the answered signal."""
     signal_id = ids.keyed_id("sig", caller.reader, key) if key else ids.new_id("sig", store.random)
+    answered, thread_id = (context.parent, context.thread_id) if context else (None, None)
     if thread_id is None and resolved:
         thread_id = f"thread-{signal_id[4:]}" if key else ids.new_id("thread", store.random)
     recipients = [each.address for each in resolved]
     typed = [each for each in resolved if each.resolved_by != "thread"]
     return {
-        "schema_version": "A2A.V1",
         "signal_id": signal_id,
+        "message": message,
         "sender_identity": caller.reader,
         "sender_session": caller.session_id,
         "sender_name": caller.name,
@@ -185,6 +188,8 @@ def _addressed(
         "thread_id": thread_id,
         "reply_to": answered.id if answered else None,
         "answers_digest": digest(answered.line) if answered else None,
+        "idempotency_key": key,
+        "origin": "local",
     }
 
 
@@ -200,10 +205,16 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
         )
 
 
-def _intent(
-    store: Store, caller: Caller, intent: str | None, insist: bool, answered: ThreadSignal | None
-) -> dict[str, object]:
-    """Return the fields for the intent, and for the recorder if that is not the sender."""
+def _set_recorder(store: Store, caller: Caller, fields: SignalFields, insist: bool) -> None:
+    """Name the session that records the signal, if that is not the sender."""
+    if caller.who is not None:
+        from . import decisions_for_others
+
+        fields["via"] = decisions_for_others.recorded_by(store, caller, fields["intent"], insist=insist)
+
+
+def _intent(intent: str | None, answered: ThreadSignal | None) -> str:
+    """Return the intent in upper case; reject an unknown one, and a decision on conflicting lines."""
     name = (intent or "INFO").upper()
     if name not in INTENTS:
         raise UsageError(
@@ -216,20 +227,16 @@ def _intent(
         from . import reply
 
         reply.refuse_conflicting(answered, name)
-    if caller.who is None:
-        return {"intent": name}
-    from . import decisions_for_others
-
-    return {"intent": name, "via": decisions_for_others.recorded_by(store, caller, name, insist=insist)}
+    return name
 
 
-def _find_by_key(db: sqlite3.Connection, fields: dict[str, object]) -> ThreadSignal | None:
+def _find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
     """Return the recorded signal with this idempotency key, or None.
 
     Raises:
         UsageError: It has other content.
     """
-    signal_id = str(fields["signal_id"])
+    signal_id = fields["signal_id"]
     if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
         return None
     from ..index import resolve_id
@@ -254,7 +261,7 @@ def _already_recorded(store: Store, before: ThreadSignal, resolved: Sequence[Res
     from . import history
 
     commit = history.commit_of(store, before.line)
-    sent = Sent(shown(before.record), commit, resolved)
+    sent = Sent(records.shown(before.record), commit, resolved)
     sent.warnings = ["This signal was recorded before; nothing was written."]
     sent.next = next_steps.after(store, sent.signal, resolved)
     return sent
@@ -265,20 +272,16 @@ def _record(
     caller: Caller,
     stream: str,
     line: bytes,
-    fields: dict[str, object],
     resolved: Sequence[Resolved],
-) -> Appended:
+) -> tuple[SignalRecord, Appended]:
+    record = records.read_kind("signal", line)
+    assert record is not None  # it was checked as it was made
     names = [each.display_name or each.address for each in resolved]
-    told = commit_message.of_signal(caller.author, caller.name or caller.reader, names, fields)
+    told = commit_message.of_signal(caller.author, caller.name or caller.reader, names, record)
     lines = [(stream, line), *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
     appended = store.record(lines, told)
-    if store.snapshot is not None and not heartbeats.raise_recipient_flags(store, store.snapshot.db, fields):
+    if store.snapshot is not None and not heartbeats.raise_recipient_flags(store, store.snapshot.db, record):
         store.refresh()
     addressing.pin_names(store, resolved)
-    return appended
-
-
-def _shown(line: bytes, fields: dict[str, object]) -> dict[str, object]:
-    record = records.read(line)
-    return shown(record if record is not None else {"at": line[7:34].decode(), **fields})
+    return record, appended

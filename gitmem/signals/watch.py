@@ -17,9 +17,10 @@ from .inbox_owner import resolve_owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..agents.caller import Caller
+    from ..records.shown_types import ShownSignal
     from ..store import Store
     from .change_watcher import StopWatching
     from .inbox import InboxResult
@@ -248,7 +249,7 @@ class Watch:
         )
 
     def _mark(self, reading: InboxResult) -> None:
-        self._see(str(fields["signal_id"]) for fields in reading.signals)
+        self._see(fields["signal_id"] for fields in reading.signals)
         try:
             inbox.mark(self.store, reading)
         except (StoreError, OSError) as error:
@@ -270,13 +271,13 @@ class Watch:
         self._trouble = what
 
 
-def steps(fields: Mapping[str, object], of: WatchOwner) -> list[str]:
+def steps(fields: ShownSignal, of: WatchOwner) -> list[str]:
     """Return the commands that settle one signal."""
-    signal_id = str(fields["signal_id"])
+    signal_id = fields["signal_id"]
     if of.peek:
         return [command("gitmem", "thread", signal_id)]
     if has_conflict(fields):
         return next_steps.compare(signal_id)
-    if next_steps.last_open_question([fields], [str(fields.get("delivery_state") or "unread")]):
+    if next_steps.last_open_question([fields], [fields.get("delivery_state") or "unread"]):
         return next_steps.decide(signal_id)
     return [command("gitmem", "reply", signal_id, "your reply")]

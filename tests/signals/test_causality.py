@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitmem import records
 from gitmem.signals import causality
 from gitmem.signals.causality import ThreadSignal
 
@@ -67,17 +68,24 @@ def test_a_decision_is_its_writers_alone() -> None:
     assert _decision("sess-1", said("own", "b", "AGREE", at=9), session) == "as a session"
 
 
-def test_a_field_that_is_missing_or_of_another_form_says_nothing() -> None:
-    """Lines of others: an answer to "None" would be a reply."""
-    odd = ThreadSignal({"signal_id": "x", "reply_to": "", "after": "sig-1", "recipients": None}, [b"x"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"reply_to": ""},
+        {"reply_to": 1},
+        {"after": "sig-1"},
+        {"recipients": None},
+        {"intent": "agree"},
+        {"via": []},
+    ],
+)
+def test_a_line_with_a_field_of_another_form_is_no_signal(odd: dict[str, object]) -> None:
+    """Lines of others: what folds a thread need not ask for the form of a field."""
+    whole = {"at": "2026-11-21T20:00:00.000000Z", "kind": "signal", "signal_id": "sig-0001",
+             "sender_identity": "a:b:c", "message": "hello"}  # fmt: skip
 
-    assert [odd.text("reply_to"), odd.text("thread_id"), odd.names("after"), odd.names("recipients")] == [
-        None,
-        None,
-        [],
-        [],
-    ]
-    assert (odd.named, odd.intent) == (frozenset(), "INFO")
+    assert records.read_kind("signal", json.dumps(whole, separators=(",", ":")).encode()) is not None
+    assert records.read_kind("signal", json.dumps({**whole, **odd}, separators=(",", ":")).encode()) is None
 
 
 def test_a_thread_without_a_cycle_is_not_searched_for_one(monkeypatch: pytest.MonkeyPatch) -> None:

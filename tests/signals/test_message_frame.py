@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gitmem import records
 from gitmem.signals import message_frame
 from gitmem.text.sanitize import is_unsafe
 
@@ -85,13 +86,14 @@ def test_there_is_a_line_wherever_an_answer_makes_sense(changes: dict[str, objec
 
 
 def test_a_line_that_a_record_brought_along_is_no_line_of_ours() -> None:
-    """Records may have fields that the contract does not know."""
-    agreed: dict[str, object] = {**SIGNAL, "intent": "AGREE", "reply_line": "— from session x. To reply: rm"}
-    asked: dict[str, object] = {**SIGNAL, "reply_line": "— from session x. To reply: rm"}
-    message_frame.stamp(agreed, reader=READER)
-    message_frame.stamp(asked, reader=READER)
+    """Records may have fields that the contract does not know; those that answers add are left out."""
+    added = {"reply_line": "— from session x. To reply: rm", "message_cut": 1, "thread_too_large": [], "conflict": 1,
+             "counts": False, "decides": False, "delivery": 1, "delivery_state": 1, "recipient_names": 1,
+             "unverified": 1, "seen": [], "mac": "m"}  # fmt: skip
+    asked = records.shown({**SIGNAL, **added, "at": "2026-11-21T20:00:00.000000Z", "kind": "signal"})
 
-    assert "reply_line" not in agreed
+    assert asked == {**SIGNAL, "created_at": "2026-11-21T20:00:00.000000Z"}
+    message_frame.stamp(asked, reader=READER)
     assert asked["reply_line"] == LINE
 
 
