@@ -82,7 +82,7 @@ def signal(
     if sent.commit is None:
         sent.warnings += where_waiting(at)
     if quiet and not at.json:
-        output.write_lines([str(sent.signal["signal_id"])])
+        output.write_lines([sent.signal["signal_id"]])
     else:
         output.answer(at.json, sent, lines_of)
 
@@ -124,7 +124,7 @@ def _publish(at: Environment, sent: Sent) -> None:
     sent.warnings += failures
     sent.next = [command for command in sent.next if command != "gitmem sync"]
     if sent.pushed:
-        one = history.show(at.store(), str(sent.signal["signal_id"]))
+        one = history.show(at.store(), sent.signal["signal_id"])
         sent.commit = one.commit
     elif again:
         sent.next.insert(0, again)
@@ -135,11 +135,12 @@ def lines_of(found: Sent) -> list[str]:
     from gitmem.signals.message_frame import SEPARATOR, sender_text
 
     signal = found.signal
-    intent = str(signal.get("intent") or "INFO")
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
     lines = [
-        SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", output.record_position(found.commit)))
+        SEPARATOR.join(
+            (signal["signal_id"], signal["intent"], f"to {to}", output.record_position(found.commit))
+        )
     ]
     if signal.get("thread_id"):
         lines.append(f"thread: {signal['thread_id']}")

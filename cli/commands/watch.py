@@ -17,12 +17,12 @@ from ..wal_folders import external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from types import FrameType
     from typing import Annotated
 
     import typer
 
+    from gitmem.records.shown_types import ShownSignal
     from gitmem.signals.inbox import InboxResult
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
@@ -144,19 +144,18 @@ class SignalPrinter:
             said = "\n".join(render.event(fields, self.of) for fields in batch.signals)
         else:
             texts = [
-                render.text(fields, self.of, age=format_ago(str(fields["created_at"])))
-                for fields in batch.signals
+                render.text(fields, self.of, age=format_ago(fields["created_at"])) for fields in batch.signals
             ]
             said = render.together(texts)
         if not output.write(said):
             return False
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:
-                seen.leave(batch, str(fields["signal_id"]))
+                seen.leave(batch, fields["signal_id"])
         for fields in batch.signals:
             wrong = self._run(fields) if fields.get("recipients") else None
             if wrong is not None:
-                signal_id = str(fields["signal_id"])
+                signal_id = fields["signal_id"]
                 _note(f"--exec: {wrong}; {signal_id} stays unread")
                 seen.leave(batch, signal_id)
         return True
@@ -174,7 +173,7 @@ class SignalPrinter:
         self._unwritten = False
         return True
 
-    def _run(self, fields: Mapping[str, object]) -> str | None:
+    def _run(self, fields: ShownSignal) -> str | None:
         """Run the command, if there is one, for a signal; what went wrong, or None.
 
         No text of the signal is in its command line.
@@ -184,10 +183,10 @@ class SignalPrinter:
         from .. import children
 
         environment = {
-            "GITMEM_SIGNAL_ID": str(fields["signal_id"]),
-            "GITMEM_THREAD_ID": str(fields.get("thread_id") or ""),
-            "GITMEM_INTENT": str(fields.get("intent") or "INFO"),
-            "GITMEM_SENDER": str(fields.get("sender_identity") or ""),
+            "GITMEM_SIGNAL_ID": fields["signal_id"],
+            "GITMEM_THREAD_ID": fields.get("thread_id") or "",
+            "GITMEM_INTENT": fields["intent"],
+            "GITMEM_SENDER": fields["sender_identity"],
         }
         if self.of.session is not None:
             environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` answers for this reader
@@ -248,9 +247,9 @@ def _seconds(option: str, text: str | None) -> float | None:
     return seconds
 
 
-def _minute(at: object) -> str:
+def _minute(at: str) -> str:
     """`2026-11-21 20:00Z`."""
-    return f"{str(at)[:16].replace('T', ' ')}Z"
+    return f"{at[:16].replace('T', ' ')}Z"
 
 
 def _note(sentence: str) -> None:

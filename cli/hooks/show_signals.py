@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitmem.agents.caller import Caller
+    from gitmem.records.shown_types import ShownSignal
     from gitmem.store import Store
 
     from ..environment import Environment
     from .hook_input import HookInput
     from .time_limit import HookTimer
 
-    Text = Callable[[Mapping[str, object]], str]
+    Text = Callable[[ShownSignal], str]
 
 BUSY_MILLISECONDS = 500
 OLD_MICROS = 10 * 60 * 1_000_000  # an older signal is shown with its age
@@ -102,8 +103,8 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
     """Return the function that formats signals; old ones get their age."""
     now = store.now()
 
-    def text(fields: Mapping[str, object]) -> str:
-        said = str(fields.get("created_at"))
+    def text(fields: ShownSignal) -> str:
+        said = fields["created_at"]
         age = format_ago(said, now) if said < presence.iso(now - OLD_MICROS) else None
         return message_frame.signal_text(
             fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
@@ -115,7 +116,7 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
 def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> inbox.InboxResult:
     """Read the signals that fit into one injection, without those that were shown before a receipt failed."""
 
-    def measure(fields: Mapping[str, object]) -> int:
+    def measure(fields: ShownSignal) -> int:
         return len(text_of(fields).encode("utf-8", "replace")) + 2
 
     most = budget(store) - TOP_BYTES

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitmem.agents.display_names import NameChanged, NamePool
+    from gitmem.agents.serialize import SessionRow
     from gitmem.sessions.lifecycle import SessionEnded, SessionResult, SessionStarted
     from gitmem.sessions.roster import Roster, SessionList, WhoAmI
 
@@ -60,23 +61,23 @@ def roster(found: Roster | SessionList) -> list[str]:
     return [*table([row[:count] for row in (heads, *rows)]), *([plain(remark)] if remark else []), *failed]
 
 
-def _row(each: Mapping[str, object]) -> tuple[str, ...]:
-    work = [str(each[field]) for field in ("wu_id", "initiative_id", "lane") if each.get(field)]
-    where = str(each.get("worktree") or "")
-    if not each.get("here"):
+def _row(each: SessionRow) -> tuple[str, ...]:
+    work = [each["wu_id"], each["initiative_id"], each["lane"]]
+    where = each["worktree"] or ""
+    if not each["here"]:
         where += " (another clone)"
     unread = each.get("unread")
     row = (
-        each.get("display_name"),
-        each.get("status"),
-        format_ago(str(each.get("last_seen"))),
-        "-" if unread is None else unread,
-        each.get("agent_identity") or each.get("session_id"),
-        " ".join(work) or "-",
+        each["display_name"],
+        each["status"],
+        format_ago(each["last_seen"]),
+        "-" if unread is None else str(unread),
+        each["agent_identity"] or each["session_id"],
+        " ".join(filter(None, work)) or "-",
         where.strip(),
-        within(sanitize(str(each.get("activity") or ""), keep=""), ACTIVITY_MAX),
+        within(sanitize(each["activity"] or "", keep=""), ACTIVITY_MAX),
     )
-    return tuple(plain(str(cell)) for cell in row)
+    return tuple(map(plain, row))
 
 
 def names(found: NamePool) -> list[str]:

@@ -9,8 +9,9 @@ from .text import SEPARATOR, format_ago, framed, plural, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from gitmem.records.shown_types import AnyShown, BlockingSignal, ShownSignal
     from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
@@ -35,8 +36,8 @@ def inbox(found: InboxResult) -> list[str]:
     )
     for signal in found.signals:
         lines.append("")
-        line = signal.get("reply_line")
-        lines += framed(signal, note=_state(signal), line=str(line) if line else None)
+        note = signal.get("delivery_state") or ""
+        lines += framed(signal, note=note, line=signal.get("reply_line"))
     lines.append("")
     if found.more:
         lines.append(f"and {found.more} more beside these {shown}")
@@ -45,11 +46,6 @@ def inbox(found: InboxResult) -> list[str]:
 
 def _filtered(found: Inbox) -> str:
     return f"Nothing fits; {found.unread} unread for {sanitize(found.reader, keep='')}"
-
-
-def _state(signal: Mapping[str, object]) -> str:
-    state = signal.get("delivery_state")
-    return f"{state}" if state else ""
 
 
 def thread(found: Thread) -> list[str]:
@@ -67,13 +63,10 @@ def _notes(warnings: Sequence[str]) -> list[str]:
     return [f"note: {sanitize(each)}" for each in warnings]
 
 
-def _delivery(signal: Mapping[str, object]) -> str:
-    if signal.get("counts") is False:
+def _delivery(signal: ShownSignal) -> str:
+    if "counts" in signal:
         return "answers a line that is not in this log"
-    states = signal.get("delivery")
-    if not isinstance(states, dict) or not states:
-        return ""
-    return ", ".join(f"{state} by {reader}" for reader, state in states.items())
+    return ", ".join(f"{state} by {reader}" for reader, state in signal["delivery"].items())
 
 
 def _recipient(each: Recipient) -> str:
@@ -120,11 +113,11 @@ def format_history(found: LogPage) -> list[str]:
 
     if not found.entries:
         return ["Nothing in the log fits."]
-    rows = [(format_ago(str(entry["created_at"])), _id_of(entry), describe(entry)) for entry in found.entries]
+    rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in found.entries]
     return table(rows)
 
 
-def _id_of(entry: Mapping[str, object]) -> str:
+def _id_of(entry: AnyShown) -> str:
     ids = (entry.get(name) for name in ("signal_id", "audit_id", "id", "session_id"))
     return sanitize(str(next(filter(None, ids), "")), keep="")
 
@@ -134,9 +127,9 @@ def one(found: RecordDetail) -> list[str]:
     record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
     ambiguous = ["ambiguous: it has two contents"] if found.ambiguous else []
-    if found.kind == "signal":
+    if "message" in record:
         return [*framed(record), where, *ambiguous]
-    lines = [f"{found.kind}{SEPARATOR}{format_ago(str(record.get('created_at')))}{SEPARATOR}{where}"]
+    lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
     for key, value in record.items():
         words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
         lines.append(f"{sanitize(key, keep='')}: {sanitize(words, keep='')}")
@@ -171,19 +164,17 @@ def unchecked(found: GateUnchecked) -> list[str]:
     return [f"gate: nothing was checked {about}: {sanitize(found.reason)}", *notes]
 
 
-def _delay_reason(signal: Mapping[str, object]) -> list[str]:
+def _delay_reason(signal: BlockingSignal) -> list[str]:
     parts = [
-        str(signal["signal_id"]),
-        str(signal["intent"]),
+        signal["signal_id"],
+        signal["intent"],
         f"from {sender_text(signal['sender_name'], signal['sender_identity'])}",
-        str(signal["wu_id"] or signal["initiative_id"] or ""),
-        format_ago(str(signal["created_at"])),
-        str(signal["why"]),
+        signal["wu_id"] or signal["initiative_id"],
+        format_ago(signal["created_at"]),
+        signal["why"],
         "needs AGREE or REJECT" if signal["requires_ack"] else "",
     ]
-    commands = signal["commands"]
-    assert isinstance(commands, list)
     return [
         SEPARATOR.join(sanitize(part, keep="") for part in parts if part),
-        *(f"  {sanitize(each)}" for each in commands),
+        *(f"  {sanitize(each)}" for each in signal["commands"]),
     ]

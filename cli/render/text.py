@@ -14,8 +14,9 @@ from .output import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from gitmem.records.shown_types import ShownSignal
     from gitmem.sync.autosync import FailedSync
 
 
@@ -56,13 +57,13 @@ def _seconds(at: str) -> float:
         return datetime.fromisoformat(at).timestamp()
 
 
-def framed(signal: Mapping[str, object], *, note: str = "", line: str | None = None) -> list[str]:
+def framed(signal: ShownSignal, *, note: str = "", line: str | None = None) -> list[str]:
     """Return the lines of a signal in its frame.
 
     Args:
         line: The command for a reply, if the reader gets one.
     """
-    text = message_frame.signal_text(signal, age=format_ago(str(signal.get("created_at"))), note=note)
+    text = message_frame.signal_text(signal, age=format_ago(signal["created_at"]), note=note)
     return message_frame.with_reply_line(text, line).split("\n")
 
 

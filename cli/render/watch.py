@@ -6,12 +6,13 @@ from .output import program, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from gitmem.records.shown_types import ShownSignal
     from gitmem.signals.watch import WatchOwner
 
 
-def text(fields: Mapping[str, object], of: WatchOwner, *, age: str) -> str:
+def text(fields: ShownSignal, of: WatchOwner, *, age: str) -> str:
     """Return a signal in its frame."""
     from gitmem.signals import message_frame
 
@@ -26,7 +27,7 @@ def together(shown: Sequence[str]) -> str:
     return message_frame.injection(shown) + "\n"
 
 
-def event(fields: Mapping[str, object], of: WatchOwner) -> str:
+def event(fields: ShownSignal, of: WatchOwner) -> str:
     """Return a signal as one line of JSON."""
     from gitmem.signals import message_frame, watch
 

@@ -11,12 +11,12 @@ from .nodes import about
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gitmem.memory.listing import Listing
     from gitmem.memory.ready import Ready
     from gitmem.memory.search import Hit, SearchResult
-    from gitmem.memory.show_node import NodeChange, NodeDetail
+    from gitmem.memory.show_node import NodeChange, NodeDetail, Relative
     from gitmem.memory.versioned_node import VersionedNode
 
 COLUMNS = 80  # of a node's text in a list; `show` prints all of it
@@ -90,8 +90,8 @@ def shown(found: NodeDetail) -> list[str]:
     ]
 
 
-def _relation(id: str, each: dict[str, object]) -> str:
-    other = _beginning(str(each["other"])) if each["other"] is not None else "(not here)"
+def _relation(id: str, each: Relative) -> str:
+    other = _beginning(each["other"]) if each["other"] is not None else "(not here)"
     if each["from_id"] == id:
         return f"{each['type']} {each['to_id']} | {other}"
     return f"{each['from_id']} {each['type']} this | {other}"
@@ -106,7 +106,7 @@ def _change(node: VersionedNode, each: NodeChange) -> str:
         word = "cleared:" if name == "clear" else name
         said.append(name if value is True else f"{word} {_beginning(text)}")
     if "head" in each.fields:
-        said.append(_verified(each.fields))
+        said.append(_verified(each))
     by = authors.format_writer(node, each.sender, each.sender_identity)
     return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(said)}", keep="")
 
@@ -116,11 +116,11 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else encode(value)
 
 
-def _verified(fields: Mapping[str, object]) -> str:
+def _verified(each: NodeChange) -> str:
     """Return `verified at 6830b317c2b3 (wu-7)`; without `verified` if the change has new files or a new text."""
-    branch = f" ({fields['branch']})" if fields.get("branch") else ""
-    verb = "" if fields.keys() & {"content", "paths"} else "verified "
-    return f"{verb}at {str(fields['head'])[:12]}{branch}"
+    branch = f" ({each.fields['branch']})" if "branch" in each.fields else ""
+    verb = "" if each.fields.keys() & {"content", "paths"} else "verified "
+    return f"{verb}at {each.fields['head']!s:.12}{branch}"
 
 
 def ready(found: Ready) -> list[str]:
