@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..records.record_types import AccessFields
     from ..store import Store
     from .versioned_node import VersionedNode
 
@@ -61,8 +62,7 @@ def record(
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
     lines = []
     for start in range(0, len(found), write.NAMES_MAX):
-        fields = {
-            "schema_version": "A2A.V1",
+        fields: AccessFields = {
             "id": ids.new_id("access", store.random),
             "node_ids": found[start : start + write.NAMES_MAX],
             "reader_identity": caller.reader,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ..agents.caller import Caller
+    from ..records.record_types import PatchContent
     from ..store import Store
 
 TOLD = 40  # nodes listed in the body of a commit
@@ -150,7 +151,7 @@ def nodes_to_archive(
     return found
 
 
-def patch_fields(found: Archived) -> dict[str, object]:
+def patch_fields(found: Archived) -> PatchContent:
     """Return the fields of the patch."""
     return {"archived": True, "reason": found.reason}
 

@@ -20,12 +20,13 @@ from ..text.shell_quote import command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from ..index.index_file import Index
     from ..log.entry import CommitMessage, LogEntry
     from ..log.local_log import Appended
+    from ..records.record_types import AnyFields
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -74,9 +75,7 @@ class StoreAsOf(Store):
         """Return the project's commit that `--as-of` named, or None; and no branch."""
         return self._head, None
 
-    def line(
-        self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
-    ) -> tuple[str, bytes]:
+    def line(self, kind: str, fields: AnyFields, *, allow_secret: bool = False) -> tuple[str, bytes]:
         """Reject the write: this store is read-only."""
         _refuse()
 

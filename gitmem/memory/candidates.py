@@ -105,8 +105,13 @@ def _rows(
     """Return the best rows, unordered, and their numbers by section. Only ranking by decay reads all rows."""
     db = store.db()
     wu, lane, without = asked
-    values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1,
-                                 "until": store.now() + CLOCK_SKEW_MAX}  # fmt: skip
+    values = {
+        "wu": wu,
+        "lane": lane,
+        "without": without,
+        "most": most + 1,
+        "until": store.now() + CLOCK_SKEW_MAX,
+    }
     counts = dict.fromkeys(SECTIONS, 0)
     found: list[CandidateRow] = []
     for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):

@@ -26,7 +26,9 @@ class Exported(Outcome):
 
     __slots__ = ("format", "count", "filters", "nodes", "next")
 
-    def __init__(self, format: str, filters: Mapping[str, object], nodes: Sequence[VersionedNode]) -> None:
+    def __init__(
+        self, format: str, filters: Mapping[str, str | list[str] | bool], nodes: Sequence[VersionedNode]
+    ) -> None:
         self.format = format
         self.count = len(nodes)
         self.filters = dict(filters)
@@ -67,7 +69,7 @@ def export(
     wanted = Filter(wu=wu, type=type, lifecycle=lifecycle, tags=tags, include_archived=include_archived)
     db = store.db()
     nodes = load.load(db, matching_ids(db, wanted))
-    filters: dict[str, object] = {
+    filters = {
         "wu": wu, "type": type, "lifecycle": lifecycle, "tags": list(tags), "includeArchived": include_archived,
     }  # fmt: skip
     return Exported(word, {key: value for key, value in filters.items() if value}, nodes)
@@ -97,8 +99,8 @@ def _markdown(found: Exported) -> Iterator[str]:
             yield from _one(node)
 
 
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else str(value)
+def _shown(value: str | list[str] | bool) -> str:
+    return ", ".join(value) if isinstance(value, list) else "yes" if value is True else str(value)
 
 
 def _group(node: VersionedNode) -> str:

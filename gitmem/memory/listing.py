@@ -13,9 +13,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
+    from typing import TypedDict, Unpack
 
     from ..store import Store
     from .versioned_node import VersionedNode
+
+    class FilterOptions(TypedDict, total=False):
+        """The arguments of `Filter`."""
+
+        wu: str | None
+        type: str | None
+        lifecycle: str | None
+        tags: Sequence[str]
+        path: str | None
+        session: str | None
+        lane: str | None
+        priority: str | None
+        status: str | None
+        since: int | None
+        before: int | None
+        include_archived: bool
+
 
 LIMIT = 50
 UNLINKED = "unlinked"  # means "no work unit"
@@ -149,7 +167,7 @@ def listing(
     stale: bool = False,
     limit: int = LIMIT,
     reverse: bool = False,
-    **filters: object,
+    **filters: Unpack[FilterOptions],
 ) -> Listing:
     """Return the matching nodes, last changed first.
 
@@ -164,7 +182,7 @@ def listing(
     """
     if limit < 1:
         raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
-    wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
+    wanted = Filter(**filters)
     db = store.db()
     up = "ASC" if reverse else "DESC"
     order = f"ORDER BY n.touched {up}, n.id {up}"
@@ -198,13 +216,13 @@ def matching_ids(db: sqlite3.Connection, wanted: Filter) -> list[str]:
     return [id for (id,) in rows]
 
 
-def all_nodes(store: Store, **filters: object) -> list[VersionedNode]:
+def all_nodes(store: Store, **filters: Unpack[FilterOptions]) -> list[VersionedNode]:
     """Return all matching nodes in order of creation; the filters are those of `Filter`.
 
     Raises:
         UsageError: A filter is invalid.
     """
-    wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
+    wanted = Filter(**filters)
     db = store.db()
     return load.load(db, matching_ids(db, wanted))
 

@@ -9,7 +9,6 @@ from ..records import ids
 from ..signals import causality
 from ..text.shell_quote import command
 from . import node_fields, resolve_node, write
-from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..agents.caller import Caller
+    from ..records.record_types import RelationFields, RelationRecord
     from ..store import Store
 
 
@@ -32,6 +32,18 @@ class RelationResult(Outcome):
         self.recorded = True
         self.warnings: list[str] = []
         self.next: list[str] = []
+
+
+class RelationEvent:
+    """A line about a relation, with the attributes that `causality` needs."""
+
+    __slots__ = ("id", "line", "named", "record")
+
+    def __init__(self, record: RelationRecord, line: bytes) -> None:
+        self.id = record["id"]
+        self.line = line
+        self.record = record
+        self.named = frozenset(record.get("after", ()))
 
 
 def relate(
@@ -88,36 +100,35 @@ def line(
     """
     events = _events(store.db(), (from_id, to_id, type))
     named = {name for names in causality.earlier(events).values() for name in names}
-    return store.line(
-        "relation",
-        {
-            "schema_version": "A2A.V1",
-            "id": id or ids.new_id("rel", store.random),
-            "from_id": from_id,
-            "to_id": to_id,
-            "type": type,
-            "removed": removed,
-            "after": sorted(events.keys() - named),
-            "metadata": node_fields.metadata(dict(metadata or {})),
-            **write.sender(caller),
-        },
-    )
+    fields: RelationFields = {
+        "id": id or ids.new_id("rel", store.random),
+        "from_id": from_id,
+        "to_id": to_id,
+        "type": type,
+        "removed": removed,
+        "after": sorted(events.keys() - named),
+        "metadata": node_fields.metadata(dict(metadata or {})),
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }
+    return store.line("relation", fields)
 
 
 def exists(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> bool:
     """Return whether a relation exists: its causally last line does not remove it."""
     event = last_event(db, relation_key)
-    return event is not None and event.record.get("removed") is not True
+    return event is not None and not event.record.get("removed")
 
 
-def last_event(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> PatchChange | None:
+def last_event(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> RelationEvent | None:
     """Return the causally last line of a relation, or None if there is none."""
     events = _events(db, relation_key)
     return causality.latest(events.values(), causality.earlier(events))
 
 
-def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> dict[str, PatchChange]:
-    events: dict[str, PatchChange] = {}
+def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> dict[str, RelationEvent]:
+    events: dict[str, RelationEvent] = {}
     bodies = db.execute(
         "SELECT l.body FROM relation_event e JOIN line l ON l.id = e.line"
         " WHERE e.from_id = ? AND e.to_id = ? AND e.type = ? ORDER BY l.body",
@@ -126,18 +137,17 @@ def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> dict[
     for (body,) in bodies:
         record = records.read_kind("relation", body.encode())
         if record is not None:
-            events.setdefault(record["id"], PatchChange(record, body.encode()))
+            events.setdefault(record["id"], RelationEvent(record, body.encode()))
     return events
 
 
-def relations_of(db: sqlite3.Connection, id: str) -> list[dict[str, str]]:
-    """Return the relations of a node, in both directions, by type and id."""
-    rows = db.execute(
+def relations_of(db: sqlite3.Connection, id: str) -> list[tuple[str, str, str]]:
+    """Return the relations of a node (from, to, type), in both directions, by type and id."""
+    return db.execute(
         "SELECT from_id, to_id, type FROM relation WHERE from_id = ?"
         " UNION SELECT from_id, to_id, type FROM relation WHERE to_id = ? ORDER BY 3, 1, 2",
         (id, id),
-    )
-    return [{"from_id": from_id, "to_id": to_id, "type": type} for from_id, to_id, type in rows]
+    ).fetchall()
 
 
 def path_of_blocks(db: sqlite3.Connection, start: str, end: str) -> list[str]:

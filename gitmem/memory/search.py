@@ -19,14 +19,22 @@ from .snippet import snippet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, NotRequired, Unpack
 
     from ..agents.caller import Caller
     from ..store import Store
+    from .listing import FilterOptions
     from .snippet import Marks
     from .versioned_node import VersionedNode
 
     Row = tuple[str, int, float, int, str | None, int]
+
+    class RecallOptions(FilterOptions):
+        """The options of a search, with those of `Filter`."""
+
+        half_life: NotRequired[int]
+        by_decay: NotRequired[bool]
+
 
 LIMIT = 10
 LIMIT_MAX = 1_000
@@ -106,7 +114,12 @@ TIERS = ("all", "begin", "some")
 
 
 def search(
-    store: Store, query: str, *, reader: Caller | None = None, limit: int = LIMIT, **options: object
+    store: Store,
+    query: str,
+    *,
+    reader: Caller | None = None,
+    limit: int = LIMIT,
+    **options: Unpack[RecallOptions],
 ) -> SearchResult:
     """Search the memory, and record the access of a reader.
 
@@ -118,7 +131,7 @@ def search(
     Raises:
         UsageError, StoreError: As in `recall`.
     """
-    found, more = _recall(store, query, limit=limit, **options)  # type: ignore[arg-type]  # passed on as they came
+    found, more = _recall(store, query, limit, **options)
     if reader is not None and found:
         from . import accesses
 
@@ -128,7 +141,7 @@ def search(
     return answer
 
 
-def recall(store: Store, query: str, **options: object) -> list[Hit]:
+def recall(store: Store, query: str, *, limit: int = LIMIT, **options: Unpack[RecallOptions]) -> list[Hit]:
     """Return the matching nodes, best match first. Records nothing.
 
     Args:
@@ -141,24 +154,24 @@ def recall(store: Store, query: str, **options: object) -> list[Hit]:
         UsageError: The query has no word, or a value is invalid.
         StoreError: `no-full-text`: SQLite was built without FTS5.
     """
-    return _recall(store, query, **options)[0]  # type: ignore[arg-type]  # passed on as they came
+    return _recall(store, query, limit, **options)[0]
 
 
 def _recall(
     store: Store,
     query: str,
+    limit: int,
     *,
-    limit: int = LIMIT,
     half_life: int = decay.HALF_LIFE_MICROS,
     by_decay: bool = False,
-    **filters: object,
+    **filters: Unpack[FilterOptions],
 ) -> tuple[list[Hit], bool]:
     from itertools import islice
 
     decay.validate(half_life)
     if not 0 < limit <= LIMIT_MAX:
         raise UsageError(f"The limit must be 1 to {LIMIT_MAX}, not {limit}.", code="bad-number")
-    wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
+    wanted = Filter(**filters)
     question = FtsQuery(query)
     if question.every is None:
         raise UsageError(
@@ -259,16 +272,16 @@ def _load(store: Store, candidates: Iterable[_Candidate], question: FtsQuery, we
             yield hit
 
 
-def _next(found: SearchResult, limit: int, options: dict[str, object]) -> list[str]:
+def _next(found: SearchResult, limit: int, options: RecallOptions) -> list[str]:
     """Return the commands that show the best hit, or a wider search."""
     ahead = found.query.startswith("-")  # it must follow `--` then, or it would be parsed as an option
     again, behind = ["gitmem", "mem", "search"], ["--", found.query] if ahead else []
     again += [] if ahead else [found.query]
     for name in ("wu", "type", "lifecycle", "path"):
-        if options.get(name):
-            again += [f"--{name}", str(options[name])]
-    for tag in options.get("tags") or ():  # type: ignore[attr-defined]  # `Filter` took them
-        again += ["--tag", str(tag)]
+        if value := options.get(name):
+            again += [f"--{name}", str(value)]
+    for tag in options.get("tags", ()):
+        again += ["--tag", tag]
     if found.hits:
         first = command("gitmem", "mem", "show", found.hits[0].node.id)
         further = command(*again, "--limit", str(min(LIMIT_MAX, 5 * limit)), *behind)

@@ -13,10 +13,20 @@ from .listing import first_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from typing import TypedDict
 
+    from ..records.record_types import PatchRecord
     from ..store import Store
     from .versioned_node import VersionedNode
+
+    class Relative(TypedDict):
+        """A relation of a node, with the first line of the other node, which is None if it is unknown."""
+
+        from_id: str
+        to_id: str
+        type: str
+        other: str | None
+
 
 # Fields of a patch that are not changes.
 _BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
@@ -28,11 +38,11 @@ class NodeChange(Outcome):
 
     __slots__ = ("id", "at", "sender", "sender_identity", "sender_session", "fields")
 
-    def __init__(self, record: Mapping[str, object], sender: str) -> None:
-        self.id = str(record["id"])
-        self.at = str(record["at"])
+    def __init__(self, record: PatchRecord, sender: str) -> None:
+        self.id = record["id"]
+        self.at = record["at"]
         self.sender = sender
-        self.sender_identity = str(record["sender_identity"])
+        self.sender_identity = record["sender_identity"]
         self.sender_session = record.get("sender_session")
         self.fields = {key: value for key, value in record.items() if key not in _BESIDE and value}
 
@@ -55,7 +65,7 @@ class NodeDetail(Outcome):
         self.node = node
         self.score = score
         self.stale: str | None = None
-        self.relations: list[dict[str, object]] = []
+        self.relations: list[Relative] = []
         self.history: list[NodeChange] = []
         self.ambiguous = False
         self.commit = commit
@@ -83,27 +93,26 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> N
     found.stale = anchors.stale(store, [node]).get(node.id)
     found.relations = _relations(db, node)
     found.history = [
-        NodeChange(record, sender_name(store, record) or str(record["sender_identity"]))
+        NodeChange(record, sender_name(store, record) or record["sender_identity"])
         for record in _patches(db, node.id)
     ]
-    found.ambiguous = (
-        len({node_fold.content_digest_text(records.read(line) or {}) for line in _lines(db, node.id)}) > 1
-    )
+    found.ambiguous = _is_ambiguous(db, node.id)
     found.next = _next(found)
     return found
 
 
-def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[dict[str, object]]:
-    each = relations.relations_of(db, node.id)
-    others = {id for one in each for id in (one["from_id"], one["to_id"])} - {node.id}
+def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[Relative]:
+    every = relations.relations_of(db, node.id)
+    others = {id for ends in every for id in ends[:2]} - {node.id}
     starts = {other.id: first_line(other) for other in load.load(db, sorted(others))}
     return [
-        {**one, "other": starts.get(one["to_id"] if one["from_id"] == node.id else one["from_id"])}
-        for one in each
-    ]
+        {"from_id": from_id, "to_id": to_id, "type": type,
+         "other": starts.get(to_id if from_id == node.id else from_id)}
+        for from_id, to_id, type in every
+    ]  # fmt: skip
 
 
-def _patches(db: sqlite3.Connection, id: str) -> list[Mapping[str, object]]:
+def _patches(db: sqlite3.Connection, id: str) -> list[PatchRecord]:
     rows = db.execute(
         "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
     )
@@ -113,13 +122,14 @@ def _patches(db: sqlite3.Connection, id: str) -> list[Mapping[str, object]]:
     )
 
 
-def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
+def _is_ambiguous(db: sqlite3.Connection, id: str) -> bool:
     rows = db.execute(
         "SELECT l.body FROM node n JOIN line l ON l.id = n.line WHERE n.id = ?"
         " UNION SELECT l.body FROM node_again n JOIN line l ON l.id = n.line WHERE n.id = ?",
         (id, id),
     )
-    return [body.encode() for (body,) in rows]
+    read = (records.read_kind("node", body.encode()) for (body,) in rows)
+    return len({node_fold.content_digest_text(record) if record is not None else None for record in read}) > 1
 
 
 def _verify_options(stale: str) -> list[str]:

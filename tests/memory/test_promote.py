@@ -57,9 +57,7 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
     assert found.tags == ["bug", "io", "pitfall"]
     assert found.paths == ["parser.py"]
     assert found.metadata == {"promoted_from": source, "promoted_at": format_at(clock())}
-    assert {"from_id": found.id, "to_id": source, "type": "discovered_from"} in relations.relations_of(
-        store.db(), found.id
-    )
+    assert (found.id, source, "discovered_from") in relations.relations_of(store.db(), found.id)
     assert old.status == "active"
     assert done.as_json()["promotedNodes"][0]["id"] == found.id  # type: ignore[index]
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from gitmem import records
-from gitmem.memory.versioned_node import PatchChange
+from gitmem.memory.relations import RelationEvent
 from tests.signals import references
 
 from ..sandbox import START
@@ -38,7 +38,7 @@ def _naive(lines: list[bytes]) -> set[tuple[str, str, str]]:
         record = records.read(line)
         assert record is not None
         relation_key = (record["from_id"], record["to_id"], record["type"])
-        events.setdefault(relation_key, {}).setdefault(record["id"], PatchChange(record, line))
+        events.setdefault(relation_key, {}).setdefault(record["id"], RelationEvent(record, line))
     found = set()
     for relation_key, said in events.items():
         last = references.latest(said.values(), references.earlier(said))
