@@ -34,18 +34,20 @@ def set_changed_by(node: VersionedNode, winners: WinningPatches, *, whole: bool)
     entries = {each.id: each for each in winners.by_key.values()} if whole else {}
     last = [*winners.by_field.items(), *(("metadata", each) for each in entries.values())]
     for field, change in last:
-        sender = str(change.record["sender_identity"])
+        sender = change.record["sender_identity"]
         name = change.record.get("sender_name")
         if field == "content":
-            node.content_by, node.content_by_name = sender, str(name) if name else None
+            node.content_by, node.content_by_name = sender, name
         if whole:
             _add_signature(node, sender, name, change.record.get("sender_session"))
         if sender != node.sender_identity:
-            changes.setdefault(sender, (str(name) if name else None, set()))[1].add(field)
+            changes.setdefault(sender, (name, set()))[1].add(field)
     if node.content_by == node.sender_identity:
         node.content_by = node.content_by_name = None
     node.changed_by = [
-        {"sender_identity": sender, **({"sender_name": name} if name else {}), "fields": sorted(fields)}
+        {"sender_identity": sender, "sender_name": name, "fields": sorted(fields)}
+        if name
+        else {"sender_identity": sender, "fields": sorted(fields)}
         for sender, (name, fields) in sorted(changes.items())
         if fields != {"head"}
     ]
@@ -58,10 +60,10 @@ def set_changed_by(node: VersionedNode, winners: WinningPatches, *, whole: bool)
     )
 
 
-def _add_signature(node: VersionedNode, sender: str, name: object, session: object) -> None:
+def _add_signature(node: VersionedNode, sender: str, name: str | None, session: str | None) -> None:
     """Record a name that a writer gave for an identity, and the session of that line."""
     if name and session:
-        node.signed.add((sender, str(name), str(session)))
+        node.signed.add((sender, name, session))
 
 
 def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..records import bulk_lines, ids
-from . import anchors, node_fields, write
+from . import anchors, node_fields
 from .node_drafts import NewNodes
 from .versioned_node import VersionedNode
 
@@ -26,12 +26,12 @@ EMPTY = ("metadata", "discovered_from")  # must not be given here
 
 
 def make_nodes(
-    store: Store, caller: Caller, given: Given, head: Mapping[str, object], *, allow_secret: bool
+    store: Store, caller: Caller, given: Given, head: tuple[str | None, str | None], *, allow_secret: bool
 ) -> NewNodes | None:
     """Return new nodes, their lines, and the columns that the index reads of them.
 
     Args:
-        head: The fields `head` and `branch`.
+        head: The commit and the branch of this worktree's HEAD.
 
     Returns:
         None if a node is not plainly valid, or has metadata or a source: use `new_nodes` then.
@@ -47,7 +47,13 @@ def make_nodes(
         return None
     count = len(given)
     columns["id"] = ids.new_ids("mem", count, store.random)
-    for name, value in {**head, **write.sender(caller)}.items():
+    for name, value in (
+        ("head", head[0]),
+        ("branch", head[1]),
+        ("sender_identity", caller.reader),
+        ("sender_session", caller.session_id),
+        ("sender_name", caller.name),
+    ):
         columns[name] = [value] * count
     mac = store.keys.for_writing()
     first = store.log.clock.tick(count)

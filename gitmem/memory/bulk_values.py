@@ -8,35 +8,41 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+    from typing import Literal
 
-FIELDS = ("content", "tags", "paths", "metadata")
+    from ..records.record_types import PatchContent, PatchRecord
+
+    Field = Literal["content", "tags", "paths", "metadata"]
+
+FIELDS: tuple[Field, ...] = ("content", "tags", "paths", "metadata")
 SIZE_MAX = 128  # of each of these fields, in a patch of several nodes
 ENTRY = 16  # added for each entry of a list or an object
 
 
-def too_large(fields: Mapping[str, object]) -> list[str]:
+def too_large(fields: PatchRecord | PatchContent) -> list[Field]:
     """Return the names of fields that are too large for a patch of several nodes."""
     return [name for name in FIELDS if fields.get(name) and _exceeds(fields[name])]
 
 
-def ignored_fields(record: Mapping[str, object]) -> list[str]:
-    """Return the fields of a patch that readers ignore; records of other kinds have none."""
-    if not any(record.get(name) for name in FIELDS):
-        return []
-    nodes = record.get("node_ids")
-    if not isinstance(nodes, (list, tuple)) or not _several(nodes):
+def ignored_fields(record: PatchRecord) -> list[Field]:
+    """Return the fields of a patch that readers ignore."""
+    if not any(record.get(name) for name in FIELDS) or not _several(record["node_ids"]):
         return []
     return too_large(record)
 
 
-def without_ignored(record: Mapping[str, object]) -> Mapping[str, object]:
+def without_ignored(record: PatchRecord) -> PatchRecord:
     """Return a patch without the fields that readers ignore."""
     aside = ignored_fields(record)
-    return {name: value for name, value in record.items() if name not in aside} if aside else record
+    if aside:
+        record = record.copy()
+        for name in aside:
+            del record[name]
+    return record
 
 
-def _several(ids: Iterable[object]) -> bool:
+def _several(ids: Iterable[str]) -> bool:
     first = None
     for id in ids:
         if first is None:

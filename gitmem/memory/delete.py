@@ -81,8 +81,7 @@ def delete(
         found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
     if found.ids and not dry_run:
-        fields = {"deleted": True, "reason": reason or REASON}
-        lines = write.patches(store, caller, found.ids, fields)
+        lines = write.patches(store, caller, found.ids, {"deleted": True, "reason": reason or REASON})
         what = f"deletes {found.ids[0] if len(found.ids) == 1 else format_count(len(found.ids))}"
         done = write.record(store, caller, lines, what, text=reason or "", nodes=found.ids)
         found.commit, found.recorded = done.commit, True

@@ -11,9 +11,11 @@ from . import anchors, load, new_nodes, node_fields, resolve_node, write
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
+    from ..records.record_types import PatchContent
     from ..store import Store
     from .versioned_node import VersionedNode
 
@@ -171,7 +173,7 @@ def change(
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
     fields = _changes(options)
     if verified or "paths" in fields or "content" in fields:
-        fields |= dict(zip(("head", "branch"), anchors.head(store), strict=True))
+        fields["head"], fields["branch"] = anchors.head(store)
     empty = [node_fields.one_of("field that can be cleared", name, CLEARABLE) for name in clear]
     if not found or not (any(fields.values()) or empty):
         raise UsageError(
@@ -200,7 +202,7 @@ def change(
 _VERBS = {"deleted": "deletes", "archived": "archives", "closed": "closes"}
 
 
-def _change_verb(fields: Mapping[str, object], empty: Sequence[str]) -> str:
+def _change_verb(fields: PatchContent, empty: Sequence[str]) -> str:
     """Return the verb of a change, for the subject of its commit."""
     for mark, verb in _VERBS.items():
         if mark in fields:
@@ -211,32 +213,44 @@ def _change_verb(fields: Mapping[str, object], empty: Sequence[str]) -> str:
     return f"changes {names} of" if names else "verifies"
 
 
-def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one field after the other)
+def _changes(options: Mapping[str, Any]) -> PatchContent:  # noqa: C901  (one field after the other)
     """Convert the options of `change` to the fields of a patch."""
-    fields: dict[str, object] = {}
+    fields: PatchContent = {}
     for name, value in options.items():
         if value is None or value == [] or value == () or value == {} or value is False:
             continue
         if name == "content":
-            fields[name] = node_fields.content(value)
+            fields["content"] = node_fields.content(value)
         elif name == "type":
-            fields[name] = node_fields.one_of("type of node", str(value), node_fields.TYPES)
+            fields["type"] = node_fields.one_of("type of node", str(value), node_fields.TYPES)
         elif name == "lifecycle":
-            fields[name] = node_fields.one_of("lifecycle", str(value), node_fields.LIFECYCLES)
+            fields["lifecycle"] = node_fields.one_of("lifecycle", str(value), node_fields.LIFECYCLES)
         elif name == "priority":
-            fields[name] = node_fields.one_of("priority", str(value), node_fields.PRIORITIES)
+            fields["priority"] = node_fields.one_of("priority", str(value), node_fields.PRIORITIES)
         elif name == "wu":
             fields["wu_id"] = node_fields.work_unit(str(value))
         elif name == "session":
             fields["session_id"] = value
         elif name == "tags":
-            fields[name] = node_fields.tags(node_fields.texts(name, value))
+            fields["tags"] = node_fields.tags(node_fields.texts(name, value))
         elif name == "paths":
-            fields[name] = anchors.validate_paths(node_fields.texts(name, value))
+            fields["paths"] = anchors.validate_paths(node_fields.texts(name, value))
         elif name == "metadata":
-            fields[name] = node_fields.metadata(value)
-        elif name in ("lane", "reason", "sensitive", "closed", "archived", "deleted", "summarized_into"):
-            fields[name] = value
+            fields["metadata"] = node_fields.metadata(value)
+        elif name == "lane":
+            fields["lane"] = value
+        elif name == "reason":
+            fields["reason"] = value
+        elif name == "sensitive":
+            fields["sensitive"] = value
+        elif name == "closed":
+            fields["closed"] = value
+        elif name == "archived":
+            fields["archived"] = value
+        elif name == "deleted":
+            fields["deleted"] = value
+        elif name == "summarized_into":
+            fields["summarized_into"] = value
         else:
             raise UsageError(
                 f"{sanitize(name)[:60]} is no field that can change; nothing was written.", code="bad-option"

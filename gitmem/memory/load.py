@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .versioned_node import Record, WinningPatches
+    from ..records.record_types import NodeRecord
+    from .versioned_node import WinningPatches
 
     Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], WinningPatches]
@@ -73,7 +74,7 @@ def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> BitOrder | None:
     return BitOrder(list(every.values()))
 
 
-def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[Record, bytes]]]:
+def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[NodeRecord, bytes]]]:
     """Return the lines that create these nodes, by node id: all lines if an id has several."""
     marks = ", ".join("?" * len(ids))
     rows = db.execute(
@@ -81,9 +82,9 @@ def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple
         f" UNION ALL SELECT id, line FROM node_again WHERE id IN ({marks})",
         [*ids, *ids],
     )
-    found: dict[str, list[tuple[Record, bytes]]] = {}
+    found: dict[str, list[tuple[NodeRecord, bytes]]] = {}
     for id, body in _node_lines(db, rows):
-        record = records.read(body)
+        record = records.read_kind("node", body)
         if record is not None:
             found.setdefault(id, []).append((record, body))
     return found
@@ -120,7 +121,7 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
     marks = ", ".join("?" * len(ids))
     pairs = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(ids)).fetchall()
     for line, body in _lines(db, sorted({line for _, line in pairs} - parsed.keys())):
-        record = records.read(body)
+        record = records.read_kind("patch", body)
         parsed[line] = PatchChange(record, body) if record is not None else None
     found: dict[str, list[PatchChange]] = {}
     for id, line in pairs:
@@ -136,8 +137,8 @@ def node_of_line(line: bytes) -> VersionedNode:
     Raises:
         ValueError: The line is not a node.
     """
-    record = records.read(line)
-    if record is None or record["kind"] != "node":
+    record = records.read_kind("node", line)
+    if record is None:
         raise ValueError("no node")
     return node_fold.fold([(record, line)], [])
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
-from . import anchors, node_fields, relations, resolve_node, write
+from . import anchors, node_fields, relations, resolve_node
 from .node_drafts import NewNodes
 from .versioned_node import VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from ..agents.caller import Caller
+    from ..records.record_types import NodeFields
     from ..store import Store
 
 MANY = 16  # number of nodes from which on `bulk_nodes` makes them
@@ -31,7 +33,7 @@ def make_nodes(
         UsageError: A value is invalid (RecordError, SecretError); the message names the node.
         StoreError: The store could not be read or written.
     """
-    head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
+    head = anchors.head(store)
     if len(given) >= MANY:
         from . import bulk_nodes
 
@@ -43,15 +45,15 @@ def make_nodes(
     remarks: dict[str, None] = {}
     for number, each in enumerate(given, 1):
         try:
-            fields = {
-                "id": ids.new_id("mem", store.random),
-                **_fields(each, caller),
-                **head,
-                **write.sender(caller),
-            }
+            fields = _fields(each, caller, ids.new_id("mem", store.random))
+            fields["head"], fields["branch"] = head
             lines.append(store.line("node", fields, allow_secret=allow_secret))
             line = lines[-1][1]
-            nodes.append(VersionedNode({**fields, "at": line[7:34].decode()}, line).settle())
+            nodes.append(
+                VersionedNode(
+                    {**fields, "at": line[7:34].decode(), "kind": "node", "mac": None}, line
+                ).settle()
+            )
             if each.get("discovered_from"):
                 source, remark = resolve_node.find_or_accept(store.db(), str(each["discovered_from"]))
                 lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
@@ -64,7 +66,7 @@ def make_nodes(
     return NewNodes(lines, nodes, list(remarks))
 
 
-def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
+def _fields(given: Mapping[str, Any], caller: Caller, id: str) -> NodeFields:
     """Return the fields of a node from the writer's options, with defaults from the caller's session."""
     given = {_NAMES.get(key, key): value for key, value in given.items()}
     unknown = [key for key in given if key not in ("content", *OPTIONS)]
@@ -78,8 +80,8 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
     lifecycle = str(given.get("lifecycle") or node_fields.LIFECYCLE_OF[type])
     lifecycle = node_fields.one_of("lifecycle", lifecycle, node_fields.LIFECYCLES)
     priority = given.get("priority")
-    found: dict[str, object] = {
-        "schema_version": "A2A.V1",
+    return {
+        "id": id,
         "type": type,
         "lifecycle": lifecycle,
         "content": node_fields.content(given.get("content")),
@@ -93,8 +95,10 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
         "paths": anchors.validate_paths(node_fields.texts("paths", given.get("paths"))),
         "sensitive": node_fields.flag("sensitive", given.get("sensitive")),
         "metadata": node_fields.metadata(given.get("metadata")),
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
     }
-    return found
 
 
 def _work_unit(given: Mapping[str, object], lifecycle: str, caller: Caller) -> str | None:

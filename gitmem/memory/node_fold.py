@@ -7,25 +7,28 @@ field; if both changed one field, the greater `(at, bytes)` counts.
 from __future__ import annotations
 
 from . import authors
-from .versioned_node import FLAGS, LISTS, PatchChange, VersionedNode, WinningPatches, list_of, object_of
+from .versioned_node import FLAGS, LISTS, PatchChange, VersionedNode, WinningPatches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
+    from ..records.record_types import NodeRecord, PatchRecord
     from ..signals.bit_order import BitOrder
-    from .versioned_node import Record
 
 KNOWN_MAX = 256  # sets of patches in the cache of one fold of many nodes
 
 
-def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> VersionedNode:
+def fold(
+    nodes: Iterable[tuple[NodeRecord, bytes]], patches: Iterable[tuple[PatchRecord, bytes]]
+) -> VersionedNode:
     """Fold the lines of one id and the patches that name it, in any order, into a node."""
     return of_changes(nodes, [PatchChange(record, body) for record, body in patches], {})
 
 
 def of_changes(
-    nodes: Iterable[tuple[Record, bytes]],
+    nodes: Iterable[tuple[NodeRecord, bytes]],
     patches: Iterable[PatchChange],
     known: dict[tuple[bytes, ...], WinningPatches],
     order: BitOrder | None = None,
@@ -43,7 +46,7 @@ def of_changes(
     base, line = min(made, key=lambda each: each[1])
     node = VersionedNode(base, line)
     if len(made) > 1 and len({content_digest_text(record) for record, _ in made}) > 1:
-        node.conflicting = sorted({str(record["sender_identity"]) for record, _ in made})
+        node.conflicting = sorted({record["sender_identity"] for record, _ in made})
     changes: dict[str, PatchChange] = {}
     for each in sorted(patches, key=lambda each: each.line):
         changes.setdefault(each.id, each)
@@ -59,45 +62,40 @@ def of_changes(
     return node.settle()
 
 
-_MEANT = ("type", "lifecycle", "content", "priority", "wu_id", "lane")
-
-
-def content_digest_text(record: Record) -> object:
+def content_digest_text(record: NodeRecord) -> object:
     """Return the content of a line without its writer and time: clones that create a node independently agree on it.
 
     For an indexed source it is only the path of the file: the content changes with the file.
     """
-    source = object_of(record).get("source_path")
+    source = record.get("metadata", {}).get("source_path")
     if source is not None:
         return ("source", str(source))
     return (
-        *(_text(record, field) for field in _MEANT),
-        *map(tuple, map(sorted, (list_of(record, "tags"), list_of(record, "paths")))),
+        *(record["type"], record["lifecycle"], record["content"]),
+        *(record.get("priority"), record.get("wu_id"), record.get("lane")),
+        *(tuple(sorted(each)) for each in (record.get("tags", ()), record.get("paths", ()))),
     )
 
 
 def _apply(node: VersionedNode, winners: WinningPatches, *, whole: bool) -> None:
     for field, last in winners.by_field.items():
+        value: Any = last.record.get(field)
         if field in LISTS:
-            setattr(node, field, list_of(last.record, field))
+            value = list(value or ())
         elif field in FLAGS:
-            setattr(node, field, last.record.get(field) is True)
+            value = value is True
         else:
-            setattr(node, field, _text(last.record, field))
+            value = value or None
+        setattr(node, field, value)
         if field == "head":
-            node.branch = _text(last.record, "branch")
+            node.branch = last.record.get("branch")
     if winners.clears_metadata:
         node.metadata = {}
     for key, last in sorted(winners.by_key.items()) if whole else ():
-        value = object_of(last.record).get(key)
+        value = last.record.get("metadata", {}).get(key)
         if value is None:
             node.metadata.pop(key, None)
         else:
             node.metadata[key] = value
     if winners.updated is not None:
         node.updated = max(winners.updated, node.updated or 0)
-
-
-def _text(record: Record, field: str) -> str | None:
-    value = record.get(field)
-    return str(value) if value else None

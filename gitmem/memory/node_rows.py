@@ -102,7 +102,7 @@ def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
     anew: set[str] = set()
     for row in rows:
         change = PatchChange(row.record, row.line)
-        ids = sorted({str(id) for id in row.record["node_ids"]})  # type: ignore[attr-defined]  # the model says so
+        ids = sorted(set(row.record["node_ids"]))
         db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
         among = _ids_condition(ids)
         if change.clears or change.touches("summarized_into") or not change.only_marks:
@@ -152,7 +152,7 @@ def _lowest_first(db: sqlite3.Connection, id: str) -> int:
 def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
     triples = set()
     for row in rows:
-        relation_key = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
+        relation_key = (row.record["from_id"], row.record["to_id"], row.record["type"])
         db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*relation_key, row.id))
         triples.add(relation_key)
     for relation_key in sorted(triples):
@@ -163,7 +163,7 @@ def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
 
 
 def _add_accesses(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
-    seen = [(str(id), row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]  # type: ignore[call-overload]
+    seen = [(id, row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]
     db.executemany(
         "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"
         " SET count = count + 1, last = max(last, excluded.last)",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..records.record_types import NodeFields
     from ..store import Store
     from .versioned_node import VersionedNode
 
@@ -181,8 +182,7 @@ def _promote_one(
         found.already_promoted.append(there.id)
         found.warnings += _remarks(source, there)
         return []
-    fields = {
-        "schema_version": "A2A.V1",
+    fields: NodeFields = {
         "id": id,
         "type": source.type,
         "lifecycle": "project",
@@ -196,7 +196,9 @@ def _promote_one(
         "branch": source.branch,
         "sensitive": source.sensitive,
         "metadata": {"promoted_from": source.id, "promoted_at": format_at(store.now())},
-        **write.sender(caller),
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
     }
     line = store.line("node", fields, allow_secret=allow_secret)
     found.promoted_nodes.append(load.node_of_line(line[1]))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
+    from ..records.record_types import NodeFields, PatchContent
     from ..store import Store
     from .versioned_node import VersionedNode
 
@@ -173,7 +174,7 @@ class _Indexing:
         self.caller = caller
         self.found = found
         self.nodes = nodes
-        self.head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
+        self.head = anchors.head(store)
         self.now = format_at(store.now())
 
     def lines(self, read: Sequence[SourceContent], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
@@ -220,22 +221,23 @@ class _Indexing:
         return self._change(each, node, is_stale)
 
     def _create(self, each: SourceContent, content: str) -> Lines:
-        fields = {
-            "schema_version": "A2A.V1",
+        fields: NodeFields = {
             "id": node_id(each.source.path),
             "type": "summary",
             "lifecycle": "project",
             "content": content,
             "tags": each.source.tags,
             "paths": [each.source.path],
-            **self.head,
             "metadata": {
                 "source_path": each.source.path,
                 "source_hash": each.hash,
                 "indexed_at": self.now,
             },
-            **write.sender(self.caller),
+            "sender_identity": self.caller.reader,
+            "sender_session": self.caller.session_id,
+            "sender_name": self.caller.name,
         }
+        fields["head"], fields["branch"] = self.head
         return self._done(each.source.path, CREATED, [self.store.line("node", fields)])
 
     def _change(self, each: SourceContent, node: VersionedNode, is_stale: bool) -> Lines:
@@ -243,7 +245,7 @@ class _Indexing:
         same = node.metadata.get("source_hash") == each.hash and sorted(tags) == sorted(node.tags)
         if same and not node.is_hidden and not is_stale:
             return self._done(each.source.path, UNCHANGED, [])
-        fields: dict[str, object] = {**self.head}
+        fields: PatchContent = {"head": self.head[0], "branch": self.head[1]}
         if not same:
             fields |= {"content": each.content, "tags": tags}
             fields["metadata"] = {"source_hash": each.hash, "indexed_at": self.now}
@@ -256,17 +258,17 @@ class _Indexing:
     def _archive(self, path: str, node: VersionedNode | None) -> Lines:
         if node is None or node.is_hidden:
             return []
-        if source_files.is_committed(self.store, self.head["head"], path):
+        if source_files.is_committed(self.store, self.head[0], path):
             # Only this work tree lacks the file, perhaps because it is sparse.
             return self._done(path, UNCHANGED, [])
-        fields = {
+        fields: PatchContent = {
             "archived": True,
             "reason": f"{sanitize(path)[:800]} is gone",
             "metadata": {MISSING_KEY: True},
         }
         return self._done(path, ARCHIVED, self._patch(node, fields, []))
 
-    def _patch(self, node: VersionedNode, fields: Mapping[str, object], clear: Sequence[str]) -> Lines:
+    def _patch(self, node: VersionedNode, fields: PatchContent, clear: Sequence[str]) -> Lines:
         return write.patches(self.store, self.caller, [node.id], fields, clear=clear)
 
     def _done(self, path: str, what: str, lines: Lines) -> Lines:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..records.record_types import NodeFields
     from ..store import Store
     from .versioned_node import VersionedNode
 
@@ -119,7 +120,7 @@ def summarize(
     left = len(sources) - len(covered)
     content = text if text is not None else _text(unit, covered, left)
     names = [source.id for source in covered]
-    fields = {"id": _id(store.db(), unit, names, text or ""), **_fields(store, caller, unit, content, names)}
+    fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields, allow_secret=allow_secret)
     found = Summarized(load.node_of_line(line[1]), covered, left, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
@@ -167,10 +168,10 @@ def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str
     return id
 
 
-def _fields(store: Store, caller: Caller, wu: str, content: str, names: Sequence[str]) -> dict[str, object]:
+def _fields(store: Store, caller: Caller, id: str, wu: str, content: str, names: Sequence[str]) -> NodeFields:
     head, branch = anchors.head(store)
     return {
-        "schema_version": "A2A.V1",
+        "id": id,
         "type": "summary",
         "lifecycle": "project",
         "content": content,
@@ -178,7 +179,9 @@ def _fields(store: Store, caller: Caller, wu: str, content: str, names: Sequence
         "head": head,
         "branch": branch,
         "metadata": {"source_nodes": list(names), "source_count": len(names)},
-        **write.sender(caller),
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
     }
 
 

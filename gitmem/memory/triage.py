@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..records.record_types import PatchContent
     from ..store import Store
     from .versioned_node import VersionedNode
 
@@ -236,8 +237,8 @@ def promote(
     found.warnings = [*filter(None, [caller.remark])]
     found.recorded = found.already = before is not None
     if unit is not None and before is None:
-        fields = {"closed": True, "reason": f"became {unit}", "metadata": {"promoted_to": unit}}
-        lines = write.patches(store, caller, [source.id], fields)
+        marks: PatchContent = {"closed": True, "reason": f"became {unit}", "metadata": {"promoted_to": unit}}
+        lines = write.patches(store, caller, [source.id], marks)
         told = f"{source.id} became {unit}: {edit.headline(source)}"
         done = write.record(store, caller, lines, told, text=source.content, nodes=[source.id], wu=unit)
         found.recorded, found.commit = True, done.commit

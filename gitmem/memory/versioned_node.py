@@ -11,8 +11,17 @@ from . import bulk_values
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import NotRequired, TypedDict
 
-    Record = Mapping[str, object]
+    from ..records.record_types import NodeRecord, PatchRecord
+
+    class Changer(TypedDict):
+        """A writer other than the author, and the fields whose present value it wrote."""
+
+        sender_identity: str
+        sender_name: NotRequired[str]
+        fields: list[str]
+
 
 # Fields of the status of a node. A change of these does not count as an update of its content.
 STATUS_FIELDS = ("closed", "archived", "deleted", "reason", "summarized_into")
@@ -46,39 +55,39 @@ class VersionedNode(Outcome):
         "hidden_by_other", "winners", "signed", "own_names",
     )  # fmt: skip
 
-    def __init__(self, base: Record, line: bytes, created: int | None = None) -> None:
-        get = base.get
-        self.id = str(base["id"])
+    def __init__(self, base: NodeRecord, line: bytes, created: int | None = None) -> None:
+        self.id = base["id"]
         self.line = line
-        self.type = str(base["type"])
-        self.lifecycle = str(base["lifecycle"])
-        self.content = str(base["content"])
-        self.priority: str | None = get("priority") or None  # type: ignore[assignment]  # texts all, the model says so
-        self.wu_id: str | None = get("wu_id") or None  # type: ignore[assignment]
-        self.session_id: str | None = get("session_id") or None  # type: ignore[assignment]
-        self.lane: str | None = get("lane") or None  # type: ignore[assignment]
-        self.head: str | None = get("head") or None  # type: ignore[assignment]
-        self.reason: str | None = get("reason") or None  # type: ignore[assignment]
-        self.summarized_into: str | None = get("summarized_into") or None  # type: ignore[assignment]
-        self.branch: str | None = get("branch") or None  # type: ignore[assignment]
-        self.tags = list_of(base, "tags")
-        self.paths = list_of(base, "paths")
-        self.sensitive = get("sensitive") is True
-        self.closed = get("closed") is True
-        self.archived = get("archived") is True
-        self.deleted = get("deleted") is True
+        self.type = base["type"]
+        self.lifecycle = base["lifecycle"]
+        self.content = base["content"]
+        self.priority = base.get("priority")
+        self.wu_id = base.get("wu_id")
+        self.session_id = base.get("session_id")
+        self.lane = base.get("lane")
+        self.head = base.get("head")
+        self.reason = base.get("reason")
+        self.summarized_into = base.get("summarized_into")
+        self.branch = base.get("branch")
+        self.tags = list(base.get("tags", ()))
+        self.paths = list(base.get("paths", ()))
+        self.sensitive = base.get("sensitive", False)
+        self.closed = base.get("closed", False)
+        self.archived = base.get("archived", False)
+        self.deleted = base.get("deleted", False)
         self.status = ""
-        self.metadata: dict[str, object] = dict(object_of(base))
-        self.sender_identity = str(base["sender_identity"])
-        self.sender_session: str | None = get("sender_session") or None  # type: ignore[assignment]
-        self.sender_name: str | None = get("sender_name") or None  # type: ignore[assignment]
-        self.created = parse_at(str(base["at"])) if created is None else created
-        self.updated: int | None = parse_at(str(base["updated_at"])) if base.get("updated_at") else None
-        self.created_at = str(base["at"])
+        self.metadata = dict(base.get("metadata", {}))
+        self.sender_identity = base["sender_identity"]
+        self.sender_session = base.get("sender_session")
+        self.sender_name = base.get("sender_name")
+        self.created = parse_at(base["at"]) if created is None else created
+        updated = base.get("updated_at")
+        self.updated = parse_at(updated) if updated else None
+        self.created_at = base["at"]
         self.updated_at: str | None = None
         self.content_by: str | None = None
         self.content_by_name: str | None = None
-        self.changed_by: list[dict[str, object]] = []
+        self.changed_by: list[Changer] = []
         self.unverified: list[str] = []
         self.conflicting: list[str] = []
         self.hidden_by_other = 0
@@ -121,14 +130,14 @@ class PatchChange:
 
     __slots__ = ("clears", "id", "line", "named", "record", "said_at", "touched")
 
-    def __init__(self, record: Record, line: bytes) -> None:
-        self.id = str(record["id"])
+    def __init__(self, record: PatchRecord, line: bytes) -> None:
+        self.id = record["id"]
         self.line = line
         self.record = record = bulk_values.without_ignored(record)
-        self.named = frozenset(list_of(record, "after"))
-        self.clears = frozenset(list_of(record, "clear"))
+        self.named = frozenset(record.get("after", ()))
+        self.clears = frozenset(record.get("clear", ()))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
-        self.said_at = "" if self.only_marks else str(record["at"])  # "" or time of an update
+        self.said_at = "" if self.only_marks else record["at"]  # "" or time of an update
 
     def touches(self, field: str) -> bool:
         """Return whether the patch sets or clears a field."""
@@ -165,7 +174,7 @@ class WinningPatches:
         for each in every:
             for field in each.touched:
                 fields.setdefault(field, []).append(each)
-            for key in each.record.get("metadata") or ():  # type: ignore[attr-defined]  # the model says so
+            for key in each.record.get("metadata", ()):
                 keys.setdefault(key, []).append(each)
         clears = [each for each in every if "metadata" in each.clears]
         self.clears_metadata = bool(clears)
@@ -193,15 +202,3 @@ class WinningPatches:
         if self._by_key is None:
             self._by_key = self._find_keys()
         return self._by_key
-
-
-def list_of(record: Record, field: str) -> list[str]:
-    """Return a list field of a record as texts; an empty list if the field is not a list."""
-    value = record.get(field)
-    return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
-
-
-def object_of(record: Record) -> dict[str, object]:
-    """Return the metadata of a record; an empty object if the field is not an object."""
-    value = record.get("metadata")
-    return value if isinstance(value, dict) else {}

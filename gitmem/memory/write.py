@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
+    from ..records.record_types import PatchContent, PatchFields
     from ..signals.bit_order import BitOrder
     from ..store import Store
     from .versioned_node import PatchChange
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 
 NAMES_MAX = 6_000  # node and patch ids in one patch: a line has at most 256 KiB
 TRAILERS_MAX = 20
-
-
-def sender(caller: Caller) -> dict[str, object]:
-    """Return the fields that identify the writer."""
-    return {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
 
 
 def record(
@@ -70,7 +66,7 @@ def patches(
     store: Store,
     caller: Caller,
     node_ids: Iterable[str],
-    fields: Mapping[str, object],
+    content: PatchContent,
     *,
     clear: Sequence[str] = (),
     allow_secret: bool = False,
@@ -84,23 +80,19 @@ def patches(
     """
     db = store.db()
     lines = []
-    alone = bool(bulk_values.too_large(fields))
+    alone = bool(bulk_values.too_large(content))
     for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else NAMES_MAX):
-        lines.append(
-            store.line(
-                "patch",
-                {
-                    "schema_version": "A2A.V1",
-                    "id": ids.new_id("patch", store.random),
-                    "node_ids": some,
-                    "after": after,
-                    "clear": list(clear),
-                    **fields,
-                    **sender(caller),
-                },
-                allow_secret=allow_secret,
-            )
-        )
+        fields: PatchFields = {
+            **content,
+            "sender_identity": caller.reader,
+            "sender_session": caller.session_id,
+            "sender_name": caller.name,
+            "id": ids.new_id("patch", store.random),
+            "node_ids": some,
+            "after": after,
+            "clear": list(clear),
+        }
+        lines.append(store.line("patch", fields, allow_secret=allow_secret))
     return lines
 
 
