@@ -286,3 +286,45 @@ def _patches_of_ours(path: Path) -> Iterator[ast.Call]:
                 is_patch = isinstance(of, ast.Starred) or (isinstance(of, ast.Name) and of.id in ours)
             if is_patch:
                 yield node
+
+
+# Modules that handle objects of any form: JSON of other programs, values that are not validated yet, JSON of answers.
+ANY_OBJECT = (
+    "gitmem.outcome", "gitmem.records", "gitmem.importers", "gitmem.conformance", "gitmem.clients", "cli.hooks",
+    "gitmem.memory.manifests", "gitmem.memory.constants", "cli.render.output",
+    "gitmem.memory_api", "gitmem.memory.edit", "gitmem.memory.new_nodes", "gitmem.memory.bulk_nodes",  # what callers give
+    "cli.main", "cli.commands.mem.nodes",  # options of any command
+)  # fmt: skip
+# And functions: their names end in one of these.
+ANY_OBJECT_IN = ("as_json", "metadata", "fields", "error_object", "complete", "with_seen", "line", "relate")
+
+
+@each_module
+def test_records_have_types(module: Module) -> None:
+    """Records, answers and rows are TypedDicts or classes: mypy then follows each field from the shell to the line."""
+    if fits(module.name, ANY_OBJECT):
+        return
+    left_out = {
+        part
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef) and node.name.endswith(ANY_OBJECT_IN)
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(module.tree):
+        if node not in left_out:
+            assert ast.unparse(node) not in ("dict[str, object]", "Mapping[str, object]"), (
+                f"line {node.lineno}"
+            )
+            assert not _is_cast_of_field(node), f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def _is_cast_of_field(node: ast.AST) -> bool:
+    """Return whether this is `str(record["message"])`, or the same with `get`, or of another field or record."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("str", "int") and node.args):
+        return False
+    found = node.args[0].values[0] if isinstance(node.args[0], ast.BoolOp) else node.args[0]
+    names = ("record", "fields", "signal", "entry", "row", "each")
+    if isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and found.func.attr == "get":
+        found = ast.Subscript(found.func.value, found.args[0])
+    is_named = isinstance(found, ast.Subscript) and isinstance(getattr(found.slice, "value", None), str)
+    return is_named and ast.unparse(found.value).endswith(names)

@@ -147,7 +147,7 @@ class LogLines(Check):
                 self._ahead += 1
                 if self._last_ahead is None or each.line > self._last_ahead.line:
                     self._last_ahead = each
-            if kind in record_ids.KINDS:
+            if kind in ("signal", "receipt"):
                 self._ids.add(kind, [each for each in read if each[0].file is not None])
             elif kind == "patch":
                 for each, record in read:

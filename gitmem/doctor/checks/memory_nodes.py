@@ -5,7 +5,7 @@ The newly filled index has the current nodes and relations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 
@@ -15,6 +15,10 @@ from ...memory.node_fold import content_digest_text
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 from .record_ids import LogLine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...records.record_types import PatchRecord
 
 _IS_NODE = "EXISTS (SELECT 1 FROM node n WHERE n.id = {})"
 _BLOCKING = _IS_NODE.format("{} AND n.state = 0 AND n.summarized_into IS NULL")
@@ -46,7 +50,7 @@ class MemoryNodes(Check):
         self._db = run.anew.db
         self._where = where
 
-    def check_patch(self, each: LogLine, record: Mapping[str, object]) -> Iterator[Finding]:
+    def check_patch(self, each: LogLine, record: PatchRecord) -> Iterator[Finding]:
         """Report values of a patch that are too large to count."""
         aside = bulk_values.ignored_fields(record)
         if aside:

@@ -170,7 +170,7 @@ def path_of(store: Store, path: str, line: bytes) -> str | None:
         return path
     record = records.read(line)
     try:
-        stream = records.STREAMS.get(str(record["kind"]), STREAM) if record is not None else STREAM
+        stream = records.STREAMS.get(record["kind"], STREAM) if record is not None else STREAM
         return ref.segment_path(stream, line, store.log.token())
     except (ValueError, IndexError):
         return None

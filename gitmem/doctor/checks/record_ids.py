@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,10 @@ from ...signals import graph
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 
-KINDS = ("signal", "receipt")
-ASKED = ("kind", "signal_id", "reply_to", "after", "answers_digest", "origin")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...records.record_types import ReceiptRecord, SignalRecord
+
 LATER = "It may come with the next sync; until then it is no edge and decides nothing."
 _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
 
@@ -50,10 +52,10 @@ class RecordIds(Check):
         self._where = where
         self._digests: dict[str, bytes | set[bytes]] = {}
         self._named: dict[str, tuple[str, ...]] = {}
-        self._waiting: list[tuple[LogLine, dict[str, object]]] = []  # records that name lines not added yet
+        self._waiting: list[tuple[LogLine, _Reference]] = []  # to lines that were not added yet
 
-    def add(self, kind: str, read: Iterable[tuple[LogLine, Mapping[str, Any]]]) -> None:
-        """Add signals, or receipts."""
+    def add(self, kind: str, read: Iterable[tuple[LogLine, Any]]) -> None:
+        """Add signals, or receipts: the records of this kind."""
         if kind == "receipt":
             digest_of = self._digests.get
             odd = [
@@ -64,10 +66,11 @@ class RecordIds(Check):
         else:
             odd = [(each, record) for each, record in read if self._add_signal(each.line, record)]
         for each, record in odd:
-            if self._fault(record) is not None:
-                self._waiting.append((each, {name: record[name] for name in ASKED if name in record}))
+            reference = _Reference(record)
+            if self._fault(reference) is not None:
+                self._waiting.append((each, reference))
 
-    def _add_signal(self, line: bytes, record: Mapping[str, Any]) -> bool:
+    def _add_signal(self, line: bytes, record: SignalRecord) -> bool:
         """Add a signal, and return whether it names others."""
         id, digest = record["signal_id"], digest_bytes(line)
         known = self._digests.setdefault(id, digest)
@@ -84,10 +87,10 @@ class RecordIds(Check):
         """Yield ids with several contents, answers to missing content, unknown ids, and cycles."""
         for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
             yield from self._check_contents(id)
-        for each, record in self._waiting:
-            fault = self._fault(record)
+        for each, reference in self._waiting:
+            fault = self._fault(reference)
             if fault is not None:
-                yield from _tell(each, record, fault)
+                yield from _tell(each, reference, fault)
         edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
         for id in sorted({id for knot in graph.cyclic_components(edges) for id in knot}):
             yield note(
@@ -101,13 +104,13 @@ class RecordIds(Check):
     def _check_contents(self, id: str) -> Iterator[Finding]:
         """Report an id with several contents; keep the names of its effective line."""
         lines = self._lines(id)
-        read: list[Mapping[str, object]] = [records.read_kind("signal", line) or {} for line in lines]
+        read = [records.read_kind("signal", line) for line in lines]
         self._named.pop(id, None)
-        if read and (named := _named(read[0])):
+        if read and read[0] is not None and (named := _named(read[0])):
             self._named[id] = named
         contents = {content_of(record, digest_bytes(line)) for record, line in zip(read, lines, strict=True)}
         if len(contents) > 1:
-            senders = sorted({str(record.get("sender_identity")) for record in read})
+            senders = sorted({record["sender_identity"] for record in read if record is not None})
             more = f" and {len(senders) - 3} more" if senders[3:] else ""
             yield problem(
                 "two-contents",
@@ -118,20 +121,15 @@ class RecordIds(Check):
                 command("gitmem", "thread", id),
             )
 
-    def _fault(self, record: Mapping[str, object]) -> _Fault | None:
-        """Return the faults of the references in a record, among the lines added so far, or None."""
+    def _fault(self, of: _Reference) -> _Fault | None:
+        """Return the faults of a reference, among the lines added so far, or None."""
         fault = _Fault()
-        answered = record.get("reply_to") if record["kind"] == "signal" else record.get("signal_id")
-        digests = self._digests.get(str(answered)) if answered else None
-        of = record.get("answers_digest")
-        names = _named(record) if record["kind"] == "signal" else (str(answered),)
-        fault.missing = sorted({name for name in names if name not in self._digests})
-        if of and digests is not None:
-            given = bytes.fromhex(str(of))
+        digests = self._digests.get(of.answered) if of.answered else None
+        fault.missing = sorted({name for name in of.names if name not in self._digests})
+        if of.digest and digests is not None:
+            given = bytes.fromhex(of.digest)
             fault.is_other = given != digests if isinstance(digests, bytes) else given not in digests
-        fault.lacks_digest = (
-            record["kind"] == "signal" and digests is not None and not of and not is_imported(record)
-        )
+        fault.lacks_digest = digests is not None and not of.digest and not of.is_imported
         return fault if fault.missing or fault.is_other or fault.lacks_digest else None
 
     def _lines(self, id: str) -> list[bytes]:
@@ -140,6 +138,23 @@ class RecordIds(Check):
 
     def _where_id(self, id: str) -> str:
         return self._where(self._lines(id)[0])
+
+
+class _Reference:
+    """The signals that a record names: the answered one, the digest of its line, and all of them."""
+
+    __slots__ = ("answered", "digest", "is_imported", "kind", "names", "signal_id")
+
+    def __init__(self, record: SignalRecord | ReceiptRecord) -> None:
+        self.kind = record["kind"]
+        self.signal_id = record["signal_id"]
+        self.digest = record.get("answers_digest")
+        self.answered: str | None = self.signal_id
+        self.names: tuple[str, ...] = (self.signal_id,)
+        self.is_imported = False
+        if record["kind"] == "signal":
+            self.answered, self.names = record.get("reply_to"), _named(record)
+            self.is_imported = is_imported(record)
 
 
 class _Fault:
@@ -153,16 +168,14 @@ class _Fault:
         self.lacks_digest = False
 
 
-def _named(record: Mapping[str, object]) -> tuple[str, ...]:
+def _named(record: SignalRecord) -> tuple[str, ...]:
     """Return the ids of the signals that the writer of a signal had seen."""
-    after, answered = record.get("after"), record.get("reply_to")
-    names = map(str, after) if isinstance(after, list) else ()
-    return (*names, *((str(answered),) if answered else ()))
+    answered = record.get("reply_to")
+    return (*record.get("after", ()), *((answered,) if answered else ()))
 
 
-def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault) -> Iterator[Finding]:
-    kind = record["kind"]
-    answered = record.get("reply_to") if kind == "signal" else record.get("signal_id")
+def _tell(each: LogLine, reference: _Reference, fault: _Fault) -> Iterator[Finding]:
+    kind, answered = reference.kind, reference.answered
     if fault.missing:
         yield note(
             "unknown-id",
@@ -185,5 +198,5 @@ def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault) -> Iterato
             f"This signal answers {answered} and does not say which line of it.",
             each.where,
             "It marks nothing read and decides nothing. gitmem always names the line; ask who wrote this one.",
-            command("gitmem", "thread", str(record["signal_id"])),
+            command("gitmem", "thread", reference.signal_id),
         )

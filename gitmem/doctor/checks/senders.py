@@ -66,7 +66,8 @@ class ForgedLines(Check):
     def check(self) -> Iterator[Finding]:
         """Yield each with its file, and some with their commit."""
         for number, each in enumerate(forgeries.all_forged_lines(self.store.db())):
-            what = f"{each.kind} {each.record.get('event') or each.record.get('intent') or ''}".strip()
+            of = (each.record.get("event") or each.record.get("intent") or "") if each.record else ""
+            what = f"{each.kind} {of}".strip()
             brought = self._origin_text(each.line) if number < TRACED_MAX else ""
             yield problem(
                 "forged-line",
@@ -158,5 +159,5 @@ class ReplacedKey(Check):
             if record is None or record["event"] != "start":
                 continue
             if mac is None or not mac.is_valid(line):
-                ids.add(str(record["session_id"]))
+                ids.add(record["session_id"])
         return ids
