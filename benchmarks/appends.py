@@ -10,6 +10,7 @@ import sys
 from functools import partial
 
 from gitmem import repo
+from gitmem.records.shown_types import ShownSignal
 
 from . import stage as stages
 from .by_hand import Hand, Segments, message
@@ -32,7 +33,7 @@ def sends(stage: Stage) -> list[Figure]:
     by_hand = Segments(Hand(repo.find(copy).common), stages.dice(5))
     got, base = [], []
     with Adoption(), stages.open_log(where, caller, commit_after=None) as log:
-        sent: list[dict[str, object]] = []
+        sent: list[ShownSignal] = []
 
         def send(text: str) -> None:
             sent.append(log.signals.send(text, to=[to], wu="WU-1").signal)
@@ -40,8 +41,8 @@ def sends(stage: Stage) -> list[Figure]:
         for number in range(stage.size.sends):
             text = f"{TEXT} {number}"
             got.append(wall(partial(send, text)))
-            line = json.dumps(sent[-1] | {"at": sent[-1]["created_at"]}, separators=(",", ":")).encode()
-            words = message("Caller", to, text, str(sent[-1]["signal_id"]))
+            line = json.dumps({**sent[-1], "at": sent[-1]["created_at"]}, separators=(",", ":")).encode()
+            words = message("Caller", to, text, sent[-1]["signal_id"])
             base.append(wall(partial(by_hand.signal, line, words)))
     stage.await_signals(where, stage.size.sends)
     what = f"`signals.send` in process, median of {stage.size.sends:,}, wall"

@@ -79,7 +79,7 @@ class Clone:
         self.number = number
         self.delay = delay
         self.network = Slow(log.store.log.network)
-        log.store.log._network = self.network
+        log.store.log._network = self.network  # type: ignore[assignment]  # it passes calls on
         # When each signal was due, when it was sent, and its id.
         self.sent: list[tuple[float, float, str]] = []
 

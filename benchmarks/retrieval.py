@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import gitmem
 from gitmem.memory import edit, search
@@ -142,7 +143,7 @@ def measure(task: Task) -> list[tuple[str, float, float]]:
         now = max(task.times) + 60_000_000
         with gitmem.open(folder, now=lambda: now) as log:
 
-            def ours(**options: object) -> Callable[[str], list[int]]:
+            def ours(**options: Any) -> Callable[[str], list[int]]:
                 return lambda question: [
                     number_of[hit.node.id]
                     for hit in search.recall(log.store, question, limit=SHOWN, **options)

@@ -101,8 +101,9 @@ def handed(client: str, event: str, out: str) -> str:
 
 def _exactly(value: dict[str, Any], fixed: Mapping[str, object], text: str) -> str:
     assert {**value, text: ""} == {**fixed, text: ""}
-    assert isinstance(value[text], str) and value[text]
-    return value[text]
+    found = value[text]
+    assert isinstance(found, str) and found
+    return found
 
 
 def user_state() -> str:

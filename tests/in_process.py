@@ -34,5 +34,5 @@ def gitmem(
         status = front.main(list(args))
         streams[1].flush()
         streams[2].flush()
-    out, err = (stream.buffer.getvalue() for stream in streams[1:])  # type: ignore[attr-defined]
+    out, err = (stream.buffer.getvalue() for stream in streams[1:])
     return subprocess.CompletedProcess(args, status, out, err)

@@ -12,6 +12,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import CommitMessage
 from gitmem.open_store import DOMAIN
+from gitmem.records.record_types import SignalFields
 from gitmem.sessions.lifecycle import SessionResult
 from gitmem.store import Store
 
@@ -93,8 +94,8 @@ def acting(store: Store, session: SessionResult | str, **who: object) -> Caller:
 
 def say(store: Store, sender: Caller, number: int = 1) -> None:
     """A signal of no further interest: a sign of life."""
-    fields: dict[str, object] = {
-        "schema_version": "A2A.V1", "signal_id": f"sig-{number:04}", "sender_identity": sender.reader,
+    fields: SignalFields = {
+        "signal_id": f"sig-{number:04}", "sender_identity": sender.reader,
         "sender_session": sender.session_id, "recipients": [], "message": "hello",
     }  # fmt: skip
     store.record([store.line("signal", fields)], CommitMessage(sender.author, "hello"))

@@ -23,10 +23,11 @@ class Wire(GitNetwork):
         self.after: Callable[[str], None] = lambda call: None
         clone.log.network = self
 
-    def fetch(self, url: str, into_prefix: str, timeout: float = 60.0) -> None:
+    def fetch(self, url: str, into_prefix: str, timeout: float = 60.0) -> dict[str, tuple[str, str]]:
         self._say("fetch")
-        super().fetch(url, into_prefix, timeout)
+        found = super().fetch(url, into_prefix, timeout)
         self.after("fetch")
+        return found
 
     def push(
         self,

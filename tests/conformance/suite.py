@@ -66,7 +66,7 @@ def in_process(args: Sequence[str]) -> tuple[int, str]:
         status = front.main(args)
     os.chdir(here)
     out.flush()
-    printed: io.BytesIO = out.buffer  # type: ignore[assignment]
+    printed: io.BytesIO = out.buffer
     return status, printed.getvalue().decode()
 
 

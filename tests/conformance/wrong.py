@@ -109,7 +109,8 @@ class SendsToThoseItKnows(Reference):
                 except Refused:
                     continue
             if known:
-                super().send(session, message, **{**options, "to": known})
+                options["to"] = known
+                super().send(session, message, **options)
             raise
 
 
@@ -151,7 +152,7 @@ class KnowsTheProposerByItsSessionAlone(Reference):
 
 class LetsWhoRecordedAProposalAgree(Reference):
     def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
-        asks = {
+        asks: dict[str, Signal] = {
             id: {**each, "via": None} if each["intent"] == "PROPOSE" else each for id, each in said.items()
         }
         return super().decision(reader, asks)

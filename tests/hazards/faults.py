@@ -31,8 +31,9 @@ from gitmem.log import committer, ref
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
+from gitmem.records.record_types import SignalFields
 from gitmem.repo import find
-from gitmem.store import Store
+from gitmem.store import Store, wall_clock
 
 PLANCK, CURIE = "test:worker:planck", "test:worker:curie"
 STEPS_MAX = 400
@@ -196,8 +197,9 @@ def open_store(
 ) -> Store:
     """A store as one process in that folder has it."""
     found = find(str(where))
-    options = {"now": now} if now else {}
-    store = Store(found, port(found.common), DOMAIN, machine=machine(), commit_after=commit_after, **options)
+    store = Store(
+        found, port(found.common), DOMAIN, machine=machine(), now=now or wall_clock, commit_after=commit_after
+    )
     store.log.committer = ("Test Person", "person@example.org")
     return store
 
@@ -205,8 +207,8 @@ def open_store(
 def speak(store: Store, text: str, *, deferred: bool = False, to: str = CURIE) -> Appended:
     """Record a signal from Planck that says `text`."""
     number = random.SystemRandom().getrandbits(50)
-    fields: dict[str, object] = {
-        "schema_version": "A2A.V1", "signal_id": f"sig-{number:016}", "sender_identity": PLANCK,
+    fields: SignalFields = {
+        "signal_id": f"sig-{number:016}", "sender_identity": PLANCK,
         "recipients": [to], "thread_id": f"thread-{number:016}", "intent": "INFO", "message": text,
     }  # fmt: skip
     return store.record(
@@ -240,7 +242,7 @@ def command(repo: Path, *args: str, session: str | None = None) -> Callable[[], 
         said = []
         for stream in streams[1:]:
             stream.flush()
-            said.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+            said.append(stream.buffer.getvalue().decode())
         return {"status": status, "out": said[0], "err": said[1]}
 
     return act

@@ -15,7 +15,7 @@ from tests.in_process import gitmem
 
 GITMEM = Path(sys.executable).parent / "gitmem"
 BRANCH = "refs/heads/gitmem"
-WHO = {
+WHO: dict[str, Any] = {
     **{f"GIT_{role}_NAME": "Mallory" for role in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{role}_EMAIL": "mallory@example.org" for role in ("AUTHOR", "COMMITTER")},
 }

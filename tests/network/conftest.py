@@ -21,7 +21,6 @@ from tests.clones import Hub
 from .sites import Http, Ssh, clone
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = {"http": Http, "ssh": Ssh}
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def hub(tmp_path: Path) -> Hub:
 @pytest.fixture(params=["http", pytest.param("ssh", marks=pytest.mark.network)])
 def site(tmp_path: Path, hub: Hub, request: pytest.FixtureRequest) -> Iterator[Http | Ssh]:
     """The same hub behind HTTP with a password, and behind ssh with a key."""
-    found = KINDS[request.param](tmp_path, hub.path)
+    found = Http(tmp_path, hub.path) if request.param == "http" else Ssh(tmp_path, hub.path)
     yield found
     found.end()
 

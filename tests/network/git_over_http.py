@@ -47,7 +47,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://{self.server_address[0]}:{self.server_address[1]}"
+        return f"http://127.0.0.1:{self.server_port}"
 
     def end(self) -> None:
         self.shutdown()

@@ -28,7 +28,7 @@ def cache(pytestconfig: pytest.Config) -> Path:
         pytest.skip("the clients are run on POSIX systems only")
     named = OUTSIDE.get(CACHE)
     if not named:
-        return Path(pytestconfig.cache.mkdir("clients"))  # type: ignore[union-attr]
+        return Path(pytestconfig.cache.mkdir("clients"))
     Path(named).mkdir(parents=True, exist_ok=True)
     return Path(named).resolve()
 

@@ -94,7 +94,7 @@ def messages(step: Step, request: Request, number: int) -> tuple[str, bytes]:
     more = {"type": "text_delta", "text": step.text}
     if step.tool:
         more = {"type": "input_json_delta", "partial_json": json.dumps(step.arguments)}
-    answer = {
+    answer: dict[str, Any] = {
         "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",
@@ -125,7 +125,7 @@ def messages(step: Step, request: Request, number: int) -> tuple[str, bytes]:
 
 def contents(step: Step, request: Request, number: int) -> tuple[str, bytes]:
     """Gemini's generateContent, one chunk where it streams: its caller says which by the path."""
-    call = {"functionCall": {"name": step.tool, "args": step.arguments}}
+    call: dict[str, Any] = {"functionCall": {"name": step.tool, "args": step.arguments}}
     parts = [call] * step.times or [{"text": step.text}]
     return _events(
         {

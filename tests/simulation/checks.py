@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gitmem import records, views
 from gitmem.agents import presence
@@ -145,7 +146,7 @@ def _without_malformed(world: World) -> list[str]:
     git = world.places.port(clone.name)
     lines = sorted(line.rstrip(b"\r") for line in world.lines(git, git.commit(tip).tree))
     repository = Repository(clone.repo.common)
-    good = MemoryGit(repository)
+    good: Any = MemoryGit(repository)
     changes = {
         "format": git.blob(git.tree(git.commit(tip).tree)["format"].oid),
         "signals/all.jsonl": b"".join(line + b"\n" for line in dict.fromkeys(lines) if records.read(line)),

@@ -31,7 +31,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     one, first, count = option("--seed", None), option("--first-seed", 1), option("--seeds", None)
     for name in SEEDS.keys() & set(metafunc.fixturenames):
         if one is not None:
-            seeds = [(one, [])]
+            seeds: list[tuple[int, list[pytest.MarkDecorator]]] = [(one, [])]
         elif count is not None:
             seeds = [(each, []) for each in range(first, first + count)]
         else:

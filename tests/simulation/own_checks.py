@@ -14,7 +14,7 @@ from gitmem.index import catch_up, compare, index_file
 from gitmem.mailbox import broadcasts, mailbox_view
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.trust import clone_key
+from gitmem.trust import clone_key, sender_tables
 
 from .deeds import agents
 from .world import Clone, World
@@ -86,7 +86,7 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
     return wrong
 
 
-def _read(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+def _read(lines: Iterable[bytes]) -> list[Any]:
     return [record for line in lines if (record := records.read(line)) is not None]
 
 
@@ -118,8 +118,8 @@ def _sent_to_all(
             record
             for record in begun
             if record.get("mac") in there
-            and record["kind"] in broadcasts.READER_KINDS
-            and agent in broadcasts.reader_of(record)
+            and record["kind"] in sender_tables.READER_KINDS
+            and agent in sender_tables.reader_of(record)
         ),
         key=lambda record: str(record["at"]),
     )

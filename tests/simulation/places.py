@@ -107,7 +107,7 @@ class InMemory(Places):
             stack.enter_context(mock.patch.object(roots, "root_commits", lambda place: {self.first}))
             yield
 
-    def hub(self) -> Git:
+    def hub(self) -> Any:
         return MemoryGit(self.remote)
 
     def clone(self, name: str) -> Path:
@@ -124,10 +124,10 @@ class InMemory(Places):
     def copied(self, source: str, name: str) -> None:
         self.repositories[name] = self.repositories[source].copy(str(self.root / name / ".git"))
 
-    def port(self, name: str) -> Git:
+    def port(self, name: str) -> Any:
         return MemoryGit(self.repositories[name])
 
-    def network(self, name: str) -> GitNetwork:
+    def network(self, name: str) -> Any:
         return MemoryNetwork(self.repositories[name], {URL: self.remote})
 
     def delete_on_hub(self, ref: str) -> None:
@@ -175,7 +175,7 @@ class OnDisk(Places):
         )
         return done.stdout.decode().strip()
 
-    def hub(self) -> Git:
+    def hub(self) -> Any:
         return self._opened(self._hub)
 
     def clone(self, name: str) -> Path:
@@ -191,10 +191,10 @@ class OnDisk(Places):
     def copied(self, source: str, name: str) -> None:
         """The folder is all there is."""
 
-    def port(self, name: str) -> Git:
+    def port(self, name: str) -> Any:
         return self._opened(str(self.root / name / ".git"))
 
-    def network(self, name: str) -> GitNetwork:
+    def network(self, name: str) -> Any:
         return GitNetwork(str(self.root / name / ".git"))
 
     def delete_on_hub(self, ref: str) -> None:

@@ -16,7 +16,7 @@ from . import checks, deeds
 from .adversary import Adversary
 from .disk import Disk
 from .places import InMemory, OnDisk
-from .sources import Surroundings
+from .surroundings import Surroundings
 from .turns import Turns
 from .weather import Hand, Weather
 from .world import SECOND, World

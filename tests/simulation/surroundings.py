@@ -56,7 +56,7 @@ class Surroundings:
         with mock.patch.multiple(time, **self._times()), self._files(), self._rest():
             yield
 
-    def _times(self) -> dict[str, Callable[..., Any]]:
+    def _times(self) -> dict[str, Any]:
         monotonic, sleep, time_ns = time.monotonic, time.sleep, time.time_ns
 
         def micros() -> int | None:

@@ -81,7 +81,7 @@ def fields(result: CallToolResult) -> dict[str, Any]:
 def within(do: Callable[[], Awaitable[None]]) -> None:
     """Run a conversation; a server that hangs fails the test instead of the run."""
     try:
-        asyncio.run(asyncio.wait_for(do(), PATIENCE_SECONDS))  # type: ignore[arg-type]
+        asyncio.run(asyncio.wait_for(do(), PATIENCE_SECONDS))
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):  # the task groups of two clients around one failure
