@@ -154,11 +154,12 @@ class ClientScope:
         old = read_record(self.record_path) or InstallRecord()
         new = self.settings.record if edits and self.settings is not None else old
         new = new._replace(folders=list(dict.fromkeys([*old.folders, *written.folders])))
+        top = self.places.state if self.scope == PROJECT else None  # a git folder may come from a stranger
         try:
-            before = user_files.read(self.record_path)
+            before = user_files.read(self.record_path, top)
         except GitmemError:
             return
-        written.apply(FileChange(self.record_path, before, new.encode()), note=True)
+        written.apply(FileChange(self.record_path, before, new.encode(), top=top), note=True)
 
     def write_uninstall(self, changes: Sequence[FileChange]) -> list[str]:
         """Write the changes of an uninstall, and return the files that were changed.

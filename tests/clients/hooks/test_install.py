@@ -379,6 +379,22 @@ def test_a_link_stays_a_link(repo: Path, tmp_path: Path) -> None:
     assert everything(tmp_path / "home", dotfiles) == before
 
 
+def test_a_record_that_is_a_link_is_not_followed(repo: Path, tmp_path: Path) -> None:
+    """A git folder may come from a stranger: the file that its link names is not the record's."""
+    places = at(repo, tmp_path / "home")
+    victim = tmp_path / "victim"
+    victim.write_text("mine\n")
+    record = Path(target(places, CLIENTS["claude-code"]).record_path)
+    record.parent.mkdir(parents=True)
+    record.symlink_to(victim)
+
+    put_in(places, "claude-code")
+    take_out(places, "claude-code")
+
+    assert victim.read_text() == "mine\n"
+    assert not (repo / ".claude").exists()
+
+
 def test_two_worktrees_have_notes_of_their_own(repo: Path, tmp_path: Path) -> None:
     """The same client in both: each gets its own bytes back."""
     other = tmp_path / "other"
