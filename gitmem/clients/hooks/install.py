@@ -170,14 +170,14 @@ def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> Instal
         names: The clients' names; `all-found` means every client.
 
     Raises:
-        UsageError, StoreError: As in `install`. With `all-found`, a client whose files are behind a link out of the
-            work tree fails alone.
+        UsageError, StoreError: As in `install`. With `all-found`, a client whose files are too large, or behind a link
+            out of the work tree, fails alone.
     """
     every = [(client, "asked for") for client in CLIENTS.values()]
     picked = every if ALL_FOUND in names else chosen(places, names, scope)
     plans = [_Plan(places, client, scope, why) for client, why in picked]
     for plan in plans:
-        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=("outside",))
+        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=("outside", "too-large"))
     for plan in plans:
         plan.uninstall()
     found = InstallResult(

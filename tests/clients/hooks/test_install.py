@@ -379,6 +379,23 @@ def test_a_link_stays_a_link(repo: Path, tmp_path: Path) -> None:
     assert everything(tmp_path / "home", dotfiles) == before
 
 
+def test_a_huge_file_of_one_client_does_not_keep_the_hooks_of_others(repo: Path, tmp_path: Path) -> None:
+    """It comes with a repository."""
+    places = at(repo, tmp_path / "home")
+    put_in(places, "claude-code")
+    (repo / ".gemini").mkdir()
+    with (repo / ".gemini" / "settings.json").open("wb") as file:
+        file.truncate(1 << 40)
+
+    done = take_out(places, "all-found")
+
+    assert {each.client: each.state for each in done.clients} == {
+        "claude-code": "removed",
+        "gemini": "failed",
+    }
+    assert done.status == 4 and not (repo / ".claude").exists()
+
+
 def test_a_record_that_is_a_link_is_not_followed(repo: Path, tmp_path: Path) -> None:
     """A git folder may come from a stranger: the file that its link names is not the record's."""
     places = at(repo, tmp_path / "home")
