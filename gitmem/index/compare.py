@@ -61,12 +61,8 @@ def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, i
     for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
         try:
             lines = sum(map(keys.__getitem__, read_json(str(listed))))
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            RecursionError,
-        ):  # a line that the index does not have, or not a list of numbers
+        except (KeyError, TypeError, ValueError, RecursionError):
+            # It is not a list of numbers, or the index does not have one of these lines.
             lines = hash((listed,))
         found[name] = found.get(name, 0) + lines
     return found
