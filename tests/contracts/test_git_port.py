@@ -576,6 +576,7 @@ def test_nothing_of_the_user_s_is_touched(port: Git, git: Run, repo: Path) -> No
         files.append(git("reflog", "HEAD", cwd=repo).encode())
         return [*files, git("status", "--porcelain", cwd=repo), git("for-each-ref", "refs/heads", cwd=repo)]
 
+    git("status", cwd=repo)  # writes what it finds out about the files to the index
     before = state()
     (genesis,) = port.write([draft({"a": b"1"})], None)
     port.swap(REF, None, genesis, "start")
