@@ -6,7 +6,6 @@ import errno
 import os
 import time
 
-from .. import atomic_write
 from ..repo import read_small
 
 TYPE_CHECKING = False
@@ -199,6 +198,8 @@ def note_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) 
     Args:
         files: The files, with the sizes that were read. Nothing is recorded if one is in another folder.
     """
+    from .. import atomic_write
+
     read = [file for file in files if file.size]
     rows = [f"{commit} {parent} {len(read)}", *(f"{file.name} {file.size}" for file in read), ""]
     try:
