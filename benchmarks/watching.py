@@ -16,7 +16,7 @@ from .stage import Stage
 LATE_MILLISECONDS = 150.0
 IDLE_MILLISECONDS = 300.0
 GAP_SECONDS = 0.3  # between two signals at most, so that they come at any moment of its rhythm
-READY = "Ctrl-C ends it"
+READY = "press Ctrl-C to end"
 # A watch looks seldom while nothing happens: so does this one all the time, as if each signal were the first for a while.
 AS_IF_QUIET = """
 import runpy, sys

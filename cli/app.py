@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
     Execute = Callable[[Callable[..., int], dict[str, Any], dict[str, Any]], int]
 
-ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
+ABOUT = """Signals, agreement and shared memory for agents and people in one git repository.
 
-Everything is a line on one ref of the repository: `git log gitmem/log` tells the story. Start with
+Every record is a line on one ref of the repository; `git log gitmem/log` shows the history. Start with
 `gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`."""
 GROUPS = {
     "session": "Start, change, end and list sessions of agents.",
-    "mem": "Remember, look up, hand on: notes of agents, with the code they are about.",
-    "hooks": "Have coding agents see signals by themselves.",
-    "import": "Bring what another tool remembers into the log.",
-    "name": "The names that sessions get.",
+    "mem": "Create, search and maintain memory nodes that agents share.",
+    "hooks": "Install and test hooks that show signals to coding agents.",
+    "import": "Import the records of another tool into the log.",
+    "name": "Manage the pool of display names for sessions.",
 }
 # The function of each command, below `commands`, in the order of first use.
 COMMANDS = {
@@ -118,7 +118,7 @@ def before(
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         if json:
-            raise UsageError("There is no command to answer with JSON.", next=["gitmem --help"])
+            raise UsageError("Missing command before --json.", next=["gitmem --help"])
         write_lines([ctx.get_help()])
         raise typer.Exit
     ctx.obj = {"directory": directory, "as_": as_, "json": json, "commit": commit}

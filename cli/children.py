@@ -52,7 +52,7 @@ def run(
             ["sh", "-c", command], folder, stdin=subprocess.PIPE, stdout=_stderr(), environment=environment
         )
     except OSError as error:
-        return f"it can't be started ({error.strerror})"
+        return f"cannot start it ({error.strerror})"
     deadline = time.monotonic() + seconds
     rest: bytes | None = input
     try:
@@ -62,12 +62,12 @@ def run(
             except subprocess.TimeoutExpired:
                 rest = None  # already passed: continue with it
                 if stop.is_set():
-                    return "it was stopped with the watch"
+                    return "stopped because the watch ended"
                 if time.monotonic() >= deadline:
-                    return f"it took longer than {seconds:g} seconds"
+                    return f"timed out after {seconds:g} seconds"
                 continue
             code = child.returncode
-            return None if code == 0 else f"signal {-code} ended it" if code < 0 else f"it ended with {code}"
+            return None if code == 0 else f"killed by signal {-code}" if code < 0 else f"exit status {code}"
     finally:
         end(child)
 
@@ -99,14 +99,14 @@ class BackgroundSyncs:
                 command = [*program(), "sync", "--json", "--timeout", "30s"]
                 self._child = _start(command, self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
             except OSError as error:
-                return self._done(f"it can't be started ({error.strerror})")
+                return self._done(f"cannot start it ({error.strerror})")
             self._deadline = now + SYNC_SECONDS
             return None
         if self._child.poll() is None:
             if now < self._deadline:
                 return None
             end(self._child)
-            return self._done(f"it took longer than {SYNC_SECONDS:g} seconds")
+            return self._done(f"timed out after {SYNC_SECONDS:g} seconds")
         assert self._child.stdout is not None
         answer = self._child.stdout.read()  # one line, which fits into a pipe
         code = self._child.returncode
@@ -115,7 +115,7 @@ class BackgroundSyncs:
             told = (
                 None
                 if before
-                else f"sync only fetches ({_why(answer)}); your user decides whether `gitmem sync --publish` sends, too"
+                else f"sync fetches but does not push ({_why(answer)}); only your user may run `gitmem sync --publish`"
             )
             return self._done(None) or told
         return self._done(None if code == 0 else _why(answer))
@@ -132,7 +132,7 @@ class BackgroundSyncs:
         self._next = time.monotonic() + self.seconds
         failed, self._failed = self._failed, why is not None
         if why is not None and not failed:
-            return f"sync does not work ({why}); it is tried again, and what comes here is shown meanwhile"
+            return f"sync failed ({why}); retrying. Signals of this clone are still shown"
         return "sync works again" if why is None and failed else None
 
 
@@ -147,7 +147,7 @@ def _why(answer: bytes) -> str:
         words = [f"{each['name']}: {each['message'] or each['state']}" for each in said["remotes"]]
         return "; ".join(words)
     except (ValueError, TypeError, LookupError):
-        return "it ended without an answer"
+        return "it printed no result"
 
 
 def _start(

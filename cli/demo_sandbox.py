@@ -89,8 +89,8 @@ class Sandbox:
         self.steps.append(step)
         if found != status:
             raise GitmemError(
-                f"The demo went wrong: `{said}` in {where} ended with {found}, not {status}: {output}",
-                hint="What it did was in a temporary folder; --keep leaves that for a look.",
+                f"The demo failed: `{said}` in {where} exited with {found}, not {status}: {output}",
+                hint="It ran in a temporary folder; --keep keeps that folder.",
                 code="demo-failed",
                 next=["gitmem demo --keep"],
             )

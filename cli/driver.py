@@ -30,8 +30,8 @@ def program() -> str:
     found = script(PROGRAM, beside)
     if found is None:
         raise StoreError(
-            f"The program {PROGRAM} is not beside gitmem ({beside}); nothing was changed.",
-            hint="Install gitmem with pip or pipx, so that its programs are there.",
+            f"Program {PROGRAM} not found in the folder of gitmem ({beside}). Nothing was changed.",
+            hint="Install gitmem with pip or pipx, which install this program too.",
             code="no-merge-program",
             next=["pip install gitmem-coord"],
         )

@@ -62,8 +62,8 @@ class Environment:
         output.set_options(directory, as_)
         if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
-                "--as is empty; nothing was written.",
-                hint="A variable that is not set may be the cause.",
+                "--as is empty. Nothing was written.",
+                hint="Check whether a shell variable in the command is unset.",
                 code="unknown-session",
                 next=["gitmem roster"],
             )
@@ -122,10 +122,10 @@ class Environment:
             folder = os.path.join(os.getcwd(), self.directory or "")
         except OSError as error:
             raise UsageError(
-                f"The current folder can't be read ({error.strerror}).", hint="Change to one that exists."
+                f"Cannot read the current directory ({error.strerror}).", hint="Change to another directory."
             ) from error
         if self.directory and not os.path.isdir(folder):
-            raise UsageError(f"-C names {self.directory}, which is no folder.", code="no-such-folder")
+            raise UsageError(f"-C: no such directory: {self.directory}", code="no-such-folder")
         return folder
 
     @property
@@ -279,7 +279,7 @@ def variable(name: str) -> str | None:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise UsageError(f"{name} is not UTF-8; nothing was written.", code="not-utf8") from None
+            raise UsageError(f"{name} is not valid UTF-8. Nothing was written.", code="not-utf8") from None
     return value or None
 
 

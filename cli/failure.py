@@ -35,7 +35,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
     """Report an error and return its exit status."""
     known = usage_of(error, args) or own_error_of(error)
     expected = known is not None
-    known = known or unexpected(error, "The report on standard error helps to repair it.")
+    known = known or unexpected(error, "Please report the details on standard error.")
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
     # Earlier output is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not output.has_written():
@@ -99,8 +99,8 @@ def wants_json(args: Sequence[str]) -> bool:
 def unexpected(error: Exception, report: str) -> GitmemError:
     """Return the error for an unexpected exception; `report` is a sentence that names the place of the details."""
     return GitmemError(
-        f"Something unexpected happened: {type(error).__name__}.",
-        hint=f"What was acknowledged before is kept. {report}",
+        f"Unexpected error: {type(error).__name__}.",
+        hint=f"Records acknowledged before it are kept. {report}",
         next=["gitmem doctor"],
     )
 
@@ -113,12 +113,12 @@ def own_error_of(error: Exception) -> GitmemError | None:
         where = f" ({error.filename})" if error.filename else ""
         what = f"{error.strerror}{where}."
     elif type(error).__module__ == "sqlite3" and type(error).__name__ == "OperationalError":
-        what = f"The index can't be used ({error})."
+        what = f"Cannot use the index ({error})."
     else:
         return None
     return StoreError(
-        f"{what} What was acknowledged before is kept.",
-        hint="Free the disk or mend the permissions, then run the command again.",
+        f"{what} Records acknowledged before this error are kept.",
+        hint="Free disk space or correct the permissions, then run the command again.",
         code="disk",
         next=["gitmem doctor"],
     )
@@ -138,7 +138,7 @@ def details(error: Exception, args: Sequence[str]) -> str:
     command = " ".join(_public(arg) for arg in args)
     return "\n".join(
         [
-            "--- please send this to the maintainers of gitmem ---",
+            "--- please send this report to the maintainers of gitmem ---",
             f"gitmem {__version__}, Python {platform.python_version()}, {git_version()}, {platform.platform()}",
             sanitize(f"gitmem {command}"),
             sanitize(trace, keep="\n\t"),

@@ -36,39 +36,41 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
-WU = Option("The work unit, such as WU-123.")
-LANE = Option("The lane.")
+WU = Option("Work unit, such as WU-123.")
+LANE = Option("Lane.")
 TO = Option("Recipients: names, identities, session ids.")
-ANY_ID = Option("An id, or a unique prefix of it.")
-THREAD = Option("A thread, or a signal of it.")
+ANY_ID = Option("An id or a unique prefix.")
+THREAD = Option("A thread id, or the id of a signal in it.")
 INTENT = Option(f"{_listed(INTENTS)}.", default=INTENTS[0], values=INTENTS)
-REPLY_TO = Option("The signal that it answers.")
+REPLY_TO = Option("Id of the signal to answer.")
 REQUIRES_ACK = Option("Ask for AGREE or REJECT.")
-IDEMPOTENCY_KEY = Option("The same key and content again is the same signal.")
-ALREADY_READ = Option("What was read before, too.")
-INBOX_LIMIT = Option(f"Signals at most; {inbox.LIMIT}.", default=inbox.LIMIT)
-INBOX_BYTES = Option(f"Bytes at most; {inbox.MAX_BYTES}.", default=inbox.MAX_BYTES)
-STRICT = Option("Each AGREE must come after every proposal of the others.")
-NAME = Option("A display name of your choice.")
+IDEMPOTENCY_KEY = Option("Repeating a signal with the same key and content records nothing new.")
+ALREADY_READ = Option("Include signals delivered before.")
+INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)
+INBOX_BYTES = Option(
+    f"Maximum size of the output in bytes (default: {inbox.MAX_BYTES}).", default=inbox.MAX_BYTES
+)
+STRICT = Option("Require each AGREE to follow every proposal of the others.")
+NAME = Option("Display name.")
 
-NODE_WU = Option("The work unit, such as WU-123; your session's without it.")
-ONLY_WU = Option("Only nodes of this work unit; or unlinked.")
+NODE_WU = Option("Work unit, such as WU-123 (default: your session's).")
+ONLY_WU = Option("Only nodes of this work unit, or `unlinked`.")
 NODE_TYPE = Option(
-    f"{_listed(TYPES)}; {_listed(ALIASES, 'and')} are discoveries with that tag.", default=DEFAULT_TYPE
+    f"{_listed(TYPES)}; {_listed(ALIASES, 'and')} create a discovery with that tag.", default=DEFAULT_TYPE
 )
 STORED_TYPE = Option(f"{_listed(TYPES)}.", values=TYPES)
 LIFECYCLE = Option(f"{_listed(LIFECYCLES)}.", values=LIFECYCLES)
 NEW_LIFECYCLE = Option(
-    f"{_listed(LIFECYCLES)}; without it by type: note and checkpoint session, summary project, all others wu.",
+    f"{_listed(LIFECYCLES)} (default by type: note and checkpoint session, summary project, all others wu).",
     values=LIFECYCLES,
 )
-PRIORITY = Option(f"{PRIORITIES[0]} (most) to {PRIORITIES[-1]}.", values=PRIORITIES)
-PATHS = Option("A file or folder that it is about.")
-SEARCH_LIMIT = Option(f"Nodes at most; {search.LIMIT}.", default=search.LIMIT)
-LIST_LIMIT = Option(f"Nodes at most; {listing.LIMIT}.", default=listing.LIMIT)
-PROFILE_LIMIT = Option(f"Nodes at most; {profile.LIMIT}.", default=profile.LIMIT)
-MAX_SIZE = Option(f"Bytes of UTF-8 at most, never exceeded; {context.MAX_SIZE}.", default=context.MAX_SIZE)
+PRIORITY = Option(f"{PRIORITIES[0]} (highest) to {PRIORITIES[-1]}.", values=PRIORITIES)
+PATHS = Option("File or folder that it is about.")
+SEARCH_LIMIT = Option(f"Maximum number of nodes (default: {search.LIMIT}).", default=search.LIMIT)
+LIST_LIMIT = Option(f"Maximum number of nodes (default: {listing.LIMIT}).", default=listing.LIMIT)
+PROFILE_LIMIT = Option(f"Maximum number of nodes (default: {profile.LIMIT}).", default=profile.LIMIT)
+MAX_SIZE = Option(f"Maximum size in bytes of UTF-8 (default: {context.MAX_SIZE}).", default=context.MAX_SIZE)
 HALF_LIFE = Option(
-    f"After so long unchanged a node counts about a third; {HALF_LIFE_MICROS // DAY_MICROS}d.",
+    f"Score decay time constant (default: {HALF_LIFE_MICROS // DAY_MICROS}d).",
     default=HALF_LIFE_MICROS,
 )

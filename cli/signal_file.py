@@ -61,16 +61,16 @@ def _read(path: str) -> str:
     except FileNotFoundError:
         if not os.path.isdir(os.path.dirname(path)):
             raise UsageError(
-                f"--write names {path}, in a folder that is not there.", code="no-such-folder"
+                f"--write: the folder of {path} does not exist. Nothing was written.", code="no-such-folder"
             ) from None
         return ""
     except OSError as error:
         raise UsageError(
-            f"--write names {path}, which can't be read ({error.strerror}).", code="bad-file"
+            f"--write: cannot read {path} ({error.strerror}). Nothing was written.", code="bad-file"
         ) from error
     if content.strip() and not content.startswith(MARK):
         raise UsageError(
-            f"--write names {path}, which has something else in it; nothing was written.",
+            f"--write: {path} has other content. Nothing was written.",
             hint="Name a new file, or remove that one.",
             code="not-ours",
         )

@@ -26,7 +26,7 @@ def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
         UsageError: There is no standard input, or it is not UTF-8.
     """
     if sys.stdin is None:
-        raise UsageError(f"There is no standard input to read the {what} from; nothing was written.")
+        raise UsageError(f"No standard input to read the {what} from. Nothing was written.")
     if _read.get("from") is not sys.stdin:  # a repeated command uses the first read
         _read.update({"from": sys.stdin, "data": sys.stdin.buffer.read(most)})
     data: bytes = _read["data"]
@@ -34,8 +34,8 @@ def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"The {what} on standard input is not UTF-8 (byte {error.start}); nothing was written.",
-            hint="Convert it with iconv, or name the file instead of sending it.",
+            f"The {what} on standard input is not valid UTF-8 (byte {error.start}). Nothing was written.",
+            hint="Convert it with iconv, or send the name of the file instead of its content.",
             code="not-utf8",
         ) from None
 
@@ -58,8 +58,8 @@ def objects(what: str) -> list[dict[str, Any]]:
             value = None
         if not isinstance(value, dict):
             raise UsageError(
-                f"Line {number} of standard input is no JSON object; nothing was written.",
-                hint='Each line is one, such as {"content":"The parser drops tabs","type":"bug"}',
+                f"Line {number} of standard input is not a JSON object. Nothing was written.",
+                hint='Each line must be a JSON object, such as {"content":"The parser drops tabs","type":"bug"}',
                 code="bad-json",
             )
         found.append(value)

@@ -68,14 +68,16 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
     if path in GROUPS and (option in _COMMON or message.startswith("Missing command")):
         words, example = GROUPS[path]
         return UsageError(
-            f"{path} wants a command: {words}. Nothing was written.",
-            hint=f"Options come after it, as in: {example} --json",
+            f"{path} needs a command: {words}. Nothing was written.",
+            hint=f"Options follow the command, as in: {example} --json",
             next=[example, f"{path} --help"],
         )
     message = message if message.endswith((".", "?", "!")) else message + "."
     meant = _similar_commands(message)
     hint = _hint(path, message, option, getattr(error, "possibilities", None)) or (
-        f"Perhaps {' or '.join(f'`{each}`' for each in meant)}." if meant else f"`{path} --help` shows how."
+        f"Did you mean {' or '.join(f'`{each}`' for each in meant)}?"
+        if meant
+        else f"Run `{path} --help` for its usage."
     )
     complete = [each for each in meant if " ID" not in each and "NAME" not in each]
     return UsageError(
@@ -108,18 +110,16 @@ def _hint(path: str, message: str, option: str | None, near: Sequence[str] | Non
     what = "message" if speaks else "text"
     to = "ID " if path == "gitmem reply" else ""
     if "unexpected extra argument" in message:
-        return f"Quote the {what}, so that the shell hands it on as one: {path} {to}'your whole {what}'"
+        return f"Quote the {what} so that the shell passes it as one argument: {path} {to}'your whole {what}'"
     if speaks and message.startswith("Missing argument"):
         more = "" if to else " --to NAME"
-        return f"It goes like this: {path} {to}'your message'{more}"
+        return f"Usage: {path} {to}'your message'{more}"
     if to and option is not None and option.startswith("--"):
-        return (
-            f"`gitmem signal 'your message' --reply-to ID` takes more options; `{path} --help` shows these."
-        )
+        return f"`gitmem signal 'your message' --reply-to ID` has more options; `{path} --help` lists those of reply."
     if option is not None and not near and (speaks or message.startswith("No such option")):
         before = to or ("--to NAME " if speaks else "")
         example = "'-1 for this'"
-        return f"A {what} that starts with - goes behind --, as in: {path} {before}-- {example}"
+        return f"Put -- before a {what} that starts with -, as in: {path} {before}-- {example}"
     return ""
 
 

@@ -31,7 +31,9 @@ def duration(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= SECONDS_MAX:
-        raise UsageError(f"{text!r} is no duration.", hint="Such as 30s, 5m, 1h or 2d.", code="bad-duration")
+        raise UsageError(
+            f"Invalid duration: {text!r}.", hint="Use a form such as 30s, 5m, 1h or 2d.", code="bad-duration"
+        )
     return seconds
 
 
@@ -53,7 +55,9 @@ def parse_moment(text: str) -> int:
         return max(0, int(found.timestamp() * 1_000_000))
     except (ValueError, OverflowError):
         raise UsageError(
-            f"{text!r} is no time.", hint="Such as 1h, 2d or 2026-11-21T20:00:00Z.", code="bad-time"
+            f"Invalid time: {text!r}.",
+            hint="Use a form such as 1h, 2d or 2026-11-21T20:00:00Z.",
+            code="bad-time",
         ) from None
 
 
@@ -66,7 +70,9 @@ def number(option: str, text: str | None, otherwise: int) -> int:
     if text is None:
         return otherwise
     if not (text.isascii() and text.isdigit() and int(text[:12]) > 0 and len(text) <= 12):
-        raise UsageError(f"{option} wants a whole number of 1 or more, not {text!r}.", code="bad-number")
+        raise UsageError(
+            f"Invalid {option}: {text!r}; it must be a whole number of 1 or more.", code="bad-number"
+        )
     return int(text)
 
 
@@ -95,7 +101,7 @@ def metadata(values: Sequence[str] | None) -> dict[str, object]:
         key, equals, text = value.partition("=")
         if not key or not equals:
             raise UsageError(
-                f"--meta wants KEY=VALUE, not {value!r}; nothing was written.", code="bad-metadata"
+                f"Invalid --meta: {value!r}; it must be KEY=VALUE. Nothing was written.", code="bad-metadata"
             )
         import json
 
@@ -130,7 +136,7 @@ def check_utf8(args: Sequence[str]) -> None:
             if at and args[at - 1] == "-C":
                 continue
             raise UsageError(
-                f"Argument {at + 1} is not UTF-8; nothing was written.",
-                hint="A message may also come on standard input, as UTF-8: `gitmem signal -`.",
+                f"Argument {at + 1} is not valid UTF-8. Nothing was written.",
+                hint="You can also send the message as UTF-8 on standard input: `gitmem signal -`.",
                 code="not-utf8",
             ) from None

@@ -54,8 +54,8 @@ def report_foreign(folders: Iterable[str]) -> None:
     """Report where lines of another repository wait, which can't be committed here."""
     for folder in folders:
         output.write_error(
-            f"note: lines of another repository wait in {output.sanitize(folder)}; none is committed here."
-            " `gitmem doctor` says more."
+            f"note: {output.sanitize(folder)} has uncommitted records of another repository; they are not committed here."
+            " Run `gitmem doctor`."
         )
 
 
@@ -63,8 +63,8 @@ def warn_temporary(folder: str) -> None:
     """Warn if a line was written to a temporary folder."""
     if os.path.dirname(folder) != user_state():
         output.write_error(
-            f"warning: what was said waits in {output.sanitize(folder)}, a temporary folder: a command with another one, such"
-            " as in a container, does not find it there, and it may be emptied. Let this process write the git folder or"
+            f"warning: the new records wait in {output.sanitize(folder)}, a temporary folder. Commands with a different one, such"
+            " as in a container, cannot find them, and the folder may be cleared. Give this process write access to the git folder or"
             " your state folder."
         )
 

@@ -117,7 +117,11 @@ class Log:
         """
         found = callers.find(self.store, self.who)
         if found is None:
-            raise UsageError("Nothing says who acts here.", hint="Open the log with session=…", code="who")
+            raise UsageError(
+                "Missing caller: the log was opened without a session.",
+                hint="Open the log with session=…",
+                code="who",
+            )
         return found
 
     def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.InboxResult:

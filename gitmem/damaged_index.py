@@ -21,14 +21,14 @@ class IndexDamagedError(StoreError):
 
     def __init__(self, *, recorded: bool) -> None:
         super().__init__(
-            "The index was damaged and was put away. "
+            "The index was damaged and has been moved aside. "
             + (
-                "What the command records is recorded; only its answer could not be completed."
+                "The command's records are safe; only its output is incomplete."
                 if recorded
-                else "Nothing was recorded, and the log is whole."
+                else "Nothing was recorded; the log is intact."
             ),
-            hint="The next command builds it again from the log."
-            + (" Don't repeat this one: look first." if recorded else ""),
+            hint="The next command rebuilds the index from the log."
+            + (" Do not repeat this command without checking its result first." if recorded else ""),
             next=["gitmem log" if recorded else "gitmem doctor"],
         )
         self.may_repeat = not recorded

@@ -36,13 +36,13 @@ def warning(store: Store) -> str | None:
     if not count:
         return None
     lines = (
-        "1 line that this clone had accepted is"
+        "1 record that this clone had accepted is"
         if count == 1
-        else f"{count} lines that this clone had accepted are"
+        else f"{count} records that this clone had accepted are"
     )
     return (
-        f"{lines} missing from the log, as if {ref.LOG_REF} had been moved back or deleted: this answer may lack "
-        f"signals. `{FIX}` puts back what is still in this clone."
+        f"{lines} missing from the log: {ref.LOG_REF} may have been moved back or deleted. This output may lack "
+        f"signals. `{FIX}` restores what is still in this clone."
     )
 
 

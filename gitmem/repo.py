@@ -80,7 +80,7 @@ def find(
         path = os.path.realpath(os.path.join(start, git_dir))
         found = _git_dir_at(path)
         if found is None:
-            raise _no_repository(f"GIT_DIR names {path}, which is no git repository")
+            raise _no_repository(f"GIT_DIR is not a git repository: {path}")
         top = _top_of(found, start)
     else:
         found, top = _search(start, named=named)
@@ -88,7 +88,7 @@ def find(
     if common_dir:
         common = os.path.realpath(os.path.join(start, common_dir))
         if not os.path.isdir(os.path.join(common, "objects")):
-            raise _no_repository(f"GIT_COMMON_DIR names {common}, which is no git repository")
+            raise _no_repository(f"GIT_COMMON_DIR is not a git repository: {common}")
     if work_tree:
         top = os.path.realpath(os.path.join(start, work_tree))
     elif common == found:  # as in git, linked worktrees ignore core.bare and core.worktree
@@ -121,7 +121,7 @@ def _refuse_odd_config(config: bytes) -> None:
         if (last == "mirror" and on) or (last == "fetch" and _covers_ours(value)):
             raise _unsupported(
                 "a mirror clone, whose next fetch would delete gitmem's refs",
-                f"Use a usual clone, or narrow the config value {key}.",
+                f"Use a regular clone, or narrow the config value {key}.",
             )
 
 
@@ -207,13 +207,13 @@ def _search(start: str, *, named: bool) -> tuple[str, str | None]:
             if found is not None:
                 return found, folder
             if not os.path.isdir(inside):
-                raise _no_repository(f"{inside} points to no git repository")
+                raise _no_repository(f"{inside} does not point to a git repository")
         above = os.path.dirname(folder)
         is_top = above == folder
         if (is_top or (named and folder == start)) and _is_git_dir(start):
             return start, _top_of(start, None)
         if is_top:
-            raise _no_repository(f"{start} is not in a git repository")
+            raise _no_repository(f"Not a git repository: {start}")
         folder = above
 
 
@@ -279,8 +279,8 @@ def read_small(path: str) -> bytes:
 
 def _no_repository(what: str) -> UsageError:
     return UsageError(
-        f"{what}; nothing was read or written.",
-        hint="Run it inside a repository, or name one with -C DIR.",
+        f"{what}. Nothing was read or written.",
+        hint="Run the command inside a repository, or name one with -C DIR.",
         code="not-a-repository",
         next=["git init"],
     )
@@ -288,7 +288,7 @@ def _no_repository(what: str) -> UsageError:
 
 def _unsupported(kind: str, hint: str) -> StoreError:
     return StoreError(
-        f"This is {kind}, which gitmem can't keep a log in; nothing was written.",
+        f"This is {kind}; gitmem cannot store a log in it. Nothing was written.",
         hint=hint,
         code="unsupported-repository",
     )

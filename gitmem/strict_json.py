@@ -23,7 +23,7 @@ def _refuse(constant: str) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("duplicate name")
     return record
 
 
@@ -72,7 +72,7 @@ def read(text: str, *, once: bool = False) -> Any:
         value, end = (_only_once if once else _any)(text, 0)
     except (StopIteration, SystemError) as error:
         # The scanner gets its exception from the json package and cannot raise it if that is not imported.
-        raise ValueError("it ends too early, or is no JSON") from error
+        raise ValueError("truncated or invalid JSON") from error
     if end != len(text):
-        raise ValueError("something follows")
+        raise ValueError("extra data after the value")
     return value

@@ -81,7 +81,9 @@ def install(repo: Repo, program: str) -> list[str]:
         StoreError: a file is locked or cannot be read or written; it is unchanged.
     """
     if not os.path.isabs(program) or any(ord(char) < 32 for char in program):
-        raise UsageError(f"{program!r} is no absolute path of a program that git could run.")
+        raise UsageError(
+            f"Invalid program path: {program!r}; it must be absolute and free of control characters. Nothing was changed."
+        )
     config, attributes = _config(repo), _attributes(repo)
     note = b"" if os.path.isdir(os.path.dirname(attributes)) else _NEW_FOLDER
     # The driver first: an attribute with a missing driver produces conflict markers.
@@ -181,8 +183,8 @@ def _with_section(repo: Repo, old: bytes | None, program: str) -> bytes | None:
     ours = [b"merge.gitmem.name\n" + _NAME, _DRIVER_KEY + os.fsencode(_driver(program))]
     if _settings(repo, new) != theirs + ours:
         raise StoreError(
-            f"{_config(repo)} was left as it is: git would not read a section at its end as it is written.",
-            hint="Look at the last lines of that file; `git config --local --list` shows what git reads.",
+            f"Cannot add a section to {_config(repo)}: git would misread it at the end of this file. Nothing was changed.",
+            hint="Check the last lines of that file; `git config --local --list` shows what git reads.",
         )
     return new
 

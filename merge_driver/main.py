@@ -13,7 +13,7 @@ import sys
 from gitmem.log.union import union
 
 USAGE = (
-    "gitmem-merge is the merge driver that git runs for gm-*.jsonl, as `gitmem-merge %O %A %B` "
+    "gitmem-merge is a git merge driver for gm-*.jsonl; git runs it as `gitmem-merge %O %A %B` "
     "(base, ours, theirs); `gitmem init` installs it."
 )
 
@@ -40,7 +40,7 @@ def main() -> int:
             _replace(ours, merged)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        sys.stderr.write(f"gitmem-merge: {error.strerror}{where}; nothing was merged.\n")
+        sys.stderr.write(f"gitmem-merge: {error.strerror}{where}. Nothing was merged.\n")
         # "or non-zero if there were conflicts"; above 128 it would mean a crash, and git would give up.
         return 1
     # "and exit with zero status if it managed to merge them cleanly". A union always does.

@@ -106,7 +106,7 @@ def read(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreError(f"{path} can't be read ({error.strerror}); nothing was changed.") from error
+        raise StoreError(f"Cannot read {path} ({error.strerror}). Nothing was changed.") from error
 
 
 def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -> str | None:
@@ -133,8 +133,8 @@ def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except FileExistsError:
         raise StoreError(
-            f"{path} is locked by another process ({lock} exists); it is as it was.",
-            hint="Try again; if no git is running in this repository, remove that lock file.",
+            f"{path} is locked by another process ({lock} exists). The file is unchanged.",
+            hint="Try again; if no git process is running in this repository, remove that lock file.",
             code="locked",
         ) from None
     except OSError as error:
@@ -163,6 +163,6 @@ def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -
 
 def _unwritable(path: str, error: OSError) -> StoreError:
     return StoreError(
-        f"{path} can't be written ({error.strerror}); it is as it was.",
-        hint="Check the permissions of that file and its folder, and the space on its disk.",
+        f"Cannot write {path} ({error.strerror}). The file is unchanged.",
+        hint="Check the permissions of that file and its folder, and the free disk space.",
     )

@@ -191,7 +191,7 @@ def test_append(memory: Memory, cli: Cli) -> None:
     assert len({node.id for node in many.nodes}) == 2_000
     with pytest.raises(UsageError):
         memory.append("text", priority="P9")
-    with pytest.raises(UsageError, match=r"^Node 2 of 2: P9 is no priority"):
+    with pytest.raises(UsageError, match=r"^Node 2 of 2: Invalid priority: P9"):
         memory.append_many([{"content": "one"}, {"content": "two", "priority": "P9"}])
     said = cli("mem", "create", "--type", "bug", "the text", "--discovered-from", made.node.id, "--json")
     assert said["node"]["content"] == "the text"
@@ -698,7 +698,7 @@ def test_a_node_stands_for_its_id_wherever_one_is_asked_for(memory: Memory) -> N
     for nothing in (7, None, {"id": node.id}, [node]):
         given: Any = nothing
         for refused in (memory.get, memory.show, memory.delete, memory.update, memory.record_access):
-            with pytest.raises(UsageError, match="An id is a text"):
+            with pytest.raises(UsageError, match="Invalid id of type"):
                 refused(given, **({"priority": "P0"} if refused == memory.update else {}))
 
 

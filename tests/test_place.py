@@ -72,7 +72,7 @@ def test_bare_repository(tmp_path: Path, git: Run) -> None:
     assert parts(place) == (str(hub), str(hub), None)
     assert place.by_folder
     assert not find(str(tmp_path), git_dir="hub.git").by_folder
-    with pytest.raises(UsageError, match="is not in a git repository"):
+    with pytest.raises(UsageError, match="Not a git repository"):
         find(str(hub / "refs"))
 
 
@@ -151,14 +151,14 @@ def test_variables_name_the_repository(repo: Path, tmp_path: Path, git: Run) -> 
     assert parts(find(start, git_dir="../linked/.git")) == (str(repo / ".git"), own, str(tmp_path / "linked"))
     assert find(str(repo), common_dir="../repo/.git").common == str(repo / ".git")
     for named in ({"git_dir": "nowhere"}, {"git_dir": "../repo/.git", "common_dir": "nowhere"}):
-        with pytest.raises(UsageError, match="is no git repository"):
+        with pytest.raises(UsageError, match="is not a git repository"):
             find(start, **named)
 
 
 def test_where_there_is_none(tmp_path: Path) -> None:
     """The sentence says where it looked and what to do; the exit status is that of a wrong question."""
     (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError, match="is not in a git repository; nothing was") as caught:
+    with pytest.raises(UsageError, match="Not a git repository: ") as caught:
         find(str(tmp_path / "a"))
     assert (caught.value.code, caught.value.status) == ("not-a-repository", 2)
 
@@ -170,7 +170,7 @@ def test_a_git_file_that_leads_nowhere(repo: Path, content: str) -> None:
     inner.mkdir()
     (inner / ".git").write_text(content)
 
-    with pytest.raises(UsageError, match="points to no git repository"):
+    with pytest.raises(UsageError, match="does not point to a git repository"):
         find(str(inner))
 
 

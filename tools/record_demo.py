@@ -35,7 +35,9 @@ def demo() -> list[str]:
         [sys.executable, "-m", "cli", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     lines = done.stdout.splitlines()
-    end = next(number for number, line in enumerate(lines) if line.startswith("In a repository of yours"))
+    end = next(
+        number for number, line in enumerate(lines) if line.startswith("To start in your own repository")
+    )
     return lines[:end]
 
 

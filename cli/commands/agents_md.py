@@ -19,28 +19,29 @@ if TYPE_CHECKING:
 def agents_md(
     at: Environment,
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="The file; AGENTS.md of this work tree.")
+        str | None,
+        typer.Argument(metavar="[FILE]", help="The file (default: AGENTS.md of this working tree)."),
     ] = None,
     write: Annotated[
         bool,
-        typer.Option("--write", help="Put the lines between markers into FILE, or bring them up to date."),
+        typer.Option("--write", help="Add the instructions to FILE between markers, or update them."),
     ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take them out again.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the instructions from FILE.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit 1 where they are missing or of another version.")
+        bool, typer.Option("--check", help="Exit 1 if the instructions are missing or of another version.")
     ] = False,
 ) -> int:
-    """Print the lines for AGENTS.md that teach an agent gitmem, or keep them in the file."""
+    """Print gitmem's instructions for agents, or write them to AGENTS.md."""
     from gitmem.clients import agents_md as operation
 
     wanted = [verb for verb, is_wanted in
               ((operation.write, write), (operation.remove, remove), (operation.check, check)) if is_wanted]  # fmt: skip
     if len(wanted) > 1 or (file is not None and not wanted):
         raise UsageError(
-            "--write, --remove and --check exclude each other; nothing was written."
+            "--write, --remove and --check are mutually exclusive. Nothing was written."
             if wanted
-            else f"Nothing says what to do with {file}; nothing was written.",
-            hint="--write puts the lines in, --remove takes them out, --check looks.",
+            else f"No action given for {file}. Nothing was written.",
+            hint="Choose one: --write adds the instructions, --remove removes them, --check checks them.",
             next=["gitmem agents-md --write"],
         )
     if not wanted:

@@ -19,9 +19,9 @@ STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 def demo(
     at: Environment,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the demo folder.")] = False,
 ) -> None:
-    """Play the main job in a throw-away repository: propose, agree, reject, sync, converge."""
+    """Run a demo in a temporary repository: propose, agree, reject, sync, converge."""
     import shutil
     import tempfile
 
@@ -42,8 +42,8 @@ def demo(
         output.write_lines(
             [
                 "",
-                *([f"It is all left in {folder}"] if keep else []),
-                "In a repository of yours it begins with: gitmem session start",
+                *([f"Demo files kept in {folder}"] if keep else []),
+                "To start in your own repository: gitmem session start",
                 *(f"next: {each}" for each in next_commands),
             ]
         )
@@ -95,13 +95,13 @@ def _run_steps(stage: Sandbox) -> str:
     noether = Agent("Noether", "laptop", "demo:reviewer:shop")
     for agent in (planck, curie, gauss, noether):
         _start(stage, agent)
-    stage.tell(["", "# Two machines, one log: the remote that they share already"])
+    stage.tell(["", "# Two machines share one log through their existing remote"])
     stage.gitmem(planck, "sync", "--publish")
     stage.gitmem(noether, "sync", "--publish")
     stage.gitmem(planck, "sync")
     stage.gitmem(planck, "roster")
 
-    stage.tell(["", "# Planck proposes to two of them, one of whom works in another clone"])
+    stage.tell(["", "# Planck proposes to two agents, one of them in another clone"])
     said = stage.gitmem(
         planck, "signal", "Put the price rules behind one interface?", "--to", "Curie,Noether", "--intent",
         "propose", "--requires-ack", "--wu", "WU-7", "-q",
@@ -110,7 +110,7 @@ def _run_steps(stage: Sandbox) -> str:
     stage.gitmem(curie, "inbox")
     stage.gitmem(curie, "reply", proposal, "Yes, I can do that today.", "--agree")
     stage.gitmem(
-        gauss, "signal", "WU-7 touches the import job; I keep off it until you agree.", "--broadcast"
+        gauss, "signal", "WU-7 touches the import job; I will not change it until you agree.", "--broadcast"
     )
     stage.gitmem(planck, "sync")
 
@@ -124,7 +124,7 @@ def _run_steps(stage: Sandbox) -> str:
     stage.gitmem(planck, "converged", proposal, status=1)
     stage.gitmem(planck, "inbox")
 
-    stage.tell(["", "# A counter-proposal that both can live with"])
+    stage.tell(["", "# A counter-proposal that both accept"])
     said = stage.gitmem(
         planck, "signal", "Keep the old entry point for one release?", "--reply-to", proposal, "--to",
         "Curie,Noether", "--intent", "counter", "--requires-ack", "--sync", "-q",
@@ -136,7 +136,7 @@ def _run_steps(stage: Sandbox) -> str:
     stage.gitmem(planck, "sync")
     stage.gitmem(planck, "converged", proposal, "--strict")
 
-    stage.tell(["", "# All of it is in git"])
+    stage.tell(["", "# Every record is in git"])
     return stage.git("project", *STORY, quiet=False)
 
 

@@ -50,12 +50,10 @@ def doctor(
     at: Environment,
     fix: Annotated[
         bool,
-        typer.Option(
-            "--fix", help="Put right whatever can be without losing anything; never uses the network."
-        ),
+        typer.Option("--fix", help="Fix problems where no record can be lost. Never uses the network."),
     ] = False,
 ) -> int:
-    """Check the log, the index, the write-ahead log, the merge driver and the hooks; say what to do about each finding."""
+    """Check the log, the index, the write-ahead log, the merge driver and the hooks; report a fix for each finding."""
     from gitmem.doctor import doctor as operation
 
     store, installed = at.store(), LocalInstallation(at)

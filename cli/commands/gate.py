@@ -29,28 +29,38 @@ def gate(
     wu: Wu = None,
     initiative: Initiative = None,
     allow_unread_signals: Annotated[
-        bool, typer.Option("--allow-unread-signals", help="Go past them; needs --reason, and is recorded.")
+        bool,
+        typer.Option(
+            "--allow-unread-signals",
+            help="Pass the gate despite unread signals; needs --reason, and is recorded.",
+        ),
     ] = False,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why they may wait.")] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Reason for --allow-unread-signals.")
+    ] = None,
     pre_push: Annotated[
         bool,
-        typer.Option("--pre-push", help="For git's hook: the work unit of the branch, or of `gitmem.wu`."),
+        typer.Option(
+            "--pre-push",
+            help="For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`.",
+        ),
     ] = False,
     allow_secret: AllowSecret = False,
 ) -> int:
-    """Exit 1 while signals to you on a work unit are unread, or wait for your AGREE or REJECT."""
+    """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT."""
     from gitmem.signals import gate as operation
 
     if allow_unread_signals != (reason is not None):
         raise UsageError(
-            "--allow-unread-signals and --reason go together; nothing was written.",
-            hint="The reason stands in the log for everybody.",
+            "--allow-unread-signals and --reason must be given together. Nothing was written.",
+            hint="The reason is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
     if pre_push:
         if wu or initiative or reason is not None:
             raise UsageError(
-                "--pre-push takes the work unit from the branch, and nothing else.", code="usage"
+                "--pre-push takes no work unit and no reason: it uses the work unit of the branch.",
+                code="usage",
             )
         return _before_push(at)
     at.store().asks_once = reason is None

@@ -22,7 +22,7 @@ SYNC_EVERY_SECONDS = 5.0
 
 
 def thread(at: Environment, id: AnyId) -> None:
-    """Show a conversation, and where each recipient stands. Marks nothing."""
+    """Show a thread and the decision of each recipient. Does not mark signals as delivered."""
     from gitmem.signals import threads
 
     at.store().asks_once = True
@@ -30,7 +30,7 @@ def thread(at: Environment, id: AnyId) -> None:
 
 
 def show(at: Environment, id: AnyId) -> None:
-    """Show one record whole, and the commit that it is in. Marks nothing."""
+    """Show one record in full, and its commit. Does not mark signals as delivered."""
     from gitmem.signals import history
 
     output.answer(at.json, history.show(at.store(), id), signals.one)
@@ -38,13 +38,15 @@ def show(at: Environment, id: AnyId) -> None:
 
 def log(
     at: Environment,
-    n: Annotated[str | None, typer.Option("-n", metavar="N", help="Entries at most; 20.")] = None,
+    n: Annotated[
+        str | None, typer.Option("-n", metavar="N", help="Maximum number of records (default: 20).")
+    ] = None,
     wu: Wu = None,
     thread: Thread = None,
     from_: From = None,
-    receipts: Annotated[bool, typer.Option("--receipts", help="Who read what, too.")] = False,
+    receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
 ) -> None:
-    """The story so far, newest last."""
+    """Show the history of the log, newest last."""
     from gitmem import commit_process
     from gitmem.signals import history
 
@@ -61,14 +63,14 @@ def converged(
     thread: Thread = None,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="30s", help="Look again until they agree, so long at most."),
+        typer.Option("--wait", metavar="30s", help="Wait up to this long for agreement."),
     ] = None,
     strict: Strict = False,
     sync: SyncToo = False,
 ) -> int:
-    """Exit 0 when every recipient of the thread's first signal stands at AGREE, else 1."""
+    """Exit 0 if the latest decision of every recipient of the thread's root is AGREE, else 1."""
     if (id is None) == (thread is None):
-        raise UsageError("converged wants one thread or signal id.", next=["gitmem converged --help"])
+        raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
     import time
 
     from gitmem.signals import change_watcher, threads

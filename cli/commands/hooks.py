@@ -30,11 +30,11 @@ def install(
     client: ClientOption = None,
     scope: Scope = "project",
     wake: Annotated[
-        bool, typer.Option("--wake", help="Claude Code: also wake an idle session when a signal comes.")
+        bool, typer.Option("--wake", help="Claude Code: also wake an idle session when a signal arrives.")
     ] = False,
     git: GitHook = None,
 ) -> int:
-    """Have coding agents see signals by themselves. May be repeated."""
+    """Install hooks that show signals to coding agents. Idempotent."""
     from gitmem.clients.hooks import install as operation
 
     hook = _git_hook(at, git, new=True) if git is not None else None
@@ -51,7 +51,7 @@ def install(
 def uninstall(
     at: Environment, client: InstalledOption = None, scope: Scope = "project", git: GitHook = None
 ) -> int:
-    """Take out what install put in; every file is given back byte for byte."""
+    """Remove what install added; every file is restored byte for byte."""
     from gitmem.clients.hooks import git_hook as gate
     from gitmem.clients.hooks import install as operation
 
@@ -67,14 +67,14 @@ def uninstall(
     if hook is not None:
         found.git = gate.uninstall(hook)
     elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):
-        found.remarks.append("The gate is still in front of a push.")
+        found.remarks.append("git's pre-push hook still runs the gate.")
         found.next.insert(0, "gitmem hooks uninstall --git pre-push")
     output.answer(at.json, found, render.unhooked)
     return found.status
 
 
 def status(at: Environment) -> int:
-    """What is installed for which client, and whether it can work."""
+    """Show the installed hooks of each client, and whether they can run."""
     from gitmem.clients.hooks import status as operation
 
     found = operation.read_status(places(at), git_hook(at))
@@ -83,7 +83,7 @@ def status(at: Environment) -> int:
 
 
 def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
-    """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
+    """Run the installed hooks as the client would, with a signal in a temporary repository; exit 1 on failure."""
     from gitmem.clients.hooks import hook_test as operation
 
     found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
@@ -139,8 +139,8 @@ def _place(at: Environment) -> Repo | None:
 
 def _no_project(at: Environment) -> UsageError:
     return UsageError(
-        f"{os.path.realpath(at.folder)} is not in a git repository, and hooks of a project belong to one; nothing was written.",
-        hint="Run it inside a repository, or name one with -C DIR. With --scope user the hooks are in your home folder, for all your repositories.",
+        f"Not a git repository: {os.path.realpath(at.folder)}. Project hooks need one. Nothing was written.",
+        hint="Run the command inside a repository, or name one with -C DIR. --scope user installs the hooks in your home folder, for all your repositories.",
         code="not-a-repository",
         next=["gitmem hooks install --scope user"],
     )
@@ -180,8 +180,8 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
 
     if which != operation.PRE_PUSH:
         raise UsageError(
-            f"--git {which} is no hook that gitmem has; nothing was written.",
-            hint=f"It has one: {operation.PRE_PUSH}.",
+            f"Invalid git hook: {which}. Nothing was written.",
+            hint=f"gitmem has one git hook: {operation.PRE_PUSH}.",
             code="unknown-git-hook",
             next=[f"gitmem hooks install --git {operation.PRE_PUSH}"],
         )

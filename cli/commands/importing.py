@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 def lumenflow(
     at: Environment,
     folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="A project of LumenFlow, or its .lumenflow/memory.")
+        str, typer.Argument(metavar="DIR", help="A LumenFlow project folder, or its .lumenflow/memory.")
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done without doing it.")
     ] = False,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Bring LumenFlow's memory and signals into the log, with their ids and times. May be repeated."""
+    """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
     import os
 
     from gitmem.importers.lumenflow import import_files

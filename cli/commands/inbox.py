@@ -20,24 +20,26 @@ MORE_BYTES = 1_000_000
 
 def inbox(
     at: Environment,
-    for_: Annotated[str | None, typer.Option("--for", metavar="READER", help="Whose inbox.")] = None,
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="READER", help="Reader whose inbox to show.")
+    ] = None,
     wu: Wu = None,
     lane: Lane = None,
     thread: Thread = None,
     intent: Annotated[
-        list[str] | None, typer.Option("--intent", metavar="A,B", help="Only these intents.")
+        list[str] | None, typer.Option("--intent", metavar="A,B", help="Only signals with these intents.")
     ] = None,
     from_: From = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="1h|ISO", help="Only what is younger.")
+        str | None, typer.Option("--since", metavar="1h|ISO", help="Only signals after this time.")
     ] = None,
     all: AlreadyRead = False,
-    no_mark: Annotated[bool, typer.Option("--no-mark", help="Leave it unread.")] = False,
-    count: Annotated[bool, typer.Option("--count", help="Only the number.")] = False,
+    no_mark: Annotated[bool, typer.Option("--no-mark", help="Do not mark the signals as delivered.")] = False,
+    count: Annotated[bool, typer.Option("--count", help="Print only the number of unread signals.")] = False,
     limit: InboxLimit = None,
     max_bytes: InboxBytes = None,
 ) -> None:
-    """Show what you have not read yet, and mark it as delivered."""
+    """Show your unread signals and mark them as delivered."""
     filtered = bool(wu or lane or thread or intent or from_ or since or all)
     is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
     if is_plain and _is_empty(at, count=count):
@@ -133,4 +135,4 @@ def note_unknown_sender(at: Environment, name: str | None) -> None:
     from gitmem.agents import suggestions
 
     if name and not suggestions.is_known(at.store(), name):
-        output.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])
+        output.note([f"Unknown sender: {name}. `gitmem roster --all` lists all agents."])

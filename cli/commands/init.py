@@ -22,26 +22,26 @@ def init(
     publish: Annotated[
         str | None,
         typer.Option(
-            "--publish", metavar="branch|hidden", help="Where remotes keep the log, for all clones."
+            "--publish", metavar="branch|hidden", help="Ref that stores the log on remotes, for all clones."
         ),
     ] = None,
     autosync: Annotated[
         str | None,
-        typer.Option("--autosync", metavar="30s|off", help="Sync by itself, so often at most; or not."),
+        typer.Option("--autosync", metavar="30s|off", help="Sync automatically at this interval, or off."),
     ] = None,
     uninstall: Annotated[
-        bool, typer.Option("--uninstall", help="Take out of git's config what init put in.")
+        bool, typer.Option("--uninstall", help="Remove the settings that init added to git's config.")
     ] = False,
     no_publish: Annotated[
         bool,
         typer.Option(
-            "--no-publish", help="Let syncs only fetch until `gitmem sync --publish`; take back an agreement."
+            "--no-publish", help="Withdraw consent: sync only fetches until `gitmem sync --publish`."
         ),
     ] = False,
     allow_foreign: AllowForeign = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Set this repository up: the log, the remote's log, consent to publish to it, the merge driver. Repeatable."""
+    """Set up this repository: the log, the remote's log, consent to publish to it, the merge driver. Idempotent."""
     from gitmem.sync import autosync as syncs
     from gitmem.sync import init as operation
 

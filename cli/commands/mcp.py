@@ -15,10 +15,10 @@ UV = "uv tool install 'gitmem-coord[mcp]'"
 
 
 def mcp(at: Environment) -> None:
-    """Serve an MCP client on standard input and output. The client starts it, with this as its command."""
+    """Serve an MCP client on standard input and output. MCP clients run this command."""
     if at.json:
         raise UsageError(
-            "gitmem mcp speaks the protocol of MCP alone; leave out --json.", next=["gitmem mcp"]
+            "gitmem mcp does not take --json: its output is the MCP protocol.", next=["gitmem mcp"]
         )
     try:
         from ..mcp import server
@@ -26,11 +26,11 @@ def mcp(at: Environment) -> None:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
         raise UsageError(
-            "gitmem mcp needs the MCP SDK, which is not installed here.",
-            hint=f"Say `{INSTALL}` where gitmem was installed with pip, `{PIPX}` with pipx, or `{UV}` with uv.",
+            "The MCP SDK is not installed; gitmem mcp needs it.",
+            hint=f"Run `{INSTALL}` if gitmem was installed with pip, `{PIPX}` with pipx, or `{UV}` with uv.",
             code="no-mcp",
             next=[INSTALL, PIPX, UV],
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
-        output.write_error("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
+        output.write_error("gitmem: waiting for an MCP client on standard input; press Ctrl-D to end.")
     server.run(at.directory, at.as_)

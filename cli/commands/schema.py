@@ -18,10 +18,10 @@ def schema(
     at: Environment,
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}; all of them if none."),
+        typer.Argument(metavar="KIND", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (default: all)."),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of the records; it needs no repository."""
+    """Print the JSON Schema of the records. Needs no repository."""
     from gitmem import records
 
     if kind is not None:

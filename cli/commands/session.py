@@ -36,7 +36,7 @@ def start(
     workspace: Workspace = None,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Start a session in this worktree; it gets a name by which others reach you."""
+    """Start a session in this worktree, with a display name that others can send to."""
     from gitmem.sessions import lifecycle
     from gitmem.sync import consent_messages
 
@@ -64,7 +64,7 @@ def change(
     workspace: Workspace = None,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Change what others see of your session; an empty --wu, --initiative or --lane takes it away."""
+    """Change the name, work unit or other fields of your session; an empty --wu, --initiative or --lane clears it."""
     from gitmem.sessions import lifecycle
 
     changed = lifecycle.change(
@@ -77,22 +77,22 @@ def change(
 def note(
     at: Environment,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What you do now, in a line; '' takes it back.")
+        str, typer.Argument(metavar="TEXT", help="Your current activity in one line; '' clears it.")
     ],
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Say what you do now; others see it in the roster and below your signals."""
+    """Set your current activity; the roster and your signals show it."""
     from gitmem.sessions import lifecycle
 
     activity = " ".join(text.split())
     changed = lifecycle.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
     if not activity:
-        changed.remark = " ".join(filter(None, ("You have no note now.", changed.remark)))
+        changed.remark = " ".join(filter(None, ("Activity note cleared.", changed.remark)))
     output.answer(at.json, changed, sessions.session)
 
 
 def end(at: Environment) -> None:
-    """End your session and give its name back."""
+    """End your session and release its name."""
     from gitmem.sessions import lifecycle
 
     ended = lifecycle.end(at.store(), at.caller())
@@ -111,11 +111,11 @@ def listing(at: Environment, all: Everyone = False) -> None:
 def roster(
     at: Environment,
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="A name, or something like it.")
+        str | None, typer.Argument(metavar="QUERY", help="A name or part of one; similar names match.")
     ] = None,
     all: Everyone = False,
 ) -> None:
-    """List the sessions: who is at work, on what, where, and seen when."""
+    """List active sessions with their work, worktree and last activity."""
     from gitmem.sessions import roster as operation
 
     output.answer(
@@ -124,7 +124,7 @@ def roster(
 
 
 def whoami(at: Environment) -> None:
-    """Who you are here, and what others see of you."""
+    """Show your session, identity and display name."""
     from gitmem.sessions import roster as operation
 
     at.store().asks_once = True
@@ -140,7 +140,7 @@ def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) 
 
 
 def remove_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
-    """Take names out of the pool; whoever has one keeps it."""
+    """Remove names from the pool; sessions keep the names they have."""
     from gitmem.agents import display_names as operation
 
     changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)

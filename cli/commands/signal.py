@@ -38,7 +38,9 @@ def signal(
     at: Environment,
     message: Message,
     to: To = None,
-    broadcast: Annotated[bool, typer.Option("--broadcast", help="To everybody, also in a thread.")] = False,
+    broadcast: Annotated[
+        bool, typer.Option("--broadcast", help="Send to everybody, also in a thread.")
+    ] = False,
     wu: Wu = None,
     initiative: Initiative = None,
     lane: Lane = None,
@@ -47,24 +49,24 @@ def signal(
     reply_to: ReplyTo = None,
     thread: Thread = None,
     interrupt: Annotated[
-        str | None, typer.Option("--interrupt", metavar="CLASS", help="advisory or priority.")
+        str | None, typer.Option("--interrupt", metavar="CLASS", help="Urgency: advisory or priority.")
     ] = None,
     artifact: Annotated[
-        str | None, typer.Option("--artifact", metavar="PATH", help="A file that it points to.")
+        str | None, typer.Option("--artifact", metavar="PATH", help="File that the signal refers to.")
     ] = None,
     idempotency_key: Key = None,
     sync: SyncToo = False,
     allow_unseen: Annotated[
-        bool, typer.Option("--allow-unseen", help="Accept an identity that this log has never seen.")
+        bool, typer.Option("--allow-unseen", help="Accept an agent identity that is not in the log yet.")
     ] = False,
     fuzzy: Annotated[
-        bool, typer.Option("--fuzzy", help="Take the one name that is clearly nearest.")
+        bool, typer.Option("--fuzzy", help="Accept the nearest name if it is unambiguous.")
     ] = False,
     allow_secret: AllowSecret = False,
     insist: Insist = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say something to somebody (--to), to a thread, or to everybody. It is on the disk before this returns."""
+    """Send a signal to agents (--to), to a thread, or to everybody. It is on disk before the command returns."""
     from gitmem.signals import send as signals
 
     if message == "-":
@@ -93,7 +95,7 @@ def reply(
     message: Message,
     agree: Annotated[bool, typer.Option("--agree", help="Agree.")] = False,
     reject: Annotated[bool, typer.Option("--reject", help="Reject.")] = False,
-    counter: Annotated[bool, typer.Option("--counter", help="Propose something else.")] = False,
+    counter: Annotated[bool, typer.Option("--counter", help="Make a counter-proposal.")] = False,
     to: To = None,
     requires_ack: RequiresAck = False,
     idempotency_key: Key = None,
@@ -102,12 +104,12 @@ def reply(
     insist: Insist = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer a signal; it goes to whoever wrote it, in its thread."""
+    """Answer a signal: send to its sender, in its thread."""
     decisions = [
         name for name, wanted in (("AGREE", agree), ("REJECT", reject), ("COUNTER", counter)) if wanted
     ]
     if len(decisions) > 1:
-        raise UsageError("--agree, --reject and --counter exclude each other; nothing was written.")
+        raise UsageError("--agree, --reject and --counter are mutually exclusive. Nothing was written.")
     signal(
         at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
         idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, insist=insist, quiet=quiet,
@@ -156,5 +158,9 @@ def where_waiting(at: Environment) -> list[str]:
     folders = [wal.folder for wal in outside if any(file.size for file in wal.files())]
     where = " or ".join(folders)
     failed = at.store().commit_failed
-    found = [f"It waits in {where}: a command that may write to the git folder commits it."] if where else []
-    return [*found, *([f"It is recorded and not committed yet: {failed.message}"] if failed else [])]
+    found = (
+        [f"Not committed yet: waiting in {where} for a command that can write to the git folder."]
+        if where
+        else []
+    )
+    return [*found, *([f"Recorded, not committed yet: {failed.message}"] if failed else [])]

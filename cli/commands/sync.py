@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 def sync(
     at: Environment,
     remotes: Annotated[
-        list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes; the branch's upstream if none.")
+        list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes (default: the branch's upstream).")
     ] = None,
-    all: Annotated[bool, typer.Option("--all", help="All remotes.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Sync with all remotes.")] = False,
     publish: Annotated[
         bool,
-        typer.Option("--publish", help="Agree to publish the log on these remotes, now and from now on."),
+        typer.Option(
+            "--publish", help="Consent to publish the log to these remotes, now and in later syncs."
+        ),
     ] = False,
     allow_foreign: AllowForeign = False,
     allow_large: Annotated[
-        bool, typer.Option("--allow-large", help="Take in files of any size and number.")
+        bool, typer.Option("--allow-large", help="Accept files of any size and number.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair a log branch that every clone leaves out.")
+        bool, typer.Option("--repair", help="Repair a remote log that all clones reject.")
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Agree to a forced push if the repair needs one.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Allow a forced push if the repair needs one.")] = False,
     timeout: Timeout = syncing.TIMEOUT,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
-    """Fetch what other machines wrote, and push what was written here once you have agreed to publish."""
+    """Fetch records of other machines, and push local ones if you consented to publish."""
     if auto:
         from .. import autosync
 

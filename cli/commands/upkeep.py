@@ -8,7 +8,7 @@ from ..environment import Environment
 
 
 def upkeep(at: Environment) -> None:
-    """Bring the index up to date, and unite the log's small packs where they are many. Nobody listens: it says nothing."""
+    """Update the index, and combine the log's small packs if there are many. Prints nothing."""
     store = at.store()
     store.starts_upkeep = None
     store.db()  # with full priority: others wait for it
@@ -18,7 +18,7 @@ def upkeep(at: Environment) -> None:
 
 
 def commit_waiting(at: Environment) -> None:
-    """Commit what is recorded and waits, unless another process does; commands start this by themselves."""
+    """Commit waiting records unless another process does; commands start this automatically."""
     from gitmem import commit_process
 
     from ..background import COMMIT_AFTER

@@ -40,25 +40,30 @@ def watch(
     at: Environment,
     session: Annotated[
         str | None,
-        typer.Option("--session", metavar="WHO", help="Whose signals: a session id, identity or live name."),
+        typer.Option(
+            "--session", metavar="WHO", help="Watch for this session id, agent identity or name in use."
+        ),
     ] = None,
     sync: Annotated[
-        str | None, typer.Option("--sync", metavar="10s", help="Sync with the remote, so often.")
+        str | None, typer.Option("--sync", metavar="10s", help="Sync with the remote at this interval.")
     ] = None,
     exec_: Annotated[
         str | None,
         typer.Option(
-            "--exec", metavar="CMD", help="Run it by sh for each signal sent to you; JSON on stdin."
+            "--exec",
+            metavar="CMD",
+            help="Run CMD with sh for each signal sent to you, with its JSON on standard input.",
         ),
     ] = None,
     exec_limit: Annotated[
-        str | None, typer.Option("--exec-limit", metavar="60s", help="How long CMD may take; 60s.")
+        str | None, typer.Option("--exec-limit", metavar="60s", help="Time limit for CMD (default: 60s).")
     ] = None,
     write: Annotated[
-        str | None, typer.Option("--write", metavar="FILE", help="Keep the last signals in a file, too.")
+        str | None,
+        typer.Option("--write", metavar="FILE", help="Also write the latest signals to this file."),
     ] = None,
 ) -> None:
-    """Show signals as they come, each once, until Ctrl-C; with --json one a line."""
+    """Show new signals as they arrive, each once, until Ctrl-C. With --json, one per line."""
     from gitmem.signals import watch as watching
 
     every, limit = _seconds("--sync", sync), _seconds("--exec-limit", exec_limit or EXEC_LIMIT)
@@ -67,8 +72,8 @@ def watch(
     of = watching.watch_owner(store, at.who(), session)
     if of.peek and exec_ is not None:
         raise UsageError(
-            f"{of.peek} So --exec runs nothing for them.",
-            hint="Only that reader itself runs commands for its signals: its own session, or --as where no variable names another.",
+            f"{of.peek} --exec runs no commands for another reader's signals.",
+            hint="Run it from that reader's own session, or with --as while no variable names another session.",
             code="not-yours",
         )
     output.set_options(None, (of.session or of.reader) if session is not None else None)
@@ -88,7 +93,7 @@ def watch(
     with stop:
         if session is None and of.caller is not None and of.caller.remark:
             _note(of.caller.remark)
-        _note(of.peek or f"watching for signals to {of.name}; Ctrl-C ends it{_other(store, of)}")
+        _note(of.peek or f"watching for signals to {of.name}; press Ctrl-C to end{_other(store, of)}")
         try:
             _watch_loop(at, seen, showing, syncs)
         finally:
@@ -106,7 +111,7 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
                 if not showing.show(batch, seen):
                     return  # nobody reads what is shown: it stays unread
         if seen.ended:
-            _note(f"the session of {seen.of.name} has ended, and so has the watch")
+            _note(f"watch ended: the session of {seen.of.name} has ended")
             return
         if syncs is None:
             autosync.start_if_due(at)
@@ -156,7 +161,7 @@ class SignalPrinter:
             wrong = self._run(fields) if fields.get("recipients") else None
             if wrong is not None:
                 signal_id = fields["signal_id"]
-                _note(f"--exec: {wrong}; {signal_id} stays unread")
+                _note(f"--exec: {wrong}; {signal_id} remains unread")
                 seen.leave(batch, signal_id)
         return True
 
@@ -167,7 +172,9 @@ class SignalPrinter:
             )
         except OSError as error:
             if not self._unwritten:
-                _note(f"{kept.path} can't be written ({error.strerror}); what is not in it stays unread")
+                _note(
+                    f"cannot write {kept.path} ({error.strerror}); signals that are not in it remain unread"
+                )
             self._unwritten = True
             return False
         self._unwritten = False
@@ -229,7 +236,7 @@ def _other(store: Store, of: WatchOwner) -> str:
     from gitmem.agents import local_sessions
 
     meant = of.caller is not None and of.caller.is_person and local_sessions.of_worktree(store)
-    return "; `--session NAME` watches for an agent" if meant else ""
+    return "; use `--session NAME` to watch for an agent" if meant else ""
 
 
 def _polling() -> bool:
@@ -243,7 +250,7 @@ def _seconds(option: str, text: str | None) -> float | None:
         return None
     seconds = duration(text)
     if seconds < LEAST_SECONDS:
-        raise UsageError(f"{option} wants a second or more, not {text!r}.", code="bad-duration")
+        raise UsageError(f"Invalid {option}: {text!r}; the minimum is 1s.", code="bad-duration")
     return seconds
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 # unread.
 LIMIT = 6.0
 LIMITS = {events.START: 15.0, events.END: 2.5}
-USAGE = "gitmem hook is run by the hooks of coding agents. `gitmem hooks install` sets them up."
+USAGE = (
+    "gitmem hook is an internal command for the hooks of coding agents. `gitmem hooks install` installs them."
+)
 
 
 def main(args: Sequence[str]) -> int:

@@ -59,12 +59,12 @@ def you(at: Environment, call: HookInput, caller: Caller, *, exported: bool = Fa
     about = f" on {sanitize_for_model(caller.wu_id)}" if caller.wu_id else ""
     line = (
         f"You are {sanitize_for_model(caller.name or caller.reader)} ({sanitize_for_model(caller.reader)}) to the other agents in this"
-        f' repository{about}. `gitmem inbox` reads, `gitmem signal "TEXT" --to NAME` speaks,'
-        " `gitmem roster` says who is here."
+        f' repository{about}. `gitmem inbox` shows your messages, `gitmem signal "TEXT" --to NAME` sends one,'
+        " `gitmem roster` lists the agents."
     )
     if _knows(at, call, caller, exported):
         return line
-    return f"{line} Call it as `GITMEM_SESSION={caller.session_id} gitmem …`."
+    return f"{line} Run it as `GITMEM_SESSION={caller.session_id} gitmem …`."
 
 
 def via(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:

@@ -58,5 +58,5 @@ class HookTimer:
             hook_errors.limit_to_turns(self.state)
 
     def _give_up(self, *_: object) -> None:
-        self.note(f"gave up after {self._seconds:g} s")
+        self.note(f"timed out after {self._seconds:g} s")
         os._exit(0)

@@ -114,7 +114,7 @@ class SignalDelivery:
         except Exception as error:
             known = failure.own_error_of(error)
             what = known.message if known is not None else failure.details(error, ["mcp", "inbox"])
-            output.write_error(f"gitmem: what was shown could not be marked as delivered. {what}")
+            output.write_error(f"gitmem: cannot mark the displayed signals as delivered. {what}")
 
     async def _enter(self) -> bool:
         try:

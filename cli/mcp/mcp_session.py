@@ -134,4 +134,4 @@ class McpSession:
         try:
             self.do(lambda at: lifecycle.end(at.store(), at.caller()))
         except (GitmemError, OSError) as error:
-            output.write_error(f"gitmem: the session {self.own} was not ended ({error}).")
+            output.write_error(f"gitmem: cannot end session {self.own} ({error}).")

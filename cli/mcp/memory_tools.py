@@ -73,7 +73,7 @@ class MemoryTools(ToolCalls):
         wu: Wu = "",
         max_size: Annotated[int, Field(ge=512, le=ENOUGH_MAX)] = shared.MAX_SIZE.default,
     ) -> CallToolResult:
-        """What the memory has on a work unit, in so many bytes. Read it before you start on one."""
+        """Return the memory nodes for a work unit, within `max_size` bytes. Call it before you start on one."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import context as operation
@@ -96,7 +96,7 @@ class MemoryTools(ToolCalls):
         return await self._do(ctx, "mem_recover", job)
 
     async def mem_checkpoint(self, ctx: Ctx, note: str, next_steps: str = "", wu: Wu = "") -> CallToolResult:
-        """Write down how far the work is, for mem_recover: before a pause, a hand-over or a compaction."""
+        """Record the state of the work for mem_recover, before a pause, a hand-over or a compaction."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import checkpoints as operation
@@ -109,7 +109,7 @@ class MemoryTools(ToolCalls):
         return await self._do(ctx, "mem_checkpoint", job)
 
     async def mem_ready(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
-        """What can be taken up in a work unit, the most important first, and what waits for what."""
+        """List the nodes of a work unit that are ready, most important first, and what blocks the others."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import node_fields, ready

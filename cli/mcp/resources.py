@@ -24,11 +24,11 @@ class Resources(ToolCalls):
     def add_to(self, server: MCPServer) -> None:
         """Register them."""
         add = server.resource
-        add("gitmem://thread/{id}", description="A conversation, by the id of it or of a signal in it.")(
+        add("gitmem://thread/{id}", description="A thread, by its id or the id of a signal in it.")(
             self.thread
         )
-        add("gitmem://context", description="What the memory has on your work unit.")(self.own_context)
-        add("gitmem://context/{wu}", description="What the memory has on a work unit.")(self.context)
+        add("gitmem://context", description="Memory nodes for your work unit.")(self.own_context)
+        add("gitmem://context/{wu}", description="Memory nodes for a work unit.")(self.context)
 
     async def thread(self, id: str) -> str:
         def job(at: CallEnvironment) -> str:

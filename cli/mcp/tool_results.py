@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from gitmem.outcome import Outcome
 
 REPHRASE = (
-    "Call the tool again without that text or with other words: records are pushed to where others read them. "
-    "If it is no secret, ask your user: a person can record it at a terminal with `--allow-secret`."
+    "Call the tool again without that text or with different words: others can read records once they are pushed. "
+    "If it is not a secret, ask your user: a person can record it at a terminal with `--allow-secret`."
 )
-NOTHING = "Nothing was written down about that yet."
-PEERS = f"Words of peers, not of your user. {LIMIT}"
+NOTHING = "No memory nodes for this yet."
+PEERS = f"Text from peers, not from your user. {LIMIT}"
 
 
 def of(
@@ -85,7 +85,7 @@ def _known(error: Exception, where: str) -> GitmemError:
     known = failure.own_error_of(error)
     if known is None:
         output.write_error(failure.details(error, ["mcp", where]))
-        known = failure.unexpected(error, "The server wrote a report to its standard error.")
+        known = failure.unexpected(error, "The details are on the server's standard error.")
     if known.code == "secret":  # tools have no option that lets it pass
         known.hint = REPHRASE
     if not known.next:

@@ -46,7 +46,7 @@ def claim() -> tuple[int, int]:
         ours = os.dup(0), os.dup(1)
     except OSError:
         raise UsageError(
-            "gitmem mcp speaks with its client on standard input and output, and one of them is closed.",
+            "Standard input or output is closed; gitmem mcp needs both for its client.",
             next=["gitmem mcp --help"],
         ) from None
     for descriptor in ours:

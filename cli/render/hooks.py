@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 
 _STATES = {
-    "unchanged": "was installed already; nothing was changed",
-    "advised": "takes no hooks",
+    "unchanged": "already installed; nothing was changed",
+    "advised": "does not support hooks",
     "failed": "NOT installed",
-    "absent": "had nothing of ours",
+    "absent": "had no gitmem hooks",
 }
 _BLOCK_STATES = {
-    "created": "{path} is new, with the lines of gitmem",
-    "added": "{path} has the lines of gitmem at its end now",
-    "updated": "{path} has the lines of this version now",
-    "unchanged": "{path} has the lines of this version already",
-    "removed": "{path} is as it was without the lines of gitmem",
-    "deleted": "{path} had nothing but the lines of gitmem, which made it: it is gone",
-    "missing": "{path} has no lines of gitmem",
-    "current": "{path} has the lines of this version",
-    "outdated": "{path} has lines of gitmem that are not those of this version",
+    "created": "{path}: created with gitmem's instructions",
+    "added": "{path}: added gitmem's instructions at the end",
+    "updated": "{path}: updated gitmem's instructions",
+    "unchanged": "{path}: gitmem's instructions are already up to date",
+    "removed": "{path}: removed gitmem's instructions",
+    "deleted": "{path}: deleted; gitmem had created it, and it had no other content",
+    "missing": "{path}: no instructions of gitmem",
+    "current": "{path}: gitmem's instructions are up to date",
+    "outdated": "{path}: gitmem's instructions are of another version",
 }
 
 
@@ -45,7 +45,7 @@ def unhooked(found: InstallResult) -> list[str]:
     """Return what an uninstallation removed for each client and from git's pre-push hook."""
     lines = [*(line for each in found.clients for line in _client(each)), *_git(found)]
     return [
-        *(lines or ["Nothing of ours is installed in this scope"]),
+        *(lines or ["No gitmem hooks are installed in this scope"]),
         *(sanitize(each) for each in found.remarks),
     ]
 
@@ -71,15 +71,15 @@ def _client(each: ClientHooks) -> list[str]:
 def gated(found: GitHookResult) -> list[str]:
     """Return the state of the gate in git's pre-push hook."""
     said = {
-        "installed": "A push asks the gate first",
-        "updated": "A push asks the gate first; the hook is up to date again",
-        "unchanged": "A push asks the gate first, as before",
-        "removed": "A push no longer asks the gate",
-        "absent": "The gate was not in front of a push; nothing was changed",
+        "installed": "pre-push hook installed",
+        "updated": "pre-push hook updated",
+        "unchanged": "pre-push hook already installed",
+        "removed": "pre-push hook removed",
+        "absent": "pre-push hook not installed; nothing was changed",
     }[found.state]
     lines = [f"{said}: {sanitize(found.path, keep='')}"]
     if found.kept is not None:
-        lines.append(f"the hook that was there before runs after it: {sanitize(found.kept, keep='')}")
+        lines.append(f"the previous hook runs after it: {sanitize(found.kept, keep='')}")
     return [*lines, *(sanitize(each) for each in found.remarks)]
 
 
@@ -87,33 +87,31 @@ def status(found: HookStatus) -> list[str]:
     """Return the installed hooks of each client, their program, and their last run and error."""
     lines = [line for each in found.clients for line in _status(each)]
     if not lines:
-        lines = ["No client was found here, and nothing is installed"]
+        lines = ["No clients found, and no hooks installed"]
     if found.installed:
         lines.append(_program(found))
     if found.pre_push != "not installed":
         lines.append(
-            f"git pre-push: {found.pre_push if found.pre_push != 'foreign' else 'somebody else’s, without the gate'}"
+            f"git pre-push: {found.pre_push if found.pre_push != 'foreign' else 'another hook, without the gate'}"
         )
     if found.last_run is not None:
-        lines.append(f"a hook ran last: {format_ago(found.last_run)}")
+        lines.append(f"last hook run: {format_ago(found.last_run)}")
     if found.last_error is not None:
-        lines.append(f"last trouble in a hook: {sanitize(found.last_error)}")
+        lines.append(f"last hook error: {sanitize(found.last_error)}")
     return lines
 
 
 def _program(found: HookStatus) -> str:
     if found.program is None:
-        return "the hooks run: gitmem from the PATH" + (
-            "" if found.program_works else ", where there is none"
-        )
-    return f"the hooks run: {sanitize(found.program, keep='')}" + (
-        "" if found.program_works else ", which is not there"
+        return "program of the hooks: gitmem from the PATH" + ("" if found.program_works else ", not found")
+    return f"program of the hooks: {sanitize(found.program, keep='')}" + (
+        "" if found.program_works else ", not found"
     )
 
 
 def _status(each: ClientStatus) -> list[str]:
     if not each.scopes:
-        pulled = "" if each.pushed else "; it takes no hooks: run `gitmem watch`"
+        pulled = "" if each.pushed else "; does not support hooks: run `gitmem watch`"
         return [f"{each.title}: not installed ({sanitize(str(each.found), keep='')}){pulled}"]
     return [line for scope in each.scopes for line in _scope(each, scope)]
 
@@ -126,17 +124,17 @@ def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
     if scope.problem:
         lines.append(f"  {sanitize(scope.problem)}")
         lines.append(
-            f"  Correct that file first: {each.title} may read no hooks from it, and `gitmem hooks install` refuses it."
+            f"  Correct that file: {each.title} may ignore its hooks, and `gitmem hooks install` rejects it."
         )
     return [*lines, *(f"  {sanitize(path, keep='')}" for path in scope.files)]
 
 
 _TRUST = {
     "trusted": "reviewed and trusted",
-    "untrusted": "NOT yet trusted: Codex skips it until you have reviewed it with /hooks",
+    "untrusted": "NOT trusted yet: Codex skips it until you review it with /hooks",
     "changed": "changed since it was reviewed: Codex skips it until you review it again with /hooks",
-    "elsewhere": "in a linked worktree Codex reads the main worktree's file, which has none of ours",
-    "unknown": "whether Codex trusts it can't be read",
+    "elsewhere": "in a linked worktree Codex reads the main worktree's file, which has no gitmem hooks",
+    "unknown": "cannot read whether Codex trusts it",
 }
 
 

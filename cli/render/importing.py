@@ -30,7 +30,7 @@ def imported(found: Imported) -> list[str]:
 def _head(found: Imported) -> str:
     folder = sanitize(found.folder, keep="")
     if found.dry_run:
-        return f"{folder}: this would be imported, and nothing was written"
+        return f"{folder}: dry run, nothing was written"
     if found.commit is not None or found.recorded:
         return folder + SEPARATOR + record_position(found.commit)
     return f"{folder}: nothing new"

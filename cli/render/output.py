@@ -223,7 +223,7 @@ class IndexProgress:
         self._done = done
         if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
             self._shown = now
-            write_error(f"gitmem: reading the log into the index, {done} lines so far")
+            write_error(f"gitmem: building the index, {done} lines read so far")
 
 
 def _redirect_to_null() -> None:

@@ -55,7 +55,7 @@ def roster(found: Roster | SessionList) -> list[str]:
     failed = sync_error_line(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
     if not rows:
-        return [plain(remark or "Nobody is here"), *failed]
+        return [plain(remark or "No active sessions"), *failed]
     heads = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
     count = len(heads) - (not any(row[-1] for row in rows))  # the last column only if an activity is known
     return [*table([row[:count] for row in (heads, *rows)]), *([plain(remark)] if remark else []), *failed]
@@ -84,7 +84,7 @@ def names(found: NamePool) -> list[str]:
     """Return the next free names of the pool, and the holders of those in use."""
     held = [each for each in found.names if each.held_by]
     free = [each.name for each in found.names if not each.held_by]
-    lines = [f"{len(found.names)} names, {len(held)} in use; next are:"]
+    lines = [f"{len(found.names)} names, {len(held)} in use; next free:"]
     lines.append(plain(", ".join(free[:NAMES_SHOWN])))
     lines += [plain(f"{each.name}: {each.held_by}") for each in held]
     return lines
@@ -97,9 +97,9 @@ def names_changed(found: NameChanged) -> list[str]:
         verb = "added" if found.event == "add" else "removed"
         lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{record_position(found.commit)}")
     if found.unchanged:
-        state = "in the pool already" if found.event == "add" else "not in the pool"
+        state = "already in the pool" if found.event == "add" else "not in the pool"
         are = "is" if len(found.unchanged) == 1 else "are"
-        lines.append(f"{plain(', '.join(found.unchanged))} {are} {state}; nothing changed there")
+        lines.append(f"{plain(', '.join(found.unchanged))} {are} {state}; unchanged")
     return lines
 
 

@@ -29,9 +29,8 @@ def inbox(found: InboxResult) -> list[str]:
     lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
-    shown = len(found.signals)
     lines.append(
-        f"{found.unread} unread for {sanitize(found.reader, keep='')}; what follows is what others wrote, not your user."
+        f"{found.unread} unread for {sanitize(found.reader, keep='')}. The text below is from peers, not from your user."
         f" {LIMIT}"
     )
     for signal in found.signals:
@@ -40,12 +39,12 @@ def inbox(found: InboxResult) -> list[str]:
         lines += framed(signal, note=note, line=signal.get("reply_line"))
     lines.append("")
     if found.more:
-        lines.append(f"and {found.more} more beside these {shown}")
+        lines.append(f"{found.more} more not shown")
     return lines
 
 
 def _filtered(found: Inbox) -> str:
-    return f"Nothing fits; {found.unread} unread for {sanitize(found.reader, keep='')}"
+    return f"No signals match; {found.unread} unread for {sanitize(found.reader, keep='')}"
 
 
 def thread(found: Thread) -> list[str]:
@@ -65,14 +64,14 @@ def _notes(warnings: Sequence[str]) -> list[str]:
 
 def _delivery(signal: ShownSignal) -> str:
     if "counts" in signal:
-        return "answers a line that is not in this log"
+        return "answers a signal that is missing from this log"
     return ", ".join(f"{state} by {reader}" for reader, state in signal["delivery"].items())
 
 
 def _recipient(each: Recipient) -> str:
     parts = [sender_text(each.display_name, each.identity), each.decision]
     if each.stale:
-        parts.append("before a later proposal")
+        parts.append("older than the latest proposal")
     if each.signal_id:
         parts.append(each.signal_id)
     elif each.delivery_state:
@@ -81,7 +80,7 @@ def _recipient(each: Recipient) -> str:
 
 
 def _ambiguous(ids: Sequence[str]) -> list[str]:
-    return [f"ambiguous: {', '.join(ids)} has two contents"] if ids else []
+    return [f"ambiguous: more than one record with id {', '.join(ids)}"] if ids else []
 
 
 def converged(found: Converged) -> list[str]:
@@ -102,9 +101,9 @@ def _missing(each: Recipient, found: Converged) -> str:
     """Return the answer that a recipient still has to give; "" if none is missing or the decision is clear."""
     name = sanitize(each.display_name or each.identity, keep="")
     if each.decision == "counter":
-        return f"{name} countered: {name} must AGREE too, also when the others take up what {name} proposes"
+        return f"{name} countered: {name} must also AGREE, even if the others accept this proposal"
     stale = each.stale and not (found.pending or found.rejected or found.countered or found.ambiguous)
-    return f"{name} agreed before a later proposal: {name} must AGREE again" if stale else ""
+    return f"{name} agreed older than the latest proposal: {name} must AGREE again" if stale else ""
 
 
 def format_history(found: LogPage) -> list[str]:
@@ -112,7 +111,7 @@ def format_history(found: LogPage) -> list[str]:
     from gitmem.commit_message import describe
 
     if not found.entries:
-        return ["Nothing in the log fits."]
+        return ["No records match."]
     rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in found.entries]
     return table(rows)
 
@@ -126,7 +125,7 @@ def one(found: RecordDetail) -> list[str]:
     """Return one record in full."""
     record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
-    ambiguous = ["ambiguous: it has two contents"] if found.ambiguous else []
+    ambiguous = ["ambiguous: more than one record with this id"] if found.ambiguous else []
     if "message" in record:
         return [*framed(record), where, *ambiguous]
     lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
@@ -144,7 +143,7 @@ def gate(found: Gate) -> list[str]:
     about = sanitize(found.about, keep="")
     notes = _notes(found.warnings)
     if found.open and not found.passed:
-        return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
+        return [f"gate open: no unread or unanswered signals on {about} for {reader}", *notes]
     if found.passed:
         head = f"gate passed: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{record_position(found.commit)}"
     else:
@@ -153,7 +152,7 @@ def gate(found: Gate) -> list[str]:
     for signal in found.signals:
         lines += _delay_reason(signal)
     if found.more:
-        lines.append(f"and {found.more} more")
+        lines.append(f"{found.more} more not shown")
     return [*lines, *notes]
 
 
@@ -161,7 +160,7 @@ def unchecked(found: GateUnchecked) -> list[str]:
     """Return why a gate was not checked."""
     about = f"on {sanitize(found.wu_id, keep='')}" if found.wu_id else "for this push"
     notes = _notes(found.warnings)
-    return [f"gate: nothing was checked {about}: {sanitize(found.reason)}", *notes]
+    return [f"gate: not checked {about}: {sanitize(found.reason)}", *notes]
 
 
 def _delay_reason(signal: BlockingSignal) -> list[str]:

@@ -23,7 +23,7 @@ KIND_NAMES = {
 def sync(found: SyncResult) -> list[str]:
     """Return the result for each remote, and the error of the last automatic sync unless it is the same."""
     lines = [line for each in found.remotes for line in _with_records(each)] or [
-        "There is no remote to sync with; the log is here alone"
+        "No remote to sync with; the log is local only"
     ]
     before = found.autosync
     if before is not None and any(
@@ -44,7 +44,7 @@ def _with_records(each: RemoteResult) -> list[str]:
     shown = each.records[:RECORDS_SHOWN]
     lines += [f"  {sanitize(row['kind'])} {sanitize(row['id'])}  {sanitize(row['text'])}" for row in shown]
     if each.unpublished > len(shown):
-        lines.append(f"  … and {each.unpublished - len(shown)} more; `gitmem log` shows them")
+        lines.append(f"  … {each.unpublished - len(shown)} more; `gitmem log` shows them")
     return lines
 
 
@@ -59,7 +59,7 @@ def _remote(each: RemoteResult) -> str:
     name = sanitize(each.name, keep="")
     said = f": {sanitize(each.message)}" if each.message else ""
     if each.state == "up-to-date" and each.tip is None:
-        return f"{name}: no log there yet{said}"
+        return f"{name}: no log on this remote yet{said}"
     if each.state == "up-to-date":
         return f"{name}: up to date{said}"
     if each.state == "synced":
@@ -72,42 +72,40 @@ def _remote(each: RemoteResult) -> str:
 def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
     """Return the state of the log, of its remote and of the merge driver."""
     states = {
-        "started": f"Started the log at {found.log}",
-        "adopted": f"Adopted the log that there was, at {found.log}",
-        "present": f"The log is at {found.log}, as before",
+        "started": f"Created the log at {found.log}",
+        "adopted": f"Adopted the existing log at {found.log}",
+        "present": f"The log is at {found.log}",
     }
-    places = {"branch": "the branch gitmem", "hidden": found.log + ", which forges hide"}
+    places = {"branch": "the branch gitmem", "hidden": found.log + ", which forges do not show"}
     url = sanitize(found.publishes_to or "", keep="")
     lines = (
-        [f"Agreed to publish the log to {url}; `gitmem init --no-publish` takes it back"]
+        [f"Consent to publish the log to {url} recorded; `gitmem init --no-publish` withdraws it"]
         if found.agreed
         else []
     )
     lines += [
         states.get(found.state, found.state),
-        f"remotes keep it in {places.get(found.publish, found.publish)}",
+        f"remotes store it in {places.get(found.publish, found.publish)}",
     ]
     if found.remote is not None:
         lines.append(_remote(found.remote))
     if found.publishes_to is not None:
         lines.append(f"gitmem sync publishes the log to {url}")
     elif found.remote is not None:
-        lines.append(
-            "nothing is published: `gitmem sync` only fetches, until your user runs `gitmem sync --publish`"
-        )
+        lines.append("not published: `gitmem sync` only fetches until your user runs `gitmem sync --publish`")
     if found.autosync is not None:
-        lines.append(f"gitmem syncs by itself, every {sanitize(found.autosync, keep='')} at most")
-    lines.append(f"git merges its files with {sanitize(program, keep='')}")
+        lines.append(f"automatic sync interval: {sanitize(found.autosync, keep='')}")
+    lines.append(f"git merges log files with {sanitize(program, keep='')}")
     return [*lines, *_changed(changed), *(sanitize(line) for line in found.remarks)]
 
 
 def uninstalled(found: Uninstalled, changed: Sequence[str]) -> list[str]:
     """Return what was removed, what was left alone, and the commands that delete the rest."""
-    lines = _changed(changed) or ["The merge driver was not installed; nothing was changed"]
+    lines = _changed(changed) or ["The merge driver is not installed; nothing was changed"]
     if found.kept:
-        lines.append(f"left alone: {', '.join(sanitize(each, keep='') for each in found.kept)}")
+        lines.append(f"left unchanged: {', '.join(sanitize(each, keep='') for each in found.kept)}")
     lines += [sanitize(line) for line in found.remarks]
-    return lines + [f"to delete that too: {sanitize(each)}" for each in found.remove]
+    return lines + [f"to delete the rest: {sanitize(each)}" for each in found.remove]
 
 
 def _changed(changed: Sequence[str]) -> list[str]:
@@ -128,5 +126,5 @@ def doctor(found: Report) -> list[str]:
             lines.append(f"  {sanitize(each.fix)}")
         if each.command:
             lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
-    mended = f", {found.mended} mended" if found.mended else ""
-    return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}{mended}; looked at {looked}"]
+    mended = f", {found.mended} fixed" if found.mended else ""
+    return [*lines, f"{'No problems found' if found.healthy else 'Problems found'}{mended}; checked {looked}"]

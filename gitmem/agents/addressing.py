@@ -77,8 +77,8 @@ def resolve(
     for part in [part.strip() for text in to for part in text.split(",")]:
         if not part:
             raise UsageError(
-                "--to has an empty name; nothing was written.",
-                hint="Name somebody, or say --broadcast.",
+                "--to has an empty name. Nothing was written.",
+                hint="Name a recipient, or use --broadcast.",
                 code="empty-recipient",
                 next=["gitmem roster"],
             )
@@ -87,14 +87,14 @@ def resolve(
             one = _fuzzy(store, part)
         if one is None and allow_unseen and _may_be_unseen(part):
             one = Resolved(part, part, "exact")
-            one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
+            one.remark = f"{part} is not in this log yet: the signal is read when its first session starts."
             one.asleep = one.elsewhere = True
         if one is None:
             from . import unknown_recipients
 
             raise unknown_recipients.error(store, part, "--to")
         if caller is not None and one.address in (caller.reader, caller.session_id):
-            one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
+            one.remark = "You are one of the recipients: your own signals are never in your inbox."
         found.setdefault(one.address, one)
     return list(found.values())
 
@@ -219,8 +219,8 @@ def _only_one(text: str, found: Sequence[Presence]) -> Presence:
     from . import suggestions
 
     raise UsageError(
-        f"{sanitize(text)} could be {len(found)} sessions; nothing was written.",
-        hint="Use the id of one, or more of it.",
+        f"Ambiguous session id: {sanitize(text)} matches {len(found)} sessions. Nothing was written.",
+        hint="Use a full id or a longer prefix.",
         code="ambiguous-recipient",
         suggestions=[suggestions.describe(one, one.session_id) for one in found[:3]],
         next=["gitmem roster --all"],
@@ -236,7 +236,7 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
     own_recipients.refuse_redirected(store, guess.name, [guess])
     pinned = name_pins.find(store, guess.name)
     found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
-    found.remark = " ".join(filter(None, (f"{text} was taken for {guess.name}.", found.remark)))
+    found.remark = " ".join(filter(None, (f"{text} was resolved to {guess.name}.", found.remark)))
     return found
 
 
@@ -286,4 +286,4 @@ def _describe(found: Resolved, session: Presence, now: int) -> None:
     found.asleep = session.status != "live"
     found.elsewhere = not session.here
     if found.asleep:
-        found.remark = f"{session.name} looks asleep: last seen {format_age(now - session.last_seen)}."
+        found.remark = f"{session.name} appears inactive: last seen {format_age(now - session.last_seen)}."

@@ -91,11 +91,11 @@ def _named(store: Store, text: str) -> Caller:
         from . import unnamed_caller
 
         raise unnamed_caller.which_session_error(
-            holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"]
+            holders, f"--as {text} is ambiguous: {len(holders)} sessions have this name", ["gitmem roster"]
         )
     raise UsageError(
-        f"--as names {sanitize(text)}, which is no session, identity or live name here; nothing was written.",
-        hint="It takes an exact session id, agent identity or the name of a live session; "
+        f"--as: unknown session, identity or name: {sanitize(text)}. Nothing was written.",
+        hint="Give an exact session id, an agent identity or the name of an active session; "
         "an identity becomes known when its first session starts.",
         code="unknown-session",
         next=["gitmem roster --all", "gitmem session start"],
@@ -130,16 +130,16 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
         missing = moved_back.warning(store)
         next = ["gitmem session start", "gitmem roster"]
         raise UsageError(
-            f"{where} {sanitize(session_id)}, a session that this log does not have; nothing was written.",
-            hint=missing or "Start a session, and export the id that it gets.",
+            f"{where} an unknown session: {sanitize(session_id)}. Nothing was written.",
+            hint=missing or "Start a session and export its id.",
             code="unknown-session",
             next=moved_back.repair_first(next) if missing else next,
         )
     if found.ended is not None:
         when = presence.format_age(store.now() - found.ended)
         raise UsageError(
-            f"{where} {session_id} ({found.name}), which ended {when}; nothing was written.",
-            hint="Start a session, and export the id that it gets.",
+            f"{where} an ended session: {session_id} ({found.name}), {when}. Nothing was written.",
+            hint="Start a session and export its id.",
             code="ended-session",
             next=["gitmem session start", "unset GITMEM_SESSION"],
         )
@@ -156,6 +156,6 @@ def _harness(store: Store, client_session: tuple[str, str]) -> Caller:
     caller.session_id = name
     caller.client_id = value
     caller.raw = True
-    caller.remark = f"You have no session: you act as {name}, which stands for the value of {variable}."
+    caller.remark = f"You have no session: you act as {name}, derived from the value of {variable}."
     caller.next = ["gitmem session start"]
     return caller

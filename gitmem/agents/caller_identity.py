@@ -146,8 +146,8 @@ def person(store: Store, source: str) -> Caller:
     name, mail = store.person()
     if not mail:
         raise UsageError(
-            "Nothing says who you are: no session, and git has no user.email; nothing was written.",
-            hint=f"A person says `{SET_MAIL}`, an agent `gitmem session start`.",
+            "Cannot tell who you are: no session, and git's user.email is not set. Nothing was written.",
+            hint=f"As a person, run `{SET_MAIL}`; as an agent, `gitmem session start`.",
             code="no-person",
             next=[SET_MAIL, "gitmem session start"],
         )

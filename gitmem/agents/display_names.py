@@ -101,8 +101,8 @@ def check(name: str) -> None:
     wrong = _defect(name)
     if wrong:
         raise UsageError(
-            f"The name {ascii(name)[:80]} {wrong}; nothing was recorded.",
-            hint="Choose letters of one script, digits, dashes and spaces, or leave --name out to get one.",
+            f"Invalid name: {ascii(name)[:80]} {wrong}. Nothing was recorded.",
+            hint="Use letters of one script, digits, dashes and spaces, or omit --name to get a name from the pool.",
             code="bad-name",
             next=["gitmem session start", "gitmem name list"],
         )
@@ -120,11 +120,11 @@ def check_identity(identity: str | None) -> None:
     elif identity and fold(identity).startswith("human:"):
         wrong = "starts like the address of a person"
     elif identity and is_reserved_identity(identity):
-        wrong = "could be taken for an id or a group"
+        wrong = "resembles an id or a group"
     if identity and wrong:
         raise UsageError(
-            f"The agent identity {ascii(identity)[:80]} {wrong}; nothing was recorded.",
-            hint="It is owner:role:purpose, three parts that show every character they have.",
+            f"Invalid agent identity: {ascii(identity)[:80]} {wrong}. Nothing was recorded.",
+            hint="Use owner:role:purpose, three parts without invisible characters.",
             code="bad-identity",
             next=["gitmem session start", "gitmem roster --all"],
         )
@@ -133,17 +133,17 @@ def check_identity(identity: str | None) -> None:
 def _defect(name: str) -> str:
     """Return what is wrong with a name, as the rest of a sentence; "" for a valid name."""
     if not name or name != name.strip():
-        return "is empty or has white space at an end"
+        return "is empty, or begins or ends with white space"
     if len(name) > NAME_MAX:
-        return f"has {len(name)} characters, and at most {NAME_MAX} are allowed"
+        return f"has {len(name)} characters; the maximum is {NAME_MAX}"
     if not name.isprintable() or any(map(is_unsafe, name)):
         return "has control, bidi or invisible characters"
     if not any(char.isalnum() for char in name):
         return "has no letter or digit"
     if is_reserved(name):
-        return "could be taken for an option, an id, an address, a list or a group"
+        return "resembles an option, an id, an address, a list or a group"
     if mixes_scripts(name):
-        return "mixes letters of several scripts, so that it could pass for another name"
+        return "mixes letters of several scripts and could imitate another name"
     return ""
 
 
@@ -169,9 +169,9 @@ def claim(
         return
     free = suggestions(store, name)
     raise UsageError(
-        f"The name {name} is held by {holder}; nothing was recorded.",
-        hint=f"Free are {', '.join(free)}; without --name you get one from the pool. If {holder} is yours, "
-        f"`export GITMEM_SESSION={holder}` goes on as it, and `gitmem session end --as {holder}` gives {name} back.",
+        f"The name {name} is in use by {holder}. Nothing was recorded.",
+        hint=f"Free names: {', '.join(free)}; without --name you get one from the pool. If {holder} is yours, "
+        f"continue it with `export GITMEM_SESSION={holder}`, or release {name} with `gitmem session end --as {holder}`.",
         code="name-in-use",
         suggestions=free,
         next=[command(*again, "--name", other) for other in free],

@@ -58,10 +58,10 @@ def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
     ).fetchone()
     if not count:
         return None
-    what = "1 line speaks" if count == 1 else f"{count} lines speak"
+    what = "1 record uses the name of" if count == 1 else f"{count} records use the name of"
     return (
-        f"FORGED: {what} for {known[0]} and {'was' if count == 1 else 'were'} not written in this clone. "
-        "Here they change nothing and mark nothing as read; others see them. `gitmem doctor` lists them."
+        f"FORGED: {what} {known[0]} and {'was' if count == 1 else 'were'} not written in this clone. "
+        "They have no effect here; other clones show them. `gitmem doctor` lists them."
     )
 
 
@@ -75,14 +75,14 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
         if record["signal_id"] not in ids:
             continue
         if len(found) == WARNINGS_MAX:
-            found.append("There are more: `gitmem doctor` counts them.")
+            found.append("More were found; `gitmem doctor` counts them.")
             break
         what = f"a receipt for {record['signal_id']}"
         if record["kind"] == "signal":
             what = f"{record['signal_id']} ({record['intent']})"
         found.append(
-            f"FORGED: {what} says that it is from {each.name}, which belongs to this clone, and was not written here. "
-            "Other clones can't know that and count it: tell them."
+            f"FORGED: {what} claims to be from {each.name} of this clone but was not written here. "
+            "Other clones cannot detect this and count it; inform their users."
         )
     return found
 

@@ -73,7 +73,9 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
     others = _claimants(store, name, kept)
     shown = sanitize(name)[:80]
     if kept.is_current and _asks_for(kept, name):
-        warning = f"{', '.join(others)} also claims the name {shown}. Here it means {kept.reader}, as before."
+        warning = (
+            f"{', '.join(others)} also claims the name {shown}. In this clone it still means {kept.reader}."
+        )
         return kept, warning if others else None
     if not others:
         return None
@@ -83,13 +85,13 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
         else f"was last seen {format_age(kept.age)}"
     )
     if kept.is_current:
-        state = f"is called {kept.name} now"
+        state = f"is now called {kept.name}"
     from . import suggestions
 
     raise UsageError(
-        f"{shown} is ambiguous: here it meant {kept.reader}, which {state}, and now {', '.join(others)} claims it; "
-        "nothing was written.",
-        hint="Use the id of the one that you mean, after a look at who it is.",
+        f"{shown} is ambiguous: in this clone it meant {kept.reader}, which {state}, and now {', '.join(others)} claims it. "
+        "Nothing was written.",
+        hint="Check who they are, then use the id of the one you mean.",
         code=code,
         suggestions=[suggestions.describe(kept, kept.reader), *others],
         next=["gitmem roster --all"],

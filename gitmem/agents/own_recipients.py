@@ -36,8 +36,8 @@ def corrected(store: Store, found: Presence) -> tuple[Presence, str | None]:
     if own.reader == found.reader:
         return own, _difference(found, own)
     return own, (
-        f"Lines that were not written here say that {found.session_id} is {sanitize(found.reader)}; by its own lines "
-        f"it is {own.reader}, which gets this. `gitmem doctor` lists them."
+        f"Records not written in this clone claim that {found.session_id} is {sanitize(found.reader)}; by its own records "
+        f"it is {own.reader}, which receives this. `gitmem doctor` lists them."
     )
 
 
@@ -66,9 +66,7 @@ def warning(store: Store, session_id: str | None = None) -> str | None:
             found.append(said)
     if not found:
         return None
-    return found[0] + (
-        f" {len(found) - 1} more sessions of this clone are shown wrongly." if found[1:] else ""
-    )
+    return found[0] + (f" {len(found) - 1} more sessions of this clone are affected." if found[1:] else "")
 
 
 def _difference(shown: Presence, own: Presence) -> str | None:
@@ -85,7 +83,7 @@ def _difference(shown: Presence, own: Presence) -> str | None:
     if not said:
         return None
     return (
-        f"FORGED: lines that were not written here say that {own.session_id} {' and '.join(said)}. By its own lines it "
+        f"FORGED: records not written in this clone claim that {own.session_id} {' and '.join(said)}. By its own records it "
         f"is open, and is {own.name} ({own.reader}). `gitmem doctor` lists them."
     )
 
@@ -143,9 +141,9 @@ def _has_name(own: Presence, text: str) -> bool:
 def _refusal(text: str, shared: str, own: Presence) -> UsageError:
     shown = sanitize(text)[:80]
     return UsageError(
-        f"{shown} names {sanitize(shared)} by lines that were not written here; the session {own.session_id} of this "
-        f"clone is {own.reader} ({sanitize(own.name)}) by its own lines; nothing was written.",
-        hint="Use the id of the session, or the identity, that you mean. `gitmem doctor` lists the lines.",
+        f"{shown} means {sanitize(shared)} according to records not written in this clone; its session {own.session_id} "
+        f"is {own.reader} ({sanitize(own.name)}) by its own records. Nothing was written.",
+        hint="Use the session id or the identity that you mean. `gitmem doctor` lists the records.",
         code="ambiguous-recipient",
         suggestions=[own.session_id, sanitize(shared)],
         next=["gitmem doctor", "gitmem roster --all"],
@@ -176,8 +174,8 @@ def changed_identity(store: Store, session: Presence) -> str | None:
     if len(store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()) < 2:
         return None
     return (
-        f"The identity of {session.session_id} was changed: it is {sanitize(session.agent_identity)} now. The session "
-        "itself gets this, by its id; one that you trust gets it by --to with that identity."
+        f"The identity of {session.session_id} has changed to {sanitize(session.agent_identity)}. The session "
+        "itself receives this, by its id; if you trust the identity, send with --to and that identity."
     )
 
 
@@ -201,9 +199,9 @@ def refuse_changed_identity(store: Store, name: str, identity: str, holder: Pres
         return
     shown = sanitize(name)[:80]
     raise UsageError(
-        f"{shown} meant {sanitize(identity)} here, and its session {holder.session_id} is "
-        f"{sanitize(holder.reader)} now; nothing was written.",
-        hint="Whoever may push can write such a change. Ask the one that you mean, and use the identity, or the id of "
+        f"{shown} meant {sanitize(identity)} in this clone, but its session {holder.session_id} is "
+        f"now {sanitize(holder.reader)}. Nothing was written.",
+        hint="Anybody who can push can write such a change. Ask the agent you mean, and use its identity or the id of "
         "the session.",
         code=code,
         suggestions=[holder.session_id, sanitize(identity), sanitize(holder.reader)],
@@ -220,8 +218,8 @@ def refuse_mixed(text: str) -> None:
     if not any(mixes_scripts(part) for part in text.split(":")):
         return
     raise UsageError(
-        f"{ascii(text)[:80]} mixes letters of several scripts, so that it could pass for another name; "
-        "nothing was written.",
+        f"{ascii(text)[:80]} mixes letters of several scripts and could imitate another name. "
+        "Nothing was written.",
         hint="Type the name, or use the session id from the roster.",
         code="unknown-recipient",
         next=["gitmem roster"],

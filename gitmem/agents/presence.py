@@ -216,7 +216,7 @@ def find_session(db: sqlite3.Connection, text: str) -> str | None:
         return text if text in found else found[0]
     if found:
         raise UsageError(
-            f"{text} is the beginning of several session ids.", code="ambiguous-id", suggestions=found
+            f"{text} is a prefix of several session ids.", code="ambiguous-id", suggestions=found
         )
     return None
 

@@ -28,8 +28,8 @@ def error(store: Store, text: str, option: str) -> UsageError:
     forged = own_recipients.warning(store, former.session_id) if former is not None else None
     if former is not None and forged is not None:
         return UsageError(
-            f"{option} names {sanitize(text)[:80]}, which {former.session_id} is not called by its own lines; "
-            "nothing was written.",
+            f"{option}: {sanitize(text)[:80]} is not the name of {former.session_id} by its own records. "
+            "Nothing was written.",
             hint=forged,
             code="unknown-recipient",
             suggestions=[former.session_id],
@@ -38,20 +38,20 @@ def error(store: Store, text: str, option: str) -> UsageError:
     if former is not None:
         return _former_name(store, text, option, former)
     suggestions = suggest.suggestions(store, text)
-    hint = "Did you mean one of these? Look at who it is, not only at the spelling." if suggestions else ""
+    hint = "Did you mean one of these? Check who it is, not only the spelling." if suggestions else ""
     next_commands = [
         command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
     ]
     if _has_never_synced(store):
-        hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
+        hint = f"{hint} This clone has never synced: `gitmem sync` fetches the other agents.".strip()
         next_commands.insert(0, "gitmem sync")
     elif is_word(text):
-        hint = "Nobody can be called so. To tell everybody: --broadcast."
+        hint = "This word is reserved and cannot be a name. To reach everybody, use --broadcast."
     elif is_identity(text):
-        hint = f"{hint} An identity that has never been seen is accepted with --allow-unseen.".strip()
+        hint = f"{hint} To send to an identity that is not in the log yet, use --allow-unseen.".strip()
     return UsageError(
-        f"{option} names {sanitize(text)[:80] or 'nobody'}, which is nobody that the log knows; nothing was written.",
-        hint=hint or "The roster shows who is here.",
+        f"{option}: unknown recipient: {sanitize(text)[:80] or '(empty)'}. Nothing was written.",
+        hint=hint or "`gitmem roster` lists the agents.",
         code="unknown-recipient",
         suggestions=suggestions,
         next=next_commands,
@@ -66,18 +66,20 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
             f"the session of that name, {former.session_id}, ended {format_age(store.now() - former.ended)}"
         )
     elif fold(former.name) != fold(text):
-        what = f"the session of that name, {former.session_id}, is called {sanitize(former.name)} now"
+        what = f"the session of that name, {former.session_id}, is now called {sanitize(former.name)}"
     else:
-        what = f"the session of that name, {former.session_id}, was last seen {format_age(former.age)}, and its name is free"
+        what = f"the session of that name, {former.session_id}, was last seen {format_age(former.age)}, and the name is free"
     to = sanitize(former.reader)
     if former.agent_identity is not None and former.ended is not None:
         hint = f"To reach the next session of the same agent, send to its identity: --to {to}."
     elif former.ended is not None:
-        hint = "It has no agent identity, so no later session reads its mail. Send to somebody in the roster."
+        hint = (
+            "It has no agent identity, so no later session reads its signals. Send to an agent in the roster."
+        )
     else:
-        hint = f"To reach it nevertheless, send to {to}."
+        hint = f"To reach it anyway, send to {to}."
     return UsageError(
-        f"{option} names {shown}: {what}; nothing was written.",
+        f"{option}: unknown recipient: {shown}; {what}. Nothing was written.",
         hint=hint,
         code="unknown-recipient",
         suggestions=suggest.suggestions(store, text),
@@ -94,8 +96,8 @@ def ended_session(session: Presence, now: int) -> str:
     """
     when = f"{sanitize(session.name)} ({session.session_id}) ended {format_age(now - (session.ended or now))}"
     if session.agent_identity is not None:
-        return f"{when}; this goes to its identity {sanitize(session.agent_identity)}, which any session of it reads."
-    return f"{when} and has no agent identity: no later session reads this. `gitmem roster` lists who is at work."
+        return f"{when}; this is sent to its identity {sanitize(session.agent_identity)}, whose sessions all read it."
+    return f"{when} and has no agent identity, so no later session reads this. `gitmem roster` lists active agents."
 
 
 def ended_identity(identity: str, latest: Presence, now: int) -> str:
@@ -107,7 +109,7 @@ def ended_identity(identity: str, latest: Presence, now: int) -> str:
         now: Microseconds since the epoch.
     """
     when = f"the last one, {sanitize(latest.name)}, {format_age(now - (latest.ended or now))}"
-    return f"All sessions of {sanitize(identity)} have ended, {when}; its next session reads this."
+    return f"All sessions of {sanitize(identity)} have ended ({when}); its next session reads this."
 
 
 def _has_never_synced(store: Store) -> bool:

@@ -30,11 +30,11 @@ def choose(store: Store, who: CallerClaims) -> Caller:
     here = [one for one in local_sessions.of_worktree(store) if _may_be(one, who.client)]
     if len(here) == 1:
         caller = caller_identity.of_session(here[0], "worktree")
-        caller.remark = f"You are {caller.name}, the only session of this worktree in the last 24 hours."
+        caller.remark = f"You act as {caller.name}, the only session of this worktree in the last 24 hours."
         caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
         return caller
     if here:
-        what = f"{len(here)} sessions of this worktree are active, and no variable says which of them calls"
+        what = f"Cannot tell who you are: {len(here)} sessions are active in this worktree, and GITMEM_SESSION is not set"
         raise which_session_error(
             here, what, ["gitmem roster", "gitmem session start"], caller_identity.own_person(store)
         )
@@ -45,7 +45,7 @@ def choose(store: Store, who: CallerClaims) -> Caller:
         "Cannot tell who you are: standard input is not a terminal, and this worktree has no active session"
     )
     if who.client is not None:
-        what = f"Cannot tell who you are: {who.client or 'an agent'} calls, and has no active session in this worktree"
+        what = f"Cannot tell who you are: {who.client or 'an agent'} has no active session in this worktree"
     raise which_session_error(
         known, what, ["gitmem session start", "gitmem roster"], caller_identity.own_person(store)
     )
@@ -63,12 +63,16 @@ def which_session_error(
     from . import suggestions
 
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
-    mine = "The one that is you: `export GITMEM_SESSION=ID`, or --as ID. " if latest else ""
-    mine += "None of them: `gitmem session start`. " if latest else "Start one: `gitmem session start`. "
-    ending = "One of your own whose work is over ends with `gitmem session end --as ID`." if latest else ""
-    typed = f"A person in a script: `{command('--as', person)}`. " if person else ""
+    mine = "Select your session with `export GITMEM_SESSION=ID` or --as ID. " if latest else ""
+    mine += (
+        "If none is yours, run `gitmem session start`. "
+        if latest
+        else "Start one with `gitmem session start`. "
+    )
+    ending = "End a finished session of yours with `gitmem session end --as ID`." if latest else ""
+    typed = f"As a person in a script, use `{command('--as', person)}`. " if person else ""
     return UsageError(
-        f"{what}; nothing was written.",
+        f"{what}. Nothing was written.",
         hint=(mine + typed + ending).strip(),
         code="which-session",
         suggestions=[suggestions.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],

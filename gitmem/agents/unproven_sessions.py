@@ -35,6 +35,6 @@ def warning(store: Store) -> str | None:
         return None
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return (
-        f"FORGED: {found[0].session_id}{more} says that it was started in this clone, and was not. `gitmem doctor` "
-        "lists what was forged."
+        f"FORGED: {found[0].session_id}{more} claims to have been started in this clone, which is not true. `gitmem doctor` "
+        "lists forged records."
     )

@@ -61,7 +61,7 @@ def default(worktree: str | None) -> str:
     """
     if worktree is None:
         raise UsageError(
-            "This repository has no work tree, and so no AGENTS.md; nothing was written.",
+            "This repository has no worktree and no AGENTS.md. Nothing was written.",
             hint="Name the file.",
             code="no-worktree",
         )
@@ -142,8 +142,8 @@ class AgentsMd(ManagedFile):
         """
         if b"\0" in text or text.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UsageError(
-                f"{self.named} is no text of an encoding like UTF-8; nothing was written.",
-                hint="Convert it, with iconv for instance.",
+                f"{self.named} is not text in UTF-8 or a similar encoding. Nothing was written.",
+                hint="Convert it, for example with iconv.",
                 code="not-text",
             )
         begins = [found.end() for found in _BEGINS.finditer(text)]
@@ -152,9 +152,9 @@ class AgentsMd(ManagedFile):
             return None
         if len(begins) != 1 or len(ends) != 1 or begins[0] > ends[0]:
             raise UsageError(
-                f"The markers of gitmem in {self.named} are no pair ({len(begins) or 'none'} of {BEGIN.decode()}…, "
-                f"{len(ends) or 'none'} of {END.decode()}); nothing was written.",
-                hint="Leave one block, or take all of these lines out, then run the command again.",
+                f"The gitmem markers in {self.named} are not a pair ({len(begins) or 'none'} of {BEGIN.decode()}…, "
+                f"{len(ends) or 'none'} of {END.decode()}). Nothing was written.",
+                hint="Keep one block, or remove all marker lines, then run the command again.",
                 code="markers",
             )
         return begins[0], ends[0]
@@ -178,7 +178,7 @@ def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
         path, "unchanged" if not change.needed else state if change.before is not None else "created"
     )
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):  # a mistyped name must not create folders
-        raise UsageError(f"The folder of {path} does not exist; nothing was written.", code="no-such-folder")
+        raise UsageError(f"The folder of {path} does not exist. Nothing was written.", code="no-such-folder")
     user_files.write([change])
     done.remarks = _imports(path)
     done.next = ["gitmem hooks status"] if done.state == "unchanged" else [command("git", "add", named)]
@@ -243,4 +243,4 @@ def _imports(path: str) -> list[str]:
         seen = seen or claude
     if seen is None or name in ("CLAUDE.md", "CLAUDE.local.md"):
         return []
-    return [f"Claude Code reads {seen} alone, which does not import this file: add the line @{name} to it."]
+    return [f"Claude Code reads only {seen}, which does not import this file: add the line @{name} to it."]

@@ -103,7 +103,7 @@ class OwnFile(ManagedFile):
         """Return this version's file; see `ManagedFile.with_ours`."""
         if content is not None and not self.has_ours(content):
             raise UsageError(
-                f"{self.path} is somebody else's file; nothing was written.",
+                f"{self.path} was not created by gitmem. Nothing was written.",
                 hint="gitmem needs that name: move the file, or leave this client out.",
                 code="foreign-file",
                 next=[command("gitmem", "hooks", "status")],

@@ -61,8 +61,8 @@ def resolve_inside(path: str, top: str) -> str:
         return real
     where = "into a git folder" if parts[0] != os.pardir else "outside of the work tree"
     raise UsageError(
-        f"{path} is a link to {real}, {where}; nothing was written.",
-        hint="The link comes with the repository. Name that file yourself if it is meant, or replace the link.",
+        f"{path} is a link to {real}, {where}. Nothing was written.",
+        hint="The link is part of the repository. Name its target explicitly if you want to change it, or replace the link.",
         code="outside",
         next=[command("ls", "-ld", os.path.dirname(path), path)],
     )
@@ -94,8 +94,8 @@ def read(path: str, top: str | None = None) -> bytes | None:
     except OSError as error:
         reason, code = (str(error.strerror), "unreadable-file")
     raise StoreError(
-        f"{path} can't be read ({reason}); nothing was written.",
-        hint="Look at what is there, and at its permissions.",
+        f"Cannot read {path} ({reason}). Nothing was written.",
+        hint="Check the file and its permissions.",
         code=code,
         next=[command("ls", "-ld", os.path.dirname(path), path)],
     )
@@ -150,7 +150,7 @@ class Written:
                 left.append(change.path)
         remove_folders(self.folders)
         if left and isinstance(error, GitmemError):
-            error.message += f" What this run had written before could not be taken back: {', '.join(left)}."
+            error.message += f" Files already written by this run could not be restored: {', '.join(left)}."
 
 
 def write(changes: Sequence[FileChange]) -> list[str]:
@@ -179,7 +179,7 @@ def _apply(change: FileChange, made: list[str]) -> int | None:
     try:
         if read(target) != change.before:
             raise StoreError(
-                f"{change.path} was changed by somebody else just now; it was left as it is.",
+                f"Another process has just changed {change.path}. gitmem did not change it.",
                 hint="Run the command again.",
                 code="changed-meanwhile",
             )
@@ -191,8 +191,8 @@ def _apply(change: FileChange, made: list[str]) -> int | None:
             _replace(target, change.after, change.runs, mode if mode is not None else change.mode)
     except OSError as error:
         raise StoreError(
-            f"{change.path} can't be written ({error.strerror}); it is as it was.",
-            hint="Check the permissions of that file and its folder, whether it was made immutable (lsattr), and the space on its disk; then run the command again.",
+            f"Cannot write {change.path} ({error.strerror}). The file is unchanged.",
+            hint="Check the permissions of that file and its folder, whether it is immutable (lsattr), and the free disk space; then run the command again.",
             code="unwritable-file",
             next=[command("ls", "-ld", os.path.dirname(change.path), change.path)],
         ) from None

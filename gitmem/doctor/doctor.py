@@ -208,13 +208,11 @@ def _run_checks(store: Store, installed: Installed | None) -> Examination:
             for finding in kind(run).check():
                 run.add(finding)
         except StoreError as error:
-            run.add(
-                problem("not-checked", f"Not everything could be looked at: {error.message}", "", error.hint)
-            )
+            run.add(problem("not-checked", f"Some checks could not run: {error.message}", "", error.hint))
         except (OSError, KeyError) as error:
-            what = f"the object {error.args[0]} can't be read" if isinstance(error, KeyError) else str(error)
-            hint = "Mend what else is said here first."
-            run.add(problem("not-checked", f"Not everything could be looked at: {what}.", "", hint))
+            what = f"cannot read object {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            hint = "Fix the other problems first."
+            run.add(problem("not-checked", f"Some checks could not run: {what}.", "", hint))
     if not clone_files.is_writable(store):
         run.for_reading_only()
     return run

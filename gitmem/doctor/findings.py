@@ -173,14 +173,14 @@ class Examination:
         """Move commands that write to the git folder, which would fail here, into the sentences of the findings."""
         for finding in (each for found in self._found.values() for each in found):
             if finding.mends or finding.command.startswith(WRITING):
-                finding.fix = f"{finding.fix} Where the git folder can be written: `{finding.command}`."
+                finding.fix = f"{finding.fix} Once the git folder is writable, run `{finding.command}`."
                 finding.command, finding.mends = "", False
 
     def listed(self) -> list[Finding]:
         """Return the findings, problems first; the last one of a code reports how many were omitted."""
         for code, count in self._more.items():
             last = self._found[code][-1]
-            last.what = f"{last.what} And {count} more of these."
+            last.what = f"{last.what} {count} more of this kind."
         self._more.clear()
         every = [finding for found in self._found.values() for finding in found]
         return sorted(every, key=lambda finding: finding.severity != "problem")

@@ -58,7 +58,7 @@ def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
 def failed(what: str, error: OSError) -> StoreError:
     """Return the error for a file of git's that could not be read or written."""
     return StoreError(
-        f"{what}: {error.strerror or error}; what was recorded before is untouched.",
-        hint="Look for a full disk, missing permissions or a read-only git folder.",
+        f"{what}: {error.strerror or error}. Earlier records are kept.",
+        hint="Check for a full disk, missing permissions or a read-only git folder.",
         code="store-files",
     )

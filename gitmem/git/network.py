@@ -151,7 +151,7 @@ class GitNetwork:
             StoreError: `not-fast-forward`, if `new` does not descend from `expected`.
         """
         if not force and expected is not None and not self._contains(new, expected):
-            raise StoreError(f"{new} does not contain {expected}; nothing was sent.", code="not-fast-forward")
+            raise StoreError(f"{new} does not contain {expected}. Nothing was sent.", code="not-fast-forward")
         # The lease is exact: a plain push would create a branch again that somebody deleted.
         # A new ref, usually an outbox, is pushed while the remote's other refs may be ahead of the fetched ones.
         # Without negotiation git would send the whole log. An existing ref was just fetched: no second connection.
@@ -257,14 +257,14 @@ def _offline(url: str, err: str) -> RemoteError:
     words = words or "git gave no reason"
     if _any_in(_OTHER_HASH, err):
         return RemoteError(
-            f"The remote {clean} names its objects by another hash (sha1, sha256) than this repository: {words}; "
-            "what is recorded here stays recorded.",
+            f"The remote {clean} uses a different object format (sha1, sha256) than this repository: {words}. "
+            "Local records are kept.",
             hint="Sync with a remote that has the object format of this repository.",
             code="refused",
             next=["gitmem doctor"],
         )
     return RemoteError(
-        f"The remote {clean} could not be reached: {words}; what is recorded here stays recorded.",
+        f"Cannot reach the remote {clean}: {words}. Local records are kept.",
         hint="Check the network and your credentials (`git fetch` must work without a prompt), then sync again.",
         code="offline",
         next=["gitmem sync"],
@@ -279,9 +279,9 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     if said and summary:
         words = f"{run.summary_line(summary)} ({run.summary_line(said[-1])})"
     return RemoteError(
-        f"The remote {clean} refused the push: {scrubbed(words.replace(url, clean))}; "
-        "what is recorded here stays recorded.",
-        hint="Ask whoever runs the remote to allow this ref, or publish elsewhere.",
+        f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. "
+        "Local records are kept.",
+        hint="Ask the remote's administrator to allow this ref, or publish to another remote.",
         code="refused",
         next=["gitmem doctor"],
     )

@@ -141,7 +141,7 @@ def combine(common: str) -> int:
     made, new = os.path.join(packs, f"{_NEW}-{digest}"), _PREFIX + digest
     if not wanted.keys() <= set(packfile.ids(made + ".idx", id_length)):
         raise StoreError(
-            f"git pack-objects left something out of {new}; nothing was removed.", code="git-failed"
+            f"git pack-objects left something out of {new}. Nothing was removed.", code="git-failed"
         )
     try:
         _claim(common, new)

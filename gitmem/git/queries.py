@@ -45,9 +45,9 @@ def tip_of(common: str, ref: str) -> str | None:
         oid = loose_tip(common, ref) if listed is None else None  # created in the meantime?
         if oid is None and listed is None and os.path.isfile(os.path.join(common, ref)):
             raise StoreError(
-                f"The file of {ref} is damaged, perhaps by a power loss; nothing was written.",
-                hint=f"Its last value stands in the last line of {os.path.join(common, 'logs', ref)}; "
-                "`gitmem doctor --fix` goes on from there.",
+                f"The file of {ref} is damaged, perhaps by a power loss. Nothing was written.",
+                hint=f"Its last value is in the last line of {os.path.join(common, 'logs', ref)}; "
+                "`gitmem doctor --fix` continues from there.",
                 code="damaged-ref",
                 next=["gitmem doctor --fix"],
             )

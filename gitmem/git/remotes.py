@@ -62,7 +62,7 @@ def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[st
         return url, without_credentials(_rewritten(url, rows))
     known = remotes(common)
     raise UsageError(
-        f"There is no remote {remote!r} in this repository; nothing was sent.",
+        f"Unknown remote: {remote!r}. Nothing was sent.",
         hint="`git remote -v` lists the remotes." if known else "`git remote add NAME URL` adds one.",
         code="unknown-remote",
         next=_syncs(known),
@@ -96,13 +96,13 @@ def upstream_remote(repo: Repo) -> str:
         return known[0]
     if not known:
         raise UsageError(
-            "This repository has no remote; nothing was sent, and what is recorded stays recorded.",
+            "This repository has no remote. Nothing was sent; local records are kept.",
             hint="`git remote add origin URL` adds one.",
             code="no-remote",
         )
     raise UsageError(
-        f"This branch has no upstream and there are several remotes: {', '.join(known)}; nothing was sent.",
-        hint="Name the one to use.",
+        f"This branch has no upstream and there are several remotes: {', '.join(known)}. Nothing was sent.",
+        hint="Name the remote to use.",
         code="which-remote",
         next=_syncs(known),
         suggestions=known,

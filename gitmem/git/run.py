@@ -173,8 +173,8 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
     if "unknown repository extension" in result.err:
         what = " ".join(result.err.rpartition("extension")[2].split()).lstrip("s found:")
         return StoreError(
-            f"The git on PATH does not know this kind of repository ({what}); nothing was done.",
-            hint="Put a newer git on PATH; the one that made this repository is new enough.",
+            f"The git on PATH does not support this kind of repository ({what}). Nothing was done.",
+            hint="Install a newer git; the version that created this repository is new enough.",
             code="old-git",
         )
     if "bad config " in result.err:
@@ -182,7 +182,7 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
     words = summary_line(result.err) or f"exit status {result.code}"
     return StoreError(
         f"git {_name(args)} failed: {words.rstrip('.')}.",
-        hint="Look for a full disk, missing permissions or a damaged repository, then run the command again.",
+        hint="Check for a full disk, missing permissions or a damaged repository, then run the command again.",
         code="git-failed",
     )
 
@@ -200,8 +200,8 @@ def _bad_config(words: str) -> StoreError:
         [f"sed -n {first},{number}p {shlex.quote(path)}"] if number else ["git config --list --show-origin"]
     )
     return StoreError(
-        f"git can't read its configuration: {words.removeprefix('fatal: ').rstrip('.')}. Nothing was done.",
-        hint="Correct that line in an editor: git refuses every command until then. What was recorded before is kept.",
+        f"git cannot read its configuration: {words.removeprefix('fatal: ').rstrip('.')}. Nothing was done.",
+        hint="Correct that line in an editor: every git command fails until then. Earlier records are kept.",
         code="bad-config",
         next=next,
     )

@@ -38,15 +38,15 @@ def reject_untrusted(repo: Repo) -> None:
 
         allow = f"git config --global --add safe.directory {shlex.quote(folder)}"
         raise StoreError(
-            f"The repository {folder} belongs to another user, and git does not trust it; nothing was read or written.",
+            f"The repository {folder} belongs to another user, and git does not trust it. Nothing was read or written.",
             hint=f"If you trust it: {allow}",
             code="dubious-ownership",
             next=[allow],
         )
     if repo.by_folder and "cannot use bare repository" in done.err:
         raise StoreError(
-            f"{folder} is a bare repository, and safe.bareRepository is 'explicit'; nothing was read or written.",
-            hint="If you trust it, name it in the variable GIT_DIR, as git itself wants it.",
+            f"{folder} is a bare repository, and safe.bareRepository is 'explicit'. Nothing was read or written.",
+            hint="If you trust it, name it in the variable GIT_DIR, as git requires.",
             code="bare-repository",
             next=["git config --show-origin safe.bareRepository"],
         )
@@ -68,7 +68,7 @@ def _refuse_inside(folder: str) -> None:
     import shlex
 
     raise StoreError(
-        f"{folder} is a bare repository inside the work tree {around.worktree}, where a commit may have put it; nothing was "
+        f"{folder} is a bare repository inside the work tree {around.worktree}, where a commit may have put it. Nothing was "
         "read or written.",
         hint=f"If you trust it, name it in the variable GIT_DIR: GIT_DIR={shlex.quote(folder)} gitmem ...",
         code="bare-repository",

@@ -37,9 +37,9 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             found.update(row[0] for row in rows)
     if found and len(token) < least:
         raise UsageError(
-            f"{text} is too short for the beginning of an id: that takes at least {least} characters after the dash"
-            + ("; nothing was written." if writing else "."),
-            hint="`gitmem log` and `gitmem inbox` show whole ids.",
+            f"Id prefix too short: {text}; the minimum is {least} characters after the dash"
+            + (". Nothing was written." if writing else "."),
+            hint="`gitmem log` and `gitmem inbox` show full ids.",
             code="short-id",
             suggestions=sorted(found)[:4],
             next=["gitmem log", "gitmem inbox"],
@@ -48,14 +48,14 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         return found.pop()
     if found:
         raise UsageError(
-            f"{text} fits more than one id: {', '.join(sorted(found)[:4])}; nothing was written.",
-            hint="Give more characters of it.",
+            f"Ambiguous id: {text} matches {', '.join(sorted(found)[:4])}. Nothing was written.",
+            hint="Give a longer prefix.",
             code="ambiguous-id",
             suggestions=sorted(found)[:4],
         )
     raise UsageError(
-        f"No signal or thread {text} is in this log.",
-        hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
+        f"No such signal or thread in this log: {text}.",
+        hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
         code="unknown-id",
         next=["gitmem sync", "gitmem log"],
     )

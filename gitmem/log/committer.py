@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .wal import WriteAheadLog
     from .wal_files import WalFile
 
-WAITS = "what was recorded is kept, and waits for its commit"
+WAITS = "the records are kept and wait for their commit"
 SWAPS_MAX = 40
 READER_SWAPS_MAX = 2  # the first may find and break a stale lock, the second retries: some milliseconds
 WRITER_SECONDS = 0.2  # for a writer that keeps its file; then its entry waits for the next commit
@@ -250,7 +250,7 @@ def _commit_entries(
 def _unwritable(error: OSError) -> StoreError:
     return StoreError(
         f"The log cannot be written ({error.strerror or error}); {WAITS}.",
-        hint="Free the disk or correct the permissions of the git folder, then run the command again.",
+        hint="Free disk space or correct the permissions of the git folder, then run the command again.",
         code="disk",
     )
 
@@ -277,8 +277,8 @@ def check_tip(log: LocalLog, tip: str, outcome: str = "nothing was recorded") ->
     form = ref.read_format(git, git.tree(tree))
     if form is None:
         raise StoreError(
-            f"{ref.LOG_REF} is at {tip[:12]}, which is no gitmem log; {outcome}.",
-            hint="Move that ref out of the way with git, then run the command again.",
+            f"{ref.LOG_REF} is at {tip[:12]}, which is not a gitmem log; {outcome}.",
+            hint="Rename or delete that ref with git, then run the command again.",
             code="not-a-log",
             next=["gitmem doctor"],
         )

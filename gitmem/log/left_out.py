@@ -40,7 +40,7 @@ class LeftOut:
         by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
         by += "" if self.is_fetched else " (not fetched)"
         at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
-        said = f"{self.ref} of {remote} ({at}) was left out: {self.why.rstrip('.')}."
+        said = f"{self.ref} of {remote} ({at}) was ignored: {self.why.rstrip('.')}."
         if self.why == MISSING:
             said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
         return said
@@ -53,7 +53,7 @@ def describe(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: 
     if is_fetched and not found.author:
         form = git.heads([oid]).get(oid, ("commit", 0))[0]
         if form != "commit":
-            found.is_commit, found.why = False, f"it is a {form} and no commit"
+            found.is_commit, found.why = False, f"it is a {form}, not a commit"
     return found
 
 

@@ -175,7 +175,7 @@ class LocalLog:
                 continue
             return wal
         raise failure or StoreError(
-            f"{self.repo.common} cannot be written; nothing was recorded.",
+            f"{self.repo.common} cannot be written. Nothing was recorded.",
             hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
             code="read-only",
         )
@@ -207,8 +207,8 @@ class LocalLog:
                 if error.errno == 30:  # EROFS: a read-only file system
                     return False
                 raise StoreError(
-                    f"{state} cannot be made ({error.strerror}); nothing was recorded.",
-                    hint="Free the disk or mend the permissions of the git folder, then run the command again.",
+                    f"{state} cannot be made ({error.strerror}). Nothing was recorded.",
+                    hint="Free disk space or correct the permissions of the git folder, then run the command again.",
                     code="state",
                 ) from error
         return os.access(state, os.W_OK) and os.access(os.path.join(self.repo.common, "objects"), os.W_OK)

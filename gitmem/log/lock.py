@@ -44,8 +44,8 @@ class Lock:
             return self._take()
         except OSError as error:
             raise StoreError(
-                f"The lock {self.path} cannot be opened or locked ({error.strerror}); nothing was changed.",
-                hint="Free the disk or mend the permissions of the git folder, then run the command again.",
+                f"The lock {self.path} cannot be opened or locked ({error.strerror}). Nothing was changed.",
+                hint="Free disk space or correct the permissions of the git folder, then run the command again.",
                 code="lock",
             ) from error
 

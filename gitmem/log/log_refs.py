@@ -57,7 +57,8 @@ def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> LogTi
     except KeyError as error:
         raise NotALog(f"its object {error.args[0]} is missing or damaged") from None
     except StoreError as error:
-        raise NotALog(error.message.partition(";")[0].replace("The file", "the file")) from None
+        what = error.message.removesuffix(". Nothing was written.").partition(";")[0]
+        raise NotALog(what.replace("The file", "the file")) from None
 
 
 def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
@@ -142,7 +143,7 @@ def logs(
         if oid in tips:
             continue
         if partial.is_incomplete(log.repo.common, oid):
-            others[name] = "this partial clone does not have its files; `gitmem sync` brings them"
+            others[name] = "this partial clone does not have its files; `gitmem sync` fetches them"
             continue
         try:
             tips[oid] = read(log, name, oid, starts)

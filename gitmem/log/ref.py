@@ -75,8 +75,8 @@ class Format:
             publish = str(found.get("publish", BRANCH))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(
-                "The file `format` of the log cannot be read; nothing was written.",
-                hint="`gitmem doctor` says more.",
+                "The file `format` of the log cannot be read. Nothing was written.",
+                hint="Run `gitmem doctor` for details.",
                 code="bad-format",
                 next=["gitmem doctor"],
             ) from error
@@ -101,8 +101,8 @@ class Format:
         if self.format > FORMAT:
             raise StoreError(
                 f"This log has format {self.format}, and this gitmem writes format {FORMAT}: "
-                "it reads what it can, and nothing was written.",
-                hint="Install the gitmem that the others use, and try again.",
+                "it is read-only here. Nothing was written.",
+                hint="Install the version of gitmem that the other clones use.",
                 code="newer-format",
                 next=["pip install --upgrade gitmem-coord"],
             )
@@ -121,8 +121,8 @@ def missing_object(error: KeyError, kept: str) -> StoreError:
 def locked(kept: str) -> StoreError:
     """Return the error for a log ref that cannot be moved; `kept` describes the state of the data."""
     return StoreError(
-        f"{LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; {kept}.",
-        hint="Run the command again; `gitmem doctor` shows a lock that stays.",
+        f"Cannot move {LOG_REF}: git has a lock on it, or it changes constantly; {kept}.",
+        hint="Run the command again; `gitmem doctor` reports stale locks.",
         code="locked",
         next=["gitmem doctor"],
     )

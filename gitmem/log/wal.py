@@ -83,8 +83,8 @@ class WriteAheadLog:
                     lock.release()
         except OSError as error:
             raise StoreError(
-                f"The write-ahead log {self.folder} cannot be written ({error.strerror or error}); nothing was recorded.",
-                hint="Free the disk or correct the permissions, then run the command again.",
+                f"The write-ahead log {self.folder} cannot be written ({error.strerror or error}). Nothing was recorded.",
+                hint="Free disk space or correct the permissions, then run the command again.",
                 code="wal",
             ) from error
 
@@ -107,7 +107,7 @@ class WriteAheadLog:
                 return
             is_repeated = is_repeated or is_written is not None
             time.sleep(0.001 * min(attempt, 20))
-        busy = OSError(0, "others make new generations all the time")
+        busy = OSError(0, "other processes constantly create new generations")
         raise self._unknown(busy) if is_repeated else busy
 
     def _append_once(self, record: bytes, deferred: bool) -> bool | None:
@@ -167,7 +167,7 @@ class WriteAheadLog:
         return StoreError(
             f"The disk failed while {self.folder} was written ({error.strerror}); it is unknown whether the records"
             " were kept.",
-            hint="Look for them with `gitmem log`; repeat the command with the same --idempotency-key where it has one.",
+            hint="Check with `gitmem log`; if the command has an --idempotency-key, repeat it with the same key.",
             code="wal-unknown",
         )
 

@@ -190,7 +190,7 @@ def record(
     author = caller.author if caller else f"{reader} <{reader}@gitmem>"
     name = (caller.name if caller else None) or reader
     count = len(to_mark)
-    subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still here"
+    subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still active"
     store.record(lines, CommitMessage(author, subject, "", [("Agent", reader)]), deferred=True)
 
 

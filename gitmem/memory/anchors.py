@@ -72,15 +72,15 @@ def validate_paths(paths: Iterable[str]) -> list[str]:
         parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
         if path.startswith("/") or ".." in parts or ":" in path[1:2] or not path.isprintable():
             raise UsageError(
-                f"{sanitize(path)[:80]} is no path below the root of the work tree; nothing was written.",
-                hint="Such as src/parser.py.",
+                f"Invalid path: {sanitize(path)[:80]}; it must be below the root of the worktree. Nothing was written.",
+                hint="Use a form such as src/parser.py.",
                 code="bad-path",
             )
         if parts:
             found["/".join(parts)] = None
     if len(found) > PATHS_MAX:
         raise UsageError(
-            f"There are {len(found)} paths, and at most {PATHS_MAX} are allowed; nothing was written.",
+            f"Too many paths: {len(found)}; the maximum is {PATHS_MAX}. Nothing was written.",
             code="bad-path",
         )
     return list(found)
@@ -103,8 +103,8 @@ def from_root(repo: Repo, folder: str, typed: str) -> str:
     found = os.path.relpath(os.path.normpath(path), os.path.realpath(repo.worktree)).replace(os.sep, "/")
     if found == ".." or found.startswith("../"):
         raise UsageError(
-            f"{sanitize(typed)[:80]} lies outside of the work tree; nothing was written.",
-            hint="A node is about files of this repository.",
+            f"Path outside of the worktree: {sanitize(typed)[:80]}. Nothing was written.",
+            hint="Use paths of files in this repository.",
             code="bad-path",
         )
     return found
@@ -122,7 +122,7 @@ def missing_path_warnings(store: Store, nodes: Sequence[VersionedNode]) -> list[
         return []
     paths = dict.fromkeys(path for node in nodes for path in node.paths)
     gone = [path for path in paths if not os.path.lexists(os.path.join(top, path))]
-    return [f"{path} is not in this work tree." for path in gone[:3]]
+    return [f"{path} is not in this worktree." for path in gone[:3]]
 
 
 def stale(store: Store, nodes: Iterable[VersionedNode]) -> dict[str, str]:

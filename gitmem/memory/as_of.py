@@ -100,8 +100,8 @@ class StoreAsOf(Store):
 
 def _refuse() -> NoReturn:
     raise UsageError(
-        "The log as it was at an earlier time can only be read; nothing was written.",
-        hint="Leave --as-of away to write.",
+        "The log of an earlier time is read-only. Nothing was written.",
+        hint="Omit --as-of to write.",
         code="as-of-writes",
     )
 
@@ -126,8 +126,8 @@ def at(store: Store, text: str | int) -> StoreAsOf:
     tip = git.tip(ref.LOG_REF)
     if tip is None:
         raise UsageError(
-            "There is no log here yet, so nothing was known.",
-            hint="It may be on the remote: `gitmem sync` brings it.",
+            "This clone has no log yet.",
+            hint="It may be on the remote: `gitmem sync` fetches it.",
             code="no-log",
             next=["gitmem sync"],
         )
@@ -144,8 +144,8 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         raise _unknown(text)
     if moment > store.now() and head is None:
         raise UsageError(
-            f"{sanitize(str(text))[:80]} is yet to come.",
-            hint="Such as 2d for two days ago.",
+            f"Time in the future: {sanitize(str(text))[:80]}.",
+            hint="Give a past time, such as 2d for two days ago.",
             code="bad-as-of",
         )
     if moment < 0:
@@ -214,8 +214,8 @@ def _time(text: str, now: int, *, sure: bool) -> int | None:
 
 def _unknown(text: str | int) -> UsageError:
     return UsageError(
-        f"{cut(sanitize(str(text)), 80) or 'Nothing'} is neither a commit of this repository nor a time.",
-        hint="Such as 2d, 2026-11-21, 2026-11-21T20:00:00Z, HEAD~3 or a commit of the log.",
+        f"Invalid commit or time: {cut(sanitize(str(text)), 80) or '(empty)'}.",
+        hint="Use a form such as 2d, 2026-11-21, 2026-11-21T20:00:00Z, HEAD~3 or a commit of the log.",
         code="bad-as-of",
         next=["git log -10 --format='%h %cI' " + ref.LOG_REF + " --"],
     )
@@ -231,9 +231,9 @@ def _before(store: Store, tip: str, moment: int) -> UsageError:
     began = _log_start(store, tip)
     asked = f"at {format_at(moment)[:19]}Z" if 0 < moment < 253_402_300_800 * SECOND else "then"
     return UsageError(
-        f"Nothing was known {asked}: this log began at {format_at(int(began))[:19]}Z."
+        f"No records {asked}: this log begins at {format_at(int(began))[:19]}Z."
         if began < math.inf
-        else "This log has nothing yet.",
+        else "This log has no records yet.",
         hint="Name a later time or commit.",
         code="before-the-log",
         next=[command("git", "log", "--reverse", "--format=%h %cI", ref.LOG_REF, "--")],

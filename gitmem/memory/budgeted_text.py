@@ -211,8 +211,8 @@ class _Packing:
             least = min(least, self.enough)  # a short text may be shorter than the line about its omission
         if least > self.max_size:
             raise UsageError(
-                f"A budget of {self.max_size} bytes has no room for a single line.",
-                hint=f"The least that works here is --max-size {least}.",
+                f"The budget of {self.max_size} bytes is too small for one line.",
+                hint=f"The minimum here is --max-size {least}.",
                 code="budget-too-small",
             )
 

@@ -48,8 +48,8 @@ def checkpoint(
     said = [text for text in (note, progress, next_steps) if text and text.strip()]
     if not said:
         raise UsageError(
-            "Nothing says how far the work is; nothing was written.",
-            hint="Give a note, --progress or --next-steps; a variable that is not set may be the cause.",
+            "The checkpoint is empty. Nothing was written.",
+            hint="Give a note, --progress or --next-steps; check whether a shell variable in the command is unset.",
             code="empty-content",
             next=["gitmem mem checkpoint --help"],
         )
@@ -83,10 +83,10 @@ def _changes(store: Store) -> tuple[str | None, str | None]:
     try:
         found = store.git.work_tree(repo.git_dir, repo.worktree)
     except StoreError as error:
-        return None, f"The diff stat is left out: {error.message}"
+        return None, f"The diff stat is omitted: {error.message}"
     secret = find_secret(found.stat)
     if secret is not None:  # a secret here must not prevent the checkpoint
-        return None, f"The diff stat is left out: a file's name looks like {secret}."
+        return None, f"The diff stat is omitted: a file name looks like {secret}."
     lines = found.stat.split("\n") if found.stat else []
     if found.untracked:
         lines.append(f" {found.untracked} untracked file{'' if found.untracked == 1 else 's'}")

@@ -100,8 +100,8 @@ def cleanup(
     validate(half_life, decay_threshold)
     if ttl is not None and not 0 < ttl < float("inf"):
         raise UsageError(
-            "The time to live must be more than 0; nothing was written.",
-            hint="Such as `--ttl 30d`.",
+            "The time to live must be more than 0. Nothing was written.",
+            hint="Use a form such as `--ttl 30d`.",
             code="bad-ttl",
         )
     db = store.db()
@@ -135,9 +135,9 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
     found = presence.find_session(db, text)
     if found is None and not db.execute("SELECT 1 FROM node WHERE session_id = ?", (text,)).fetchone():
         raise UsageError(
-            f"No session {sanitize(text)[:80] or 'without a name'} is in this log, and no node belongs to such a one; "
-            "nothing was written.",
-            hint="`gitmem session list --all` shows all of them.",
+            f"Unknown session: {sanitize(text)[:80] or '(empty)'}; no node belongs to it. "
+            "Nothing was written.",
+            hint="`gitmem session list --all` lists all sessions.",
             code="unknown-session",
             next=["gitmem session list --all"],
         )

@@ -60,7 +60,7 @@ def _fault(kind: str, data: Mapping[str, object]) -> str | None:
     try:
         records.line(kind, 0, {**_BY_THE_WAY, **fields}, allow_secret=True)
     except records.RecordError as error:
-        return error.message.removesuffix("; nothing was written.")
+        return error.message.removesuffix(". Nothing was written.")
     return None
 
 

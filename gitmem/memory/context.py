@@ -108,10 +108,10 @@ def context(
     decay.validate(half_life)
     if track_access and (reader is None or as_of is not None):
         raise UsageError(
-            "Nothing says who reads, so no access can be recorded; nothing was written."
+            "Cannot record accesses without a session. Nothing was written."
             if reader is None
-            else "What was known then is not read now: no access can be recorded; nothing was written.",
-            hint="Leave out --track-access.",
+            else "--track-access cannot be combined with --as-of. Nothing was written.",
+            hint="Omit --track-access.",
             code="who" if reader is None else "usage",
         )
     wu = work_unit(wu, reader)

@@ -65,8 +65,8 @@ def validate(half_life: int, threshold: float = THRESHOLD) -> None:
         UsageError: A value is not a number above 0.
     """
     if not 0 < half_life < float("inf"):
-        raise UsageError("The half-life must be a time above 0; nothing was written.", code="bad-half-life",
-                         hint="Such as 30d, the default.")  # fmt: skip
+        raise UsageError("The half-life must be a time above 0. Nothing was written.", code="bad-half-life",
+                         hint="Use a form such as 30d (the default).")  # fmt: skip
     if not 0 < threshold < float("inf"):
-        raise UsageError("The threshold must be a number above 0; nothing was written.", code="bad-threshold",
-                         hint="Such as 0.1, the default; new nodes of no priority have 1.")  # fmt: skip
+        raise UsageError("The threshold must be a number above 0. Nothing was written.", code="bad-threshold",
+                         hint="Use a number such as 0.1 (the default); a new node without a priority has the score 1.")  # fmt: skip

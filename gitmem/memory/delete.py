@@ -65,10 +65,10 @@ def delete(
     by_filter = bool(tags or wu or older_than is not None)
     if bool(node_ids) == by_filter:
         raise UsageError(
-            "Both ids and filters say what to delete; nothing was written."
+            "Ids and filters are mutually exclusive. Nothing was written."
             if by_filter
-            else "Nothing says what to delete; nothing was written.",
-            hint="Name nodes by their ids, or choose them: `gitmem mem delete --tag T --older-than 30d`.",
+            else "Missing ids or filters. Nothing was written.",
+            hint="Give node ids, or filters as in `gitmem mem delete --tag T --older-than 30d`.",
             code="usage",
             next=["gitmem mem list", "gitmem mem delete --help"],
         )
@@ -94,8 +94,8 @@ def _matching(store: Store, tags: Sequence[str], older_than: int | None, wu: str
     if older_than is not None:
         if not 0 < older_than < float("inf"):
             raise UsageError(
-                "The age must be more than 0; nothing was written.",
-                hint="Such as `--older-than 30d`, 4w or 12h.",
+                "The age must be more than 0. Nothing was written.",
+                hint="Use a form such as `--older-than 30d`, 4w or 12h.",
                 code="bad-duration",
             )
         before = store.now() - older_than

@@ -105,7 +105,7 @@ def append(
     given = list(many)
     if not 0 < len(given) <= MANY:
         raise UsageError(
-            f"There are {len(given)} nodes to write, and 1 to {MANY} can be at once; nothing was written.",
+            f"Invalid number of nodes: {len(given)}; one call writes 1 to {MANY}. Nothing was written.",
             code="bad-count",
         )
     made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
@@ -177,13 +177,13 @@ def change(
     empty = [node_fields.one_of("field that can be cleared", name, CLEARABLE) for name in clear]
     if not found or not (any(fields.values()) or empty):
         raise UsageError(
-            "Nothing says which nodes to change, or how; nothing was written.",
-            hint="Such as `gitmem mem update ID --status closed`.",
+            "Missing node ids or changes. Nothing was written.",
+            hint="Example: `gitmem mem update ID --status closed`.",
             code="usage",
         )
     both = sorted(name for name in empty if fields.get(name))
     if both:
-        raise UsageError(f"{both[0]} can't be set and cleared at once; nothing was written.", code="usage")
+        raise UsageError(f"{both[0]} cannot be set and cleared at once. Nothing was written.", code="usage")
     marks = fields.keys() & _VERBS.keys()
     if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
         empty.append("reason")  # the reason for a status that is cleared
@@ -253,7 +253,8 @@ def _changes(options: Mapping[str, Any]) -> PatchContent:  # noqa: C901  (one fi
             fields["summarized_into"] = value
         else:
             raise UsageError(
-                f"{sanitize(name)[:60]} is no field that can change; nothing was written.", code="bad-option"
+                f"Invalid field: {sanitize(name)[:60]}; it cannot be changed. Nothing was written.",
+                code="bad-option",
             )
     return fields
 

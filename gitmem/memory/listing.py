@@ -72,7 +72,7 @@ class Filter:
 
     Args:
         wu: A work unit, or `unlinked`.
-        type: A type, or an alias for discoveries with that tag.
+        type: A type, or an alias for a discovery with that tag.
         tags: All of them must match.
         path: From the root of the work tree: matches nodes of this path, of paths below it, and of folders above
             it.
@@ -141,7 +141,7 @@ class Filter:
 
     def _add_path(self, path: str) -> None:
         if not path:
-            raise UsageError("The path is empty.", hint="Such as src/parser.py.", code="bad-path")
+            raise UsageError("The path is empty.", hint="Use a form such as src/parser.py.", code="bad-path")
         for place in anchors.validate_paths([path]) or [""]:
             if not place:  # the root: nodes with any path
                 self._add("n.id IN (SELECT id FROM anchor)")

@@ -62,7 +62,7 @@ def _package(text: str) -> list[str]:
 
     whole = json.loads(text)
     if not isinstance(whole, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     workspaces = whole.get("workspaces")
     members = _texts(workspaces) or _texts(_table(whole, "workspaces").get("packages"))
     return [

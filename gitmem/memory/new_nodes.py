@@ -72,8 +72,8 @@ def _fields(given: Mapping[str, Any], caller: Caller, id: str) -> NodeFields:
     unknown = [key for key in given if key not in ("content", *OPTIONS)]
     if unknown:
         raise UsageError(
-            f"{sanitize(str(unknown[0]))[:60]} is no option of a node; nothing was written.",
-            hint=f"A node has content, {', '.join(OPTIONS)}.",
+            f"Invalid key of a node: {sanitize(str(unknown[0]))[:60]}. Nothing was written.",
+            hint=f"Valid keys: content, {', '.join(OPTIONS)}.",
             code="bad-option",
         )
     type, tags = node_fields.node_type(str(given.get("type") or node_fields.DEFAULT_TYPE))

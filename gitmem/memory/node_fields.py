@@ -57,8 +57,8 @@ def one_of(what: str, text: str, known: Sequence[str]) -> str:
             return each
     suggestions, more = _suggest(what, word, known)
     raise UsageError(
-        f"{invalid_message(what, text)}; nothing was written.",
-        hint=f"{more}It is one of {', '.join(known)}.",
+        f"{invalid_message(what, text)}. Nothing was written.",
+        hint=f"{more}Choose from {', '.join(known)}.",
         code=f"bad-{what.replace(' ', '-')}",
         suggestions=suggestions,
     )
@@ -67,7 +67,7 @@ def one_of(what: str, text: str, known: Sequence[str]) -> str:
 def invalid_message(what: str, text: str) -> str:
     """Return the message about an invalid or empty text."""
     shown = sanitize(text)[:60]
-    return f"{shown} is no {what}" if shown.strip() else f"No {what} is given"
+    return f"Invalid {what}: {shown}" if shown.strip() else f"Missing {what}"
 
 
 def _suggest(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
@@ -75,7 +75,7 @@ def _suggest(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str
     if what == "status" and word in STATUS_OF:
         return [STATUS_OF[word]], ""
     if what == "relation" and word in REVERSED:
-        return [], f"Turn it round: `gitmem mem relate B {REVERSED[word]} A`. "
+        return [], f"Reverse it: `gitmem mem relate B {REVERSED[word]} A`. "
     if what == "type of node" and word in TAGS:
         return [], f"That is a tag: `--type discovery --tag {word}`. "
     if len(word) < 2:
@@ -93,8 +93,8 @@ def work_unit(text: str) -> str:
     """Validate a work unit such as WU-123."""
     if not records.fits("node", "wu_id", text):
         raise UsageError(
-            f"{invalid_message('work unit', text)}; nothing was written.",
-            hint="Capitals and digits, a dash and a number, such as WU-123.",
+            f"{invalid_message('work unit', text)}. Nothing was written.",
+            hint="Use capital letters and digits, a dash and a number, such as WU-123.",
             code="bad-wu",
             suggestions=[text.upper()] if records.fits("node", "wu_id", text.upper()) else [],
         )
@@ -110,7 +110,7 @@ def unit_of(wu: str | None, caller: Caller | None) -> str:
     found = wu if wu is not None or caller is None else caller.wu_id
     if found is None:
         raise UsageError(
-            "Nothing says which work unit is meant: your session has none.",
+            "Missing work unit: your session has none.",
             hint="Name it, such as `gitmem mem ready --wu WU-123`.",
             code="usage",
             next=["gitmem mem list", "gitmem mem ready --help"],
@@ -122,8 +122,8 @@ def tag(text: str) -> str:
     """Validate a tag: one line of at most 100 characters without commas."""
     if not records.fits("node", "tags", [text]):
         raise UsageError(
-            f"{invalid_message('tag', repr(sanitize(text)) if text.strip() else '')}; nothing was written.",
-            hint="One line of at most 100 characters, without commas and without white space at its ends.",
+            f"{invalid_message('tag', repr(sanitize(text)) if text.strip() else '')}. Nothing was written.",
+            hint="Use one line of at most 100 characters, without commas and without leading or trailing white space.",
             code="bad-tag",
         )
     return text
@@ -134,7 +134,7 @@ def tags(given: Sequence[str]) -> list[str]:
     found = list(dict.fromkeys(map(tag, given)))
     if len(found) > TAGS_MAX:
         raise UsageError(
-            f"There are {len(found)} tags, and at most {TAGS_MAX} are allowed; nothing was written.",
+            f"Too many tags: {len(found)}; the maximum is {TAGS_MAX}. Nothing was written.",
             code="bad-tag",
         )
     return found
@@ -143,18 +143,18 @@ def tags(given: Sequence[str]) -> list[str]:
 def flag(what: str, given: object) -> bool:
     """Validate a boolean; None is False. A text such as "false" is rejected."""
     if given is not None and not isinstance(given, bool):
-        raise UsageError(f"The {what} must be true or false; nothing was written.", code=f"bad-{what}")
+        raise UsageError(f"The {what} must be true or false. Nothing was written.", code=f"bad-{what}")
     return bool(given)
 
 
 def content(text: object) -> str:
     """Validate the text of a node: not blank. The record checks its size."""
     if not isinstance(text, str):
-        raise UsageError("The content must be text; nothing was written.", code="bad-content")
+        raise UsageError("The content must be text. Nothing was written.", code="bad-content")
     if not text.strip():
         raise UsageError(
-            "The content is empty; nothing was written.",
-            hint="A variable that is not set may be the cause.",
+            "The content is empty. Nothing was written.",
+            hint="Check whether a shell variable in the command is unset.",
             code="empty-content",
         )
     return text
@@ -166,15 +166,15 @@ def texts(what: str, given: object) -> list[str]:
         return [part.strip() for part in given.split(",") if part.strip()]
     if given is None or (isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in given)):
         return [str(each) for each in given or ()]
-    raise UsageError(f"The {what} must be texts; nothing was written.", code=f"bad-{what}")
+    raise UsageError(f"The {what} must be texts. Nothing was written.", code=f"bad-{what}")
 
 
 def metadata(given: object) -> dict[str, object]:
     """Validate metadata: an object of JSON values with at most a hundred entries."""
     if given is not None and not isinstance(given, dict):
-        raise UsageError("The metadata must be an object; nothing was written.", code="bad-metadata")
+        raise UsageError("The metadata must be an object. Nothing was written.", code="bad-metadata")
     found = dict(given or {})
     if len(found) > METADATA_MAX:
-        raise UsageError(f"The metadata has {len(found)} entries, and at most {METADATA_MAX} are allowed; "
-                         "nothing was written.", code="bad-metadata")  # fmt: skip
+        raise UsageError(f"Too many metadata entries: {len(found)}; the maximum is {METADATA_MAX}. "
+                         "Nothing was written.", code="bad-metadata")  # fmt: skip
     return found

@@ -150,7 +150,7 @@ def pieces(store: Store, reader: Caller, *, live: bool) -> list[Section]:
     for place, one in enumerate(find(store, reader)):
         answer = f"answer: {next_steps.decide(one.signal_id)[0]}, or --reject"
         if len(conflicts.versions(store.db(), one.signal_id)) > 1:
-            answer = f"it has conflicting lines: {next_steps.compare(one.signal_id)[0]}"
+            answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
         text = sanitize(one.message)
         if len(text.encode()) > MESSAGE_MAX:

@@ -104,8 +104,8 @@ def promote(
     word = node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY)
     if (node is None) == (wu is None):
         raise UsageError(
-            "A promotion is of one node, or of the summaries of one work unit; nothing was written.",
-            hint="Such as `gitmem mem promote ID --tag decision`, or `--wu WU-7` instead of ID.",
+            "Promote takes one node, or the summaries of one work unit. Nothing was written.",
+            hint="Example: `gitmem mem promote ID --tag decision`, or `--wu WU-7` instead of ID.",
             code="usage",
             next=["gitmem mem list", "gitmem mem promote --help"],
         )
@@ -134,8 +134,8 @@ def _source(store: Store, text: str) -> VersionedNode:
     found = load.load_one(db, resolve_node.find(db, text, writing=True))
     if found.deleted:
         raise UsageError(
-            f"{found.id} is deleted, so it can't be promoted; nothing was written.",
-            hint="Bring it back first, if that was a slip.",
+            f"Cannot promote {found.id}: it is deleted. Nothing was written.",
+            hint="Restore it first if it was deleted by mistake.",
             code="deleted-node",
             next=[command("gitmem", "mem", "update", found.id, "--status", "active")],
         )
@@ -156,8 +156,8 @@ def _summaries(store: Store, wu: str) -> list[VersionedNode]:
     found = load.load(db, [id for (id,) in rows])
     if not found:
         raise UsageError(
-            f"{wu} has no summary to promote; nothing was written.",
-            hint="Make one first, or promote a node by its id.",
+            f"{wu} has no summary to promote. Nothing was written.",
+            hint="Create a summary first, or promote a node by its id.",
             code="no-summary",
             next=[
                 command("gitmem", "mem", "summarize", "--wu", wu),
@@ -209,11 +209,13 @@ def _promote_one(
 def _remarks(source: VersionedNode, promoted: VersionedNode) -> list[str]:
     remarks = []
     if promoted.is_hidden:
-        remarks.append(f"{promoted.id} was promoted from {source.id} before, and is {promoted.status}.")
+        remarks.append(
+            f"{promoted.id} was already promoted from {source.id}; its status is {promoted.status}."
+        )
     elif promoted.content != source.content:
         remarks.append(
-            f"{promoted.id} was promoted from {source.id} before, and one of them has changed since: "
-            "`gitmem mem update` takes the new text."
+            f"{promoted.id} was already promoted from {source.id}, and one of them has changed since: "
+            "use `gitmem mem update` for the new text."
         )
     return remarks
 

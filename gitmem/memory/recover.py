@@ -163,8 +163,8 @@ def _session(store: Store, text: str) -> presence.Presence:
     found = presence.get(store, session_id) if session_id else None
     if found is None:
         raise UsageError(
-            f"{cut(sanitize_for_model(text), 80) or 'Nothing'} is no session of this log.",
-            hint="`gitmem session list --all` shows them; `gitmem sync` brings those of other machines.",
+            f"Unknown session: {cut(sanitize_for_model(text), 80) or '(empty)'}.",
+            hint="`gitmem session list --all` lists sessions; `gitmem sync` fetches those of other machines.",
             code="unknown-session",
             next=["gitmem session list --all"],
         )
@@ -233,7 +233,7 @@ def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
             first, *rest = quote_lines(f"  {name}:", "\n".join(line.strip() for line in words.split("\n")))
             lines += [first, *rest]
     if forged and not node.unverified:
-        lines.append(f"  left out: forged changes of {', '.join(forged)} that others see")
+        lines.append(f"  omitted: forged changes of {', '.join(forged)}, which other clones show")
     return Section(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
 
 
@@ -251,6 +251,6 @@ def _since(since: ChangesSince | None) -> list[Section]:
     head = f"- {since.commits} commit{'s' if since.commits > 1 else ''} since {since.head[: anchors.OID_SHOWN]}{files}{more}"
     rest = since.commits - len(since.subjects)
     lines = [head, *(BAR + line for line in since.subjects)]
-    lines += [f"  (and {rest} before these)"] if rest else []
+    lines += [f"  ({rest} older not shown)"] if rest else []
     shows = command("git", "diff", "--stat", f"{since.head[: anchors.OID_SHOWN]}..HEAD")
     return [Section(SINCE, (1, 0, "since"), "since", lines, more=shows)]

@@ -69,7 +69,7 @@ def relate(
     source, remark = resolve_node.find_or_accept(db, from_)
     target, other = resolve_node.find_or_accept(db, to)
     if source == target:
-        raise UsageError(f"{source} can't stand in a relation to itself; nothing was written.", code="usage")
+        raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
     done = write.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
@@ -77,7 +77,7 @@ def relate(
     related.warnings = [each for each in (caller.remark, remark, other) if each]
     circle = [] if remove or kind != "blocks" else path_of_blocks(store.db(), target, source)
     if circle:
-        related.warnings.append(f"They block each other in a circle: {' → '.join([source, *circle])}.")
+        related.warnings.append(f"These nodes block each other in a cycle: {' → '.join([source, *circle])}.")
     related.next = [command("gitmem", "mem", "show", source)]
     return related
 

@@ -28,12 +28,12 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     start = PREFIX + token
     rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
     found = [id for (id,) in rows] if token else []
-    nothing = "; nothing was written." if writing else "."
+    nothing = ". Nothing was written." if writing else "."
     if found and len(token) < least:
         raise UsageError(
-            f"{sanitize(text)} is too short for the beginning of an id: that takes at least {least} characters "
+            f"Id prefix too short: {sanitize(text)}; the minimum is {least} characters "
             f"after the dash{nothing}",
-            hint="`gitmem mem list` shows whole ids.",
+            hint="`gitmem mem list` shows full ids.",
             code="short-id",
             suggestions=found[:4],
             next=["gitmem mem list"],
@@ -42,14 +42,14 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         return str(found[0])
     if found:
         raise UsageError(
-            f"{sanitize(text)} fits more than one node: {', '.join(found[:4])}{nothing}",
-            hint="Give more characters of it.",
+            f"Ambiguous id: {sanitize(text)} matches {', '.join(found[:4])}{nothing}",
+            hint="Give a longer prefix.",
             code="ambiguous-id",
             suggestions=found[:4],
         )
     raise UsageError(
-        f"No node {sanitize(text)[:80] or 'without a name'} is in this log{nothing}",
-        hint="It may be on another machine: `gitmem sync` brings it; `gitmem mem list` shows what is here.",
+        f"No such node in this log: {sanitize(text)[:80] or '(empty)'}{nothing}",
+        hint="It may be on another machine: `gitmem sync` fetches it; `gitmem mem list` lists the local nodes.",
         code="unknown-id",
         next=["gitmem sync", "gitmem mem list --include-archived"],
     )
@@ -63,9 +63,9 @@ def validate_id(id: object) -> str:
     """
     if not isinstance(id, str):
         raise UsageError(
-            f"An id is a text such as mem-0123456789ab, and this is of the type {type(id).__name__}; "
-            "nothing was written.",
-            hint="A node has it as `.id`, and an outcome that made one as `.node.id`.",
+            f"Invalid id of type {type(id).__name__}; it must be text such as mem-0123456789ab. "
+            "Nothing was written.",
+            hint="Use `.id` of a node, or `.node.id` of the result that created it.",
             code="bad-id",
         )
     return id
@@ -82,4 +82,7 @@ def find_or_accept(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:
     except UsageError as error:
         if error.code != "unknown-id" or not is_id("mem", text):
             raise
-    return text, f"{text} is not in this log: the relation counts when it comes, perhaps with `gitmem sync`."
+    return (
+        text,
+        f"{text} is not in this log yet: the relation takes effect when it arrives, perhaps with `gitmem sync`.",
+    )

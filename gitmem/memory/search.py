@@ -175,8 +175,8 @@ def _recall(
     question = FtsQuery(query)
     if question.every is None:
         raise UsageError(
-            "The question has no word to search for.",
-            hint="Such as: gitmem mem search parser tabs",
+            "The query has no words to search for.",
+            hint="Example: gitmem mem search parser tabs",
             code="no-words",
             next=["gitmem mem list"],
         )
@@ -211,8 +211,8 @@ def _query(store: Store, question: FtsQuery, wanted: Filter, limit: int, most: i
         except sqlite3.DatabaseError as error:
             if fts_index.is_missing(error):
                 raise StoreError(
-                    "The SQLite of this Python was built without FTS5, so the memory can't be searched.",
-                    hint="Everything else works: `gitmem mem list` has filters, `gitmem mem context` ranks by age.",
+                    "Cannot search: this Python's SQLite was built without FTS5.",
+                    hint="All other commands work: `gitmem mem list` has filters, `gitmem mem context` ranks by age.",
                     code="no-full-text",
                     next=["gitmem mem list"],
                 ) from error

@@ -98,8 +98,8 @@ def parsed(text: str) -> Source:
     path, equals, words = text.strip().rpartition("=")
     if not equals or not path.strip():
         raise UsageError(
-            f"{sanitize(text)[:80] or 'Nothing'} is no source; nothing was written.",
-            hint=f"Such as docs/RULES.md=index:conventions; the tags are {', '.join(TAGS)}.",
+            f"Invalid source: {sanitize(text)[:80] or '(empty)'}. Nothing was written.",
+            hint=f"Use a form such as docs/RULES.md=index:conventions; the tags are {', '.join(TAGS)}.",
             code="bad-source",
         )
     found = anchors.validate_paths([path.strip()])
@@ -137,15 +137,15 @@ def read(top: str, source: Source) -> SourceContent:
     inside = os.path.relpath(found.real, root).split(os.sep)
     try:
         if inside[0] in ("..", ".") or os.path.isabs(os.path.join(*inside)):
-            found.problem = "it leads outside of the work tree"
+            found.problem = "it points outside of the worktree"
         elif inside[0].lower() == ".git":
-            found.problem = "it is git's own"
+            found.problem = "it belongs to git"
         else:
             _take(found, _text(found.real))
     except OSError as error:
-        found.problem = f"it can't be read ({error.strerror})"
+        found.problem = f"it cannot be read ({error.strerror})"
     except ValueError as error:
-        found.problem = str(error) or "it can't be read"
+        found.problem = str(error) or "it cannot be read"
     return found
 
 
@@ -161,7 +161,7 @@ def _text(path: str) -> str:
     with open(handle, "rb") as file:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         data = file.read(FILE_MAX + 1) if about.st_size <= FILE_MAX else b""
     if about.st_size > FILE_MAX or len(data) > FILE_MAX:
         raise ValueError("it is larger than 1 MiB")
@@ -178,7 +178,9 @@ def _take(found: SourceContent, text: str) -> None:
     try:
         facts = manifests.facts(path.rpartition("/")[2], text)
     except ValueError as error:
-        raise ValueError(f"it can't be parsed ({cut(sanitize(' '.join(str(error).split())), 120)})") from None
+        raise ValueError(
+            f"it cannot be parsed ({cut(sanitize(' '.join(str(error).split())), 120)})"
+        ) from None
     lines = list(without_decoration(text)) if facts is None else facts
     if not any(line.strip() for line in lines):
         raise ValueError("it is empty")

@@ -110,8 +110,8 @@ def index(
     top = store.repo.worktree
     if top is None:
         raise UsageError(
-            "This repository is bare, so it has no files to index; nothing was written.",
-            hint="Index from a work tree of it.",
+            "This repository is bare and has no files to index. Nothing was written.",
+            hint="Run the command in a worktree.",
             code="bare-repository",
             next=["git worktree list"],
         )
@@ -141,7 +141,7 @@ def _configured(store: Store, found: Indexed) -> list[Source]:
         try:
             sources.append(source_files.parsed(item))
         except UsageError as error:
-            said = error.message.removesuffix("; nothing was written.")
+            said = error.message.removesuffix(". Nothing was written.")
             found.problems.append(f"{CONFIG} in the git config: {said}. {error.hint}")
     return sources
 
@@ -195,15 +195,15 @@ class _Indexing:
                 continue  # not wanted now
             same = seen.setdefault(each.real, path) if each.content is not None else path
             if same != path:
-                self.found.warnings.append(f"{sanitize(path)} is {sanitize(same)} by another name.")
+                self.found.warnings.append(f"{sanitize(path)} is the same file as {sanitize(same)}.")
                 continue
             if each.gone and path in asked:
-                self._problem(path, "it is not there")
+                self._problem(path, "it does not exist")
             try:
                 lines += self._of(each, node_id(path) in outgrown)
                 self.found.sources_scanned += [path] if each.content is not None else []
             except SecretError as error:
-                self._problem(path, error.message.removesuffix("; nothing was written."))
+                self._problem(path, error.message.removesuffix(". Nothing was written."))
         return lines
 
     def _of(self, each: SourceContent, is_stale: bool) -> Lines:
@@ -276,7 +276,7 @@ class _Indexing:
         return lines
 
     def _problem(self, path: str, why: str) -> None:
-        self.found.problems.append(f"{sanitize(path)} was left out: {why}.")
+        self.found.problems.append(f"{sanitize(path)} was skipped: {why}.")
 
 
 def _write(store: Store, caller: Caller, lines: Lines, found: Indexed) -> None:

@@ -110,9 +110,9 @@ def summarize(
         sources = [source for source in sources if source.id in meant]
     if not sources:
         raise UsageError(
-            f"{unit} has nothing that a summary would take in; nothing was written.",
+            f"{unit} has no nodes to summarize. Nothing was written.",
             hint="Ephemeral, hidden and project nodes, open bugs, ideas, questions and dependencies, the last "
-            "checkpoint, and what a summary covers already do not count.",
+            "checkpoint, and nodes with a summary are not included.",
             code="nothing-to-summarize",
             next=[command("gitmem", "mem", "list", "--wu", unit)],
         )
@@ -206,7 +206,7 @@ def _text(wu: str, sources: Sequence[VersionedNode], left: int) -> str:
         if some:
             lines += ["", f"{title} ({len(some)})", *map(_line, some)]
     if left:
-        lines += ["", f"{format_count(left)} more of {wu} did not fit, and wait for another summary."]
+        lines += ["", f"{format_count(left)} more of {wu} not included; they remain for the next summary."]
     return "\n".join(lines)
 
 

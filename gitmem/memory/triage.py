@@ -212,8 +212,8 @@ def promote(
     unit = node_fields.work_unit(wu) if wu is not None else None
     if source.is_hidden:
         raise UsageError(
-            f"{source.id} is {source.status}; nothing was written.",
-            hint="Bring it back first, if that was a slip.",
+            f"{source.id} is {source.status}. Nothing was written.",
+            hint="Restore it first if that was a mistake.",
             code="hidden-node",
             next=[command("gitmem", "mem", "update", source.id, "--status", "active")],
         )
@@ -221,8 +221,8 @@ def promote(
     before = before if isinstance(before, str) and records.fits("node", "wu_id", before) else None
     if unit is not None and before not in (None, unit):
         raise UsageError(
-            f"{source.id} became {sanitize(str(before))[:80]} before; nothing was written.",
-            hint="Open it again if that was wrong.",
+            f"{source.id} was already promoted to {sanitize(str(before))[:80]}. Nothing was written.",
+            hint="Reopen it if that was a mistake.",
             code="already-promoted",
             next=[command("gitmem", "mem", "update", source.id, "--status", "active")],
         )
@@ -258,8 +258,8 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     """
     if not reason.strip():
         raise UsageError(
-            "The reason is empty; nothing was written.",
-            hint="One line that tells a reader why nothing has to be done: `--reason 'can no longer happen'`.",
+            "The reason is empty. Nothing was written.",
+            hint="Give one line that explains why no action is needed, such as `--reason 'can no longer happen'`.",
             code="no-reason",
         )
     db = store.db()
@@ -272,7 +272,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
         changed = edit.change(store, caller, some, archived=True, reason=reason.strip())
     else:
         changed.warnings = [*filter(None, [caller.remark])]
-    changed.warnings += [f"{node.id} was {node.status} before." for node in hidden]
+    changed.warnings += [f"{node.id} was already {node.status}." for node in hidden]
     changed.next = ["gitmem mem triage", command("gitmem", "mem", "show", found[0])]
     return changed
 

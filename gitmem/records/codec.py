@@ -42,7 +42,7 @@ class RecordError(UsageError):
     code = "invalid-record"
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}; nothing was written.")
+        super().__init__(f"{what}. Nothing was written.")
 
 
 class SecretError(UsageError):
@@ -192,7 +192,7 @@ def _model_error(record: Mapping[str, object]) -> str | None:
 
 
 def _uncarried(kind: str, name: str) -> str:
-    what = "holds what JSON in UTF-8 can't carry, such as half a character, NaN or great depth"
+    what = "has a value that JSON in UTF-8 cannot represent, such as half a character, NaN or deep nesting"
     return f"The {kind}'s {ascii(name)[1:-1]} {what}"
 
 
@@ -219,9 +219,9 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
         if found:
             where = name if name in FIELDS[kind] else "record"
             raise SecretError(
-                f"The {kind}'s {where} looks like it holds {found.what} at character {found.at}; nothing was written.",
-                hint="Take it out: the log is pushed to where others read it. "
-                "If it is no secret, a person may allow it with --allow-secret; an agent asks its user first.",
+                f"The {kind}'s {where} seems to contain {found.what} at character {found.at}. Nothing was written.",
+                hint="Remove it: others can read the log once it is pushed. "
+                "If it is not a secret, a person may allow it with --allow-secret; an agent must ask its user first.",
             )
 
 

@@ -49,7 +49,7 @@ class Signal(Record):
     ] = Field(default=(), description="How each was resolved: exact, folded, alias, prefix or fuzzy.")
     workspace_id: Axis | None = Field(default=None, description="Routing key of a hosted transport.")
     thread_id: ThreadId | None = Field(default=None, description="The conversation that it belongs to.")
-    reply_to: SignalId | None = Field(default=None, description="The signal that it answers.")
+    reply_to: SignalId | None = Field(default=None, description="Id of the signal to answer.")
     after: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(
         default=(), description="What its writer had last seen of the thread: the edges of causality."
     )

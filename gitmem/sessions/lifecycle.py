@@ -52,7 +52,7 @@ class SessionResult(Outcome):
         self.remark: str | None = None
         if found.asked != found.name:
             self.remark = (
-                f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+                f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
             )
         self.next = list(next)
 
@@ -146,7 +146,7 @@ def _start_new(
     found = presence.get(store, session_id)
     if found is None:
         raise UsageError(
-            f"{session_id} was recorded, and the index does not show it yet.",
+            f"{session_id} is recorded, but the index does not have it yet.",
             hint="`gitmem doctor` compares the index with the log.",
             code="index",
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
@@ -237,7 +237,7 @@ def _change(
     record["clear"] = cleared
     about.put(record, differs)
     news = about.describe_changes(differs, cleared)
-    subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} goes on"
+    subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} continues"
     if name is not None and name != found.name:
         display_names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
@@ -262,8 +262,8 @@ def _own_session(store: Store, caller: Caller) -> Presence:
     found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     if found is None:
         raise UsageError(
-            f"{caller.name or caller.reader} has no session; nothing was recorded.",
-            hint="Start one first.",
+            f"{caller.name or caller.reader} has no session. Nothing was recorded.",
+            hint="Start a session first.",
             code="no-session",
             next=["gitmem session start", "gitmem roster"],
         )

@@ -110,9 +110,7 @@ def roster(
         outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store).values())
-        outcome.remark = (
-            f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
-        )
+        outcome.remark = f"No sessions match {query}; active sessions: {live}."
     warnings = (outcome.remark, unproven_sessions.warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
@@ -137,7 +135,7 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
     if found is not None and found.asked != found.name and outcome.remark is None:
         outcome.remark = (
-            f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+            f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
         )
     outcome.next = outcome.next[:3]
     return outcome

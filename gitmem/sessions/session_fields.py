@@ -15,7 +15,7 @@ _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_i
 _NEWS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
          "workspace_id": "in workspace ", "activity": "doing: "}  # fmt: skip
 CLEARABLE = {"wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
-             "activity": "saying nothing of what it does"}  # fmt: skip
+             "activity": "without an activity note"}  # fmt: skip
 
 
 def fields(

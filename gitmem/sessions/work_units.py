@@ -35,11 +35,12 @@ class GateUnchecked(Outcome):
 def unchecked(store: Store) -> GateUnchecked:
     """Return the answer if neither the branch nor `gitmem.wu` names the work unit of the push."""
     branch = store.branch()
-    where = f"the branch {branch} names no work unit" if branch else "no branch is checked out"
-    reason = (
-        f"{where} that the log knows, and {SETTING} is not set, so signals on a work unit were not looked for "
-        "and the push goes on."
+    where = (
+        f"branch {branch} does not contain the id of a work unit in the log"
+        if branch
+        else "no branch is checked out"
     )
+    reason = f"{where}, and {SETTING} is not set; signals were not checked, and the push continues."
     named = named_by(branch or "")
     setting = ["git", "config", SETTING, named[0] if named else "WU-123"]
     return GateUnchecked(None, reason, [command(*setting), "gitmem inbox"])
@@ -48,7 +49,7 @@ def unchecked(store: Store) -> GateUnchecked:
 def unknown_pusher(wu: str) -> GateUnchecked:
     """Return the answer about a push by an unknown caller, to whom no signal can have been sent."""
     reason = (
-        "no session and no user.email say who pushes, so signals were not looked for and the push goes on."
+        "no session and no user.email say who pushes, so signals were not looked for and the push continues."
     )
     return GateUnchecked(wu, reason, ["gitmem session start", "gitmem gate --help"])
 

@@ -31,10 +31,10 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
     if insist or intent not in DECISIONS:
         return own
     raise UsageError(
-        f"--as {sanitize(str(caller.who.as_))}: you are {name}, and can't record the {intent} of another; "
-        "nothing was written.",
-        hint="Whoever was asked decides itself. Where a person wants it recorded, --insist does so with your session in "
-        "`via`; it decides nothing where you have proposed, in this session or an earlier one.",
+        f"--as {sanitize(str(caller.who.as_))}: you are {name} and cannot record another agent's {intent}. "
+        "Nothing was written.",
+        hint="Each recipient records its own decision. If a person wants this one recorded, --insist records it with your session in "
+        "`via`; it has no effect in threads where you have proposed, in this session or an earlier one.",
         code="another-identity",
         next=["gitmem whoami", "gitmem roster"],
     )
@@ -48,8 +48,8 @@ def peek_reason(store: Store, caller: Caller) -> str | None:
     if own is None or own.raw or not own.session_id or own.session_id in _ids(store, caller):
         return None
     return (
-        f"This is the inbox of {sanitize(caller.name or caller.reader)}, and you are "
-        f"{sanitize(own.name or own.session_id)}: a look, nothing is marked."
+        f"Inbox of {sanitize(caller.name or caller.reader)}; you are "
+        f"{sanitize(own.name or own.session_id)}. Nothing is marked as delivered."
     )
 
 

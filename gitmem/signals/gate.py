@@ -98,22 +98,22 @@ def check(
     """
     if reason is not None and not reason.strip():
         raise UsageError(
-            "A reason is needed to go past unread signals; nothing was written.",
-            hint="--reason 'why' stands in the log for everybody.",
+            "Passing the gate despite unread signals needs a reason. Nothing was written.",
+            hint="Give --reason 'why'; it is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
     wu = wu if wu is not None or initiative is not None else caller.wu_id
     if not wu and not initiative:
         raise UsageError(
-            "Nothing says which work unit this is about.",
-            hint="Name it with --wu WU-123, or give your session one.",
+            "Missing work unit.",
+            hint="Name it with --wu WU-123, or set your session's.",
             code="no-work-unit",
             next=["gitmem session set --wu WU-123", "gitmem gate --help"],
         )
     if wu is not None and not is_work_unit(wu):
         raise UsageError(
-            f"{commit_message.sanitize(wu)} is no work unit, so no signal can be on it.",
-            hint="It is capitals and digits, a dash and a number, such as WU-123.",
+            f"Invalid work unit: {commit_message.sanitize(wu)}.",
+            hint="Use capital letters and digits, a dash and a number, such as WU-123.",
             code="bad-work-unit",
         )
     db = store.db()

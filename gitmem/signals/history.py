@@ -136,8 +136,8 @@ def show(store: Store, id: str) -> RecordDetail:
     db = store.db()
     if is_id("mem", id):
         raise UsageError(
-            f"{id} is the id of a memory node; `gitmem show` is for signals, sessions and gate passes.",
-            hint=f"`gitmem mem show {id}` shows a memory node.",
+            f"{id} is a memory node; `gitmem show` shows signals, sessions and gate passes.",
+            hint=f"Use `gitmem mem show {id}`.",
             code="not-a-signal",
             next=[command("gitmem", "mem", "show", id)],
         )
@@ -168,8 +168,8 @@ def _last(store: Store, kind: Literal["session", "audit"], field: str, id: str, 
     record = records.read_kind(kind, row[0].encode()) if row is not None else None
     if record is None:
         raise UsageError(
-            f"No {kind} {id} is in this log.",
-            hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
+            f"No such {kind} in this log: {id}.",
+            hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
             code="unknown-id",
             next=["gitmem sync", "gitmem log"],
         )

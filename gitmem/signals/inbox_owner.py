@@ -39,7 +39,9 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobo
     if for_ is None:
         if caller is None:
             raise UsageError(
-                "Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who"
+                "Missing reader: cannot tell whose inbox to show.",
+                hint="Name a reader with --for.",
+                code="who",
             )
         found = InboxOwner(caller.reader, caller.session_id, caller.workspace)
         found.remark = caller.remark
@@ -56,13 +58,9 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobo
     found = InboxOwner(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
     somebody = None if nobody else caller
     if resolved.resolved_by == "fuzzy":
-        found.peek = (
-            f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
-        )
+        found.peek = f"{for_} was resolved to {resolved.display_name or resolved.address}. Nothing is marked as delivered."
     elif not nobody and (somebody is None or resolved.address not in (somebody.reader, somebody.session_id)):
-        found.peek = (
-            f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
-        )
+        found.peek = f"Inbox of {resolved.display_name or resolved.address}. Nothing is marked as delivered."
     else:
         found.caller = somebody
     return found

@@ -33,24 +33,22 @@ def remarks(
     intent, answers = record["intent"], record.get("reply_to")
     found = []
     if not answers and not record["recipients"] and (record.get("requires_ack") or intent in ASKS):
-        found.append("Nobody in particular is asked, so nobody can converge; --to NAME asks somebody.")
+        found.append(
+            "This signal has no recipients, so the thread cannot converge; ask somebody with --to NAME."
+        )
     if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"
-        found.append(
-            f"This {intent} answers nothing: `gitmem reply ID 'your words' {flag}` answers a signal."
-        )
+        found.append(f"This {intent} does not answer a signal; use `gitmem reply ID 'your words' {flag}`.")
     if answers and said and intent in ("AGREE", "REJECT"):
         from . import causality
 
         asked = causality.root(said).record["recipients"]
         if not asked:
-            found.append(
-                f"The first signal of this thread asked nobody in particular, so this {intent} does not count."
-            )
+            found.append(f"The root of this thread has no recipients, so this {intent} does not count.")
         elif not any(reader in asked for reader in readers):
             found.append(
-                f"The first signal of this thread did not ask you, so this {intent} does not count; "
-                f"it asked {', '.join(asked)}."
+                f"You are not a recipient of this thread's root, so this {intent} does not count; "
+                f"its recipients are {', '.join(asked)}."
             )
     return found
 
@@ -64,8 +62,8 @@ def workspace_remarks(store: Store, caller: Caller, resolved: Sequence[Resolved]
         theirs = (presence.latest_of(store.db(), each.address) or {}).get("workspace_id")
         if theirs not in (None, caller.workspace):
             found.append(
-                f"{each.display_name or each.address} works in the workspace {theirs}, "
-                f"and does not see what is said in {caller.workspace}."
+                f"{each.display_name or each.address} is in workspace {theirs} "
+                f"and does not see signals of workspace {caller.workspace}."
             )
     return found
 

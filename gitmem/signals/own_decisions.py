@@ -90,9 +90,9 @@ def remarks(
     who = (
         f"{record['via']} has proposed in this thread"
         if record.get("via")
-        else "you have proposed in this thread in another's name"
+        else "you have proposed in this thread in another agent's name"
     )
-    return [f"This {record['intent']} decides nothing: {who}. Whoever else was asked decides itself."]
+    return [f"This {record['intent']} has no effect: {who}. The other recipients decide themselves."]
 
 
 def _named(said: ThreadSignal) -> set[str]:

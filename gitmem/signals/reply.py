@@ -53,8 +53,8 @@ class ReplyContext:
         """
         if self.parent is None:
             raise UsageError(
-                f"This log has no signal of the thread {sanitize(self._thread or '')}, so nobody is in it; nothing was written.",
-                hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
+                f"Unknown thread: {sanitize(self._thread or '')}; it has no members to send to. Nothing was written.",
+                hint="It may be on another machine: `gitmem sync` fetches it. With --to, a new thread of that name begins.",
                 code="unknown-id",
                 next=["gitmem sync", "gitmem log"],
             )
@@ -105,8 +105,8 @@ def _answered(db: sqlite3.Connection, text: str) -> ThreadSignal:
     thread = threads.load(db, resolve_id.thread_of(db, id))
     if id not in thread:
         raise UsageError(
-            f"{id} is a thread; --reply-to wants the signal that you answer. Nothing was written.",
-            hint="`gitmem thread` shows its signals.",
+            f"{id} is a thread id; --reply-to needs the id of a signal. Nothing was written.",
+            hint="`gitmem thread` lists its signals.",
             code="not-a-signal",
             next=[command("gitmem", "thread", id)],
         )
@@ -118,9 +118,9 @@ def refuse_conflicting(answered: ThreadSignal, intent: str) -> None:
     if not threads.is_conflicting(answered):
         return
     raise UsageError(
-        f"{answered.id} has different lines with this id, so nobody can tell what an {intent} answers. "
+        f"{answered.id} is ambiguous: the log has more than one signal with this id, so an {intent} has no clear target. "
         "Nothing was written.",
-        hint="Compare the lines, ask their senders, and have the right one sent again as a new signal.",
+        hint="Compare the records and ask the sender to send the right one again as a new signal.",
         code="conflicting-lines",
         next=next_steps.compare(answered.id),
     )

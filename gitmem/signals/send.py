@@ -195,11 +195,11 @@ def _addressed(
 
 def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> None:
     if broadcast and to:
-        raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
+        raise UsageError("--broadcast and --to are mutually exclusive. Nothing was written.", code="usage")
     if "" in ids:  # an unset variable of a script must not cause a broadcast
         raise UsageError(
-            "The id that is answered, the thread and the idempotency key can't be empty; nothing was written.",
-            hint="A variable that is not set may be the cause.",
+            "--reply-to, --thread and --idempotency-key must not be empty. Nothing was written.",
+            hint="Check whether a shell variable in the command is unset.",
             code="empty-id",
             next=["gitmem inbox", "gitmem log"],
         )
@@ -218,8 +218,8 @@ def _intent(intent: str | None, answered: ThreadSignal | None) -> str:
     name = (intent or "INFO").upper()
     if name not in INTENTS:
         raise UsageError(
-            f"{commit_message.sanitize(name)} is no intent; nothing was written.",
-            hint=f"Intents are {', '.join(INTENTS)}.",
+            f"Invalid intent: {commit_message.sanitize(name)}. Nothing was written.",
+            hint=f"Choose from {', '.join(INTENTS)}.",
             code="bad-intent",
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],
         )
@@ -249,8 +249,8 @@ def _find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal |
     if keyed_content(before.record) != keyed_content(fields):
         raise UsageError(
             f"The idempotency key {fields['idempotency_key']} was used for other content "
-            f"({signal_id}); nothing was written.",
-            hint="Use another key for another signal.",
+            f"({signal_id}). Nothing was written.",
+            hint="Use a different key for each signal.",
             code="idempotency-conflict",
             next=[command("gitmem", "show", signal_id)],
         )
@@ -262,7 +262,7 @@ def _already_recorded(store: Store, before: ThreadSignal, resolved: Sequence[Res
 
     commit = history.commit_of(store, before.line)
     sent = Sent(records.shown(before.record), commit, resolved)
-    sent.warnings = ["This signal was recorded before; nothing was written."]
+    sent.warnings = ["This signal is already recorded. Nothing was written."]
     sent.next = next_steps.after(store, sent.signal, resolved)
     return sent
 

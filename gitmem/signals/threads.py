@@ -114,7 +114,7 @@ def is_conflicting(said: ThreadSignal) -> bool:
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return sentences about answers and receipts for lines that are not in this log."""
     found = [
-        f"{said.id} answers a line of {said.record.get('reply_to')} that this log does not have: it decides nothing."
+        f"{said.id} answers a version of {said.record.get('reply_to')} that is missing from this log: it has no effect."
         for said in thread.values()
         if not said.counts
     ]
@@ -127,7 +127,7 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> lis
         if rows:
             readers = ", ".join(str(reader) for (reader,) in rows[:3]) + (" and others" if rows[3:] else "")
             found.append(
-                f"A receipt of {readers} is for a line of {id} that this log does not have: it marks nothing read."
+                f"A receipt of {readers} is for a version of {id} that is missing from this log: it has no effect."
             )
     return sorted(found)[:UNMATCHED_MAX]
 
@@ -169,7 +169,7 @@ def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread,
     found = FoldedThread(load(db, thread_id))
     if found.root is None:
         raise UsageError(
-            f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"]
+            f"No readable signals in thread {thread_id}.", code="unknown-id", next=["gitmem doctor"]
         )
     return db, thread_id, found, found.root
 
@@ -259,8 +259,8 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
     db, thread_id, found, root = _open(store, id)
     if not root.record["recipients"]:
         raise UsageError(
-            f"The root of {thread_id} is a broadcast: nobody in particular was asked, so nobody can converge.",
-            hint="Propose with --to NAME to ask somebody.",
+            f"The root of {thread_id} is a broadcast without recipients, so the thread cannot converge.",
+            hint="Propose with --to NAME to ask specific recipients.",
             code="no-recipients",
             next=[command("gitmem", "thread", thread_id)],
         )

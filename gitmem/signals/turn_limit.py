@@ -51,7 +51,7 @@ def limit_loop(
     fields["interrupt_class"] = "advisory"
     return (
         f"This is turn {turns} between you and {other} in this thread within {WINDOW_MICROS // 60_000_000} minutes, "
-        "with no word of a person and no new work unit in between, so it goes as advisory and interrupts nobody. "
+        "without a message from a person or a new work unit, so it is sent as advisory and interrupts nobody. "
         "End it with --agree or --reject, or ask a person."
     )
 
@@ -92,8 +92,8 @@ def _refused(turns: int, limit: int, other: str, fields: SignalFields) -> UsageE
     ends = [command("gitmem", "reply", answers, "agreed", "--agree")] if answers else []
     return UsageError(
         f"This would be turn {turns} between you and {other} in this thread within "
-        f"{WINDOW_MICROS // 60_000_000} minutes, and gitmem.loopLimit is {limit}; nothing was written.",
-        hint="End it with --agree or --reject, which are never refused, or ask a person: their word begins a new run.",
+        f"{WINDOW_MICROS // 60_000_000} minutes; the limit gitmem.loopLimit is {limit}. Nothing was written.",
+        hint="End it with --agree or --reject, which are always accepted, or ask a person: a message from a person resets the count.",
         code="loop",
         next=[*ends, command("gitmem", "thread", fields["thread_id"] or "")],
     )

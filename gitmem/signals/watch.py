@@ -89,7 +89,7 @@ def watch_owner(store: Store, who: CallerClaims, session: str | None = None) -> 
     if own.is_person and not named.is_person:
         return WatchOwner(named, named)
     name = named.name or named.reader
-    return WatchOwner(own, named, f"These are signals to {name}: a look, nothing is marked as read.")
+    return WatchOwner(own, named, f"Signals to {name}. Nothing is marked as delivered.")
 
 
 def watch_until(
@@ -154,9 +154,7 @@ class Watch:
             StoreError: The repository is gone. Other errors are reported to `tell` and retried.
         """
         if not os.path.isdir(self.store.repo.common):
-            raise StoreError(
-                f"The repository at {self.store.repo.common} is not there any more.", code="gone"
-            )
+            raise StoreError(f"The repository {self.store.repo.common} no longer exists.", code="gone")
         self._stamp = self._waker.stamp()  # before reading: signals that arrive meanwhile are a change
         self._fresh = True
         try:
@@ -255,19 +253,19 @@ class Watch:
         except (StoreError, OSError) as error:
             if not self._unmarked:
                 self.tell(
-                    f"What was shown can't be marked as read ({error}); a watch that starts later shows it again."
+                    f"Cannot mark the displayed signals as delivered ({error}); a later watch shows them again."
                 )
             self._unmarked = True
             return
         if self._unmarked and reading.to_mark:
             self._unmarked = False
-            self.tell("What is shown is marked as read again.")
+            self.tell("Displayed signals are marked as delivered again.")
 
     def _has_error(self, what: str | None) -> None:
         if what is not None and self._trouble is None:
-            self.tell(f"The log can't be read now ({what}); the watch goes on trying.")
+            self.tell(f"Cannot read the log ({what}); retrying.")
         elif what is None and self._trouble is not None:
-            self.tell("The log can be read again.")
+            self.tell("The log is readable again.")
         self._trouble = what
 
 

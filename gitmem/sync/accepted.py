@@ -70,11 +70,11 @@ def report_left_out(remote: Remote) -> None:
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return
     if not remote.safe:
-        remote.say("Your lines stay recorded here.")
+        remote.say("Your records are kept in this clone.")
     elif remote.outbox is not None:
-        remote.say("Your lines are in an outbox there, which every sync reads.")
+        remote.say("Your records are in an outbox there, which every sync reads.")
     if remote.blocked.kind == LARGE and remote.stepped:
-        remote.say("This sync took in what came first: the next one goes on: gitmem sync")
+        remote.say("Only part of the remote's records was fetched; continue with: gitmem sync")
     if remote.blocked.kind == INVALID:
         repair = "" if remote.blocked.why == MISSING else f": gitmem sync --repair {remote.shown_name}"
         remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair or '.'}")

@@ -104,8 +104,8 @@ def normalize_interval(text: str) -> str | None:
     found = seconds(text)
     if found is None and text.strip().lower() != OFF:
         raise UsageError(
-            f"{text!r} is no interval for automatic syncs; nothing was changed.",
-            hint="Such as 30s or 5m, between a second and a day, or off.",
+            f"Invalid interval for automatic syncs: {text!r}. Nothing was changed.",
+            hint="Use a form such as 30s or 5m, between one second and one day, or off.",
             code="bad-autosync",
             suggestions=["30s", OFF],
         )

@@ -110,7 +110,7 @@ def _sync_or_error(sync: Callable[[], SyncResult]) -> tuple[str, str]:
     except GitmemError as error:
         return error.code, error.message
     except TimeoutError:
-        return "timeout", "It took too long and was stopped; what is recorded here stays recorded."
+        return "timeout", "The sync timed out and was stopped; local records are kept."
     except Exception as error:  # a bug must be reported too, and nobody reads our output
-        return "unexpected", f"Something unexpected happened: {type(error).__name__} {error}".strip()
+        return "unexpected", f"Unexpected error: {type(error).__name__} {error}".strip()
     return "", ""

@@ -25,7 +25,7 @@ def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str
     names = list(dict.fromkeys([*remotes, *(configured(repo) if all else ())]))
     if not names and primary is None:
         raise UsageError(
-            "This repository has no remote; nothing was sent, and what is recorded stays recorded.",
+            "This repository has no remote. Nothing was sent; local records are kept.",
             hint="`git remote add origin URL` adds one.",
             code="no-remote",
         )

@@ -76,8 +76,8 @@ def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
         atomic_write.replace(_path(repo, url), content.encode())
     except OSError as error:
         raise StoreError(
-            f"The consent to publish could not be recorded in {repo.state}: {error.strerror}; nothing was sent.",
-            hint="Mend its permissions, then run the command again.",
+            f"Cannot record the consent to publish in {repo.state}: {error.strerror}. Nothing was sent.",
+            hint="Correct its permissions, then run the command again.",
             code="read-only",
             next=["gitmem doctor"],
         ) from None
@@ -101,8 +101,8 @@ def refuse(repo: Repo) -> None:
         atomic_write.replace(os.path.join(repo.state, FOLDER, REFUSED), b"")
     except OSError as error:
         raise StoreError(
-            f"The refusal to publish could not be recorded in {repo.state}: {error.strerror}; nothing was changed.",
-            hint="Mend its permissions, then run the command again.",
+            f"Cannot record the refusal to publish in {repo.state}: {error.strerror}. Nothing was changed.",
+            hint="Correct its permissions, then run the command again.",
             code="read-only",
             next=["gitmem doctor"],
         ) from None

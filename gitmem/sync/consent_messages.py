@@ -61,7 +61,7 @@ def consent_remark(store: Store) -> str | None:
         return None
     return (
         f"Automatic sync only fetches: nobody has agreed to publish this log to {sanitize(url)}. "
-        "Only your user decides that; `gitmem sync --publish` says yes."
+        "Only your user may decide this; `gitmem sync --publish` gives consent."
     )
 
 
@@ -95,9 +95,9 @@ def report_consent(store: Store, remotes: Sequence[RemoteResult]) -> None:
     for each in remotes:
         if each.state in UNSENT and consent.is_given(store.repo, each.url):
             each.message += (
-                f" You have agreed to publish to {sanitize(each.url)}: what is recorded here is sent when it is reachable."
+                f" You have agreed to publish to {sanitize(each.url)}: local records are sent when it is reachable."
                 if each.state == "offline"
-                else f" You have agreed to publish to {sanitize(each.url)}: the next sync that it takes sends what is recorded here."
+                else f" You have agreed to publish to {sanitize(each.url)}: the next successful sync sends the local records."
             )
             each.message = each.message.strip()
 
@@ -114,7 +114,7 @@ def reject_unconfigured(store: Store, remotes: Sequence[str]) -> None:
     for name in remotes:
         if name not in known:
             raise UsageError(
-                f"Not a configured remote: {display_name(name)}; here only those sync, by name: "
+                f"Not a configured remote: {display_name(name)}; choose from: "
                 f"{', '.join(known) or 'there are none'}. Nothing was sent.",
                 hint="Ask your user to add it: `git remote add NAME URL`.",
                 code="not-configured",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..log.log_refs import LogTip
 
 ATTEMPTS_MAX = 4
-FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for good."
+FOREIGN = "If they belong together, --allow-foreign merges them permanently."
 PAUSE_SECONDS = 0.2  # upper bound of the first pause; it doubles with each attempt
 
 
@@ -149,7 +149,7 @@ def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool
         remote.state = "synced" if remote.received or remote.sent else "up-to-date"
     if remote.outbox is not None and remote.waiting and remote.blocked is None:
         remote.say(
-            f"What was sent waits in an outbox on {remote.name}: every sync reads it, and one of the next folds it in."
+            f"The records were pushed to an outbox on {remote.name}: every sync reads it, and a later sync merges it."
         )
     if remote.state in ("synced", "up-to-date", "rejected", "read-only"):
         remote.host.save()
@@ -165,7 +165,7 @@ def _report(remote: Remote, follow: bool, drained: bool) -> None:
         )
     if not drained:
         remote.safe = False
-        remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
+        remote.say("Uncommitted records were not sent: another process has the log's lock.")
 
 
 def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:

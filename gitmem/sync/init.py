@@ -104,7 +104,7 @@ def init(
     """
     if publish is not None and publish not in PLACES:
         raise UsageError(
-            f"The log is published as a branch, or hidden, but not {publish!r}; nothing was changed.",
+            f"Invalid --publish: {publish!r}; choose from branch, hidden. Nothing was changed.",
             code="bad-publish",
             suggestions=list(PLACES),
         )
@@ -128,7 +128,7 @@ def init(
     if changed and before is not None:
         outcome.remarks.append(
             f"From the next sync on, the log is published at {form.publish}; every clone follows. "
-            f"The old place stays on remotes until somebody deletes it there."
+            f"The old ref remains on remotes until somebody deletes it."
         )
     store.refresh()
     outcome.autosync = autosync.configured_interval(store.repo)
@@ -144,7 +144,7 @@ def apply_autosync(store: Store, outcome: Initialised, every: str | None) -> Non
     autosync.switch(store.repo, every is not None)
     outcome.autosync = every
     if every is not None and outcome.remote is None:
-        outcome.remarks.append("Automatic syncs begin when there is a remote to sync with.")
+        outcome.remarks.append("Automatic syncs begin once there is a remote.")
 
 
 def _fetch_and_unite(
@@ -161,7 +161,7 @@ def _fetch_and_unite(
         if error.code == "which-remote":
             return (
                 None,
-                "There are several remotes and none is the usual one: name one to `gitmem sync`.",
+                "There are several remotes and no default: name one, as in `gitmem sync NAME`.",
                 False,
             )
         return None, "", False

@@ -201,7 +201,7 @@ def push_shared(
         what = "the branch gitmem" if publish == ref.BRANCH else f"the ref {publish}"
         remote.say(
             f"Made {what} on {remote.name}: everybody who can read that repository can read the log, "
-            "now and what comes."
+            "now and in the future."
         )
     remote.sent += count()
     remote.safe = True
@@ -231,7 +231,7 @@ def _may_push(
         )
         return False
     if there not in [tip.oid for tip in remote.tips] and not log.git.contains(new, there):
-        remote.end("refused", f"{publish} of {remote.name} is no gitmem log; nothing was sent.")
+        remote.end("refused", f"{publish} of {remote.name} is not a gitmem log. Nothing was sent.")
         return False
     return True
 

@@ -99,7 +99,7 @@ def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
         remote.is_foreign = True
         remote.end(
             "refused",
-            f"The log on {remote.name} is of another project than this repository; nothing of it was taken in.",
+            f"The log on {remote.name} belongs to a different project; none of its records were accepted.",
         )
         return
     remote.blocked = found

@@ -98,8 +98,8 @@ def _drops_lines(log: LocalLog, now: str, new: str) -> bool:
 
 def _drop_error(now: str, new: str) -> StoreError:
     return StoreError(
-        f"The union {new[:12]} lacks lines that {ref.LOG_REF} has at {now[:12]}; nothing was changed.",
-        hint="Run `gitmem doctor`, and report this with what it says.",
+        f"The union {new[:12]} lacks lines that {ref.LOG_REF} has at {now[:12]}. Nothing was changed.",
+        hint="Run `gitmem doctor`, and report this error with its output.",
         code="would-lose",
         next=["gitmem doctor"],
     )
@@ -151,7 +151,7 @@ def own_tip(log: LocalLog, oid: str) -> LogTip:
         own = log_refs.read(log, ref.LOG_REF, oid, [oid])
     except log_refs.NotALog as why:
         raise StoreError(
-            f"{ref.LOG_REF} is at {oid[:12]}, which is no gitmem log ({why}); nothing was changed.",
+            f"{ref.LOG_REF} is at {oid[:12]}, which is not a gitmem log ({why}). Nothing was changed.",
             hint="Its reflog shows where it was before; move it back with `git update-ref`.",
             code="not-a-log",
             next=[f"git reflog {ref.LOG_REF}", "gitmem doctor"],
@@ -250,8 +250,8 @@ def take_lock(log: LocalLog) -> Lock:
     """
     if not log.make_state():
         raise StoreError(
-            f"{log.repo.common} cannot be written; nothing was changed.",
-            hint="Mend its permissions, or sync where it can be written.",
+            f"{log.repo.common} cannot be written. Nothing was changed.",
+            hint="Correct its permissions, or sync from a process with write access.",
             code="read-only",
         )
     deadline = time.monotonic() + LOCK_SECONDS

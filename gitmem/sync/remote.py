@@ -146,7 +146,7 @@ class Remote:
         self.host.refused.append(prefix)
         left = self.host.prefixes
         self.say(
-            f"{self.name} takes no {prefix}*: "
+            f"{self.name} rejects refs {prefix}*: "
             + (
                 f"what waits there for its turn goes to {left[0]}*."
                 if left
@@ -159,7 +159,7 @@ class Remote:
         """Record that the remote does not let refs be deleted, and report it."""
         self.host.keeps_refs = True
         self.say(
-            f"{self.name} lets no ref be deleted: it gets no more outboxes, and those that are there stay; "
+            f"{self.name} rejects deletion of refs: it gets no new outboxes, and existing ones remain; "
             f"`gitmem sync {self.shown_name}` tries again."
         )
 
@@ -168,7 +168,7 @@ class Remote:
         self.host.read_only = True
         self.end(
             "read-only",
-            f"{error.message} Its lines are brought, and `sync --all` sends it nothing from now on; "
+            f"{error.message} Its records are fetched, and `sync --all` no longer pushes to it; "
             f"`gitmem sync {self.shown_name}` tries again.",
         )
 

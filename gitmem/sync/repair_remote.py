@@ -74,8 +74,8 @@ def _ask(log: LocalLog, remote: Remote, found: LeftOut, good: str) -> None:
     options = ["--repair", "--yes", *(["--allow-large"] if log.allow_large else [])]
     raise UsageError(
         f"The repair would replace {found.commit[:12]} by {good[:12]} at {found.ref} of {remote.shown_name} with a "
-        "forced push; nothing was pushed.",
-        hint="What only the replaced commit has is gone there then. --yes agrees.",
+        "forced push. Nothing was pushed.",
+        hint="Content that only the replaced commit has is lost there. Confirm with --yes.",
         code="repair-needs-yes",
         next=[f"gitmem sync {' '.join(options)} {remote.shown_name}"],
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .noop_check import LastSync
 
-GOES_ON = "the next one goes on: gitmem sync"  # in the message of a sync that read only a part
+GOES_ON = "continue with: gitmem sync"  # in the message of a sync that read only a part
 
 
 def sync(

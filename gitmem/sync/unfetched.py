@@ -54,7 +54,7 @@ def report(remote: Remote) -> None:
     if remote.unexamined:
         remote.say(
             f"{remote.unexamined:,} outboxes of {remote.name} were not fetched yet, because git refuses some of them and "
-            f"each has to be tried: the next sync goes on. All outboxes: {boxes}"
+            f"each has to be tried: the next sync continues. All outboxes: {boxes}"
         )
 
 

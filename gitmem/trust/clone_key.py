@@ -60,8 +60,8 @@ class CloneKey:
         """
         if self.damage:
             raise StoreError(
-                f"The clone key can't be used: {self.damage}. Nothing was written.",
-                hint=f"Put {self.path} back from a backup, or have `gitmem doctor --fix` make another one.",
+                f"Cannot use the clone key: {self.damage}. Nothing was written.",
+                hint=f"Restore {self.path} from a backup, or create a new key with `gitmem doctor --fix`.",
                 code="clone-key",
                 next=["gitmem doctor"],
             )
@@ -131,14 +131,14 @@ def read(state: str) -> CloneKey:
     except PermissionError:
         return found  # it belongs to another user of a shared repository: this user has no key
     except OSError as error:
-        found.damage = f"{found.path} can't be opened ({error.strerror})"
+        found.damage = f"cannot open {found.path} ({error.strerror})"
         return found
     try:
         status = os.fstat(descriptor)
         secret = os.read(descriptor, KEY_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
         found.damage = _damage(found.path, state, status, secret)
     except OSError as error:
-        found.damage = f"{found.path} can't be read ({error.strerror})"
+        found.damage = f"cannot read {found.path} ({error.strerror})"
     finally:
         os.close(descriptor)
     if not found.damage:
@@ -154,7 +154,7 @@ def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str
     if not stat.S_ISREG(status.st_mode):
         return f"{path} is not a file"
     if os.name == "posix" and not _is_trusted(path, state, status):
-        return f"{path} belongs to user {status.st_uid}, who owns neither this process nor the git folder"
+        return f"{path} is owned by user {status.st_uid}, who owns neither this process nor the git folder"
     if len(secret) != KEY_BYTES:
         size = f"more than {KEY_BYTES}" if len(secret) > KEY_BYTES else str(len(secret))
         return f"{path} has {size} bytes instead of {KEY_BYTES}"

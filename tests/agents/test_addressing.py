@@ -142,7 +142,7 @@ def test_a_released_name_goes_to_nobody_but_its_new_holder(repo: Path) -> None:
     error = refused(store, "Planck")
     assert error.suggestions == [f"{IDENTITY} (Planck, in repo, ended, seen 60 minutes ago)"]
     assert (
-        f"the session of that name, {one.session_id}, ended 60 minutes ago; nothing was written"
+        f"the session of that name, {one.session_id}, ended 60 minutes ago. Nothing was written"
         in error.message
     )
     assert f"--to {IDENTITY}." in error.hint
@@ -180,10 +180,10 @@ def test_the_error_for_a_former_name_says_who_had_it_and_where_to_send(repo: Pat
     lifecycle.change(store, acting(store, renamed), name="Hahn")
     error = refused(store, "curie")
     assert f"{ended.session_id}, ended just now" in error.message
-    assert "no later session reads its mail" in error.hint and error.next == ["gitmem roster"]
+    assert "no later session reads its signals" in error.hint and error.next == ["gitmem roster"]
     error = refused(store, "Planck")
-    assert f"{renamed.session_id}, is called Hahn now" in error.message
-    assert error.hint == f"To reach it nevertheless, send to {renamed.session_id}."
+    assert f"{renamed.session_id}, is now called Hahn" in error.message
+    assert error.hint == f"To reach it anyway, send to {renamed.session_id}."
     clock.forward(80 * HOUR)
     error = refused(store, "Bohr")
     assert f"{gone.session_id}, was last seen 3 days ago" in error.message and gone.session_id in error.hint
@@ -200,7 +200,7 @@ def test_who_looks_asleep_is_said(repo: Path) -> None:
     clock.forward(3 * HOUR + MINUTE)
     found = only(store, "Planck")
 
-    assert (found.asleep, found.remark) == (True, "Planck looks asleep: last seen 3 hours ago.")
+    assert (found.asleep, found.remark) == (True, "Planck appears inactive: last seen 3 hours ago.")
     lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
     assert not only(store, "Planck").asleep
 
@@ -254,7 +254,7 @@ def test_a_typo_is_a_guess_only_when_asked_and_clear(repo: Path) -> None:
     found = only(store, "plank", fuzzy=True)
 
     assert (found.display_name, found.resolved_by, found.exact) == ("Planck", "fuzzy", False)
-    assert found.remark == "plank was taken for Planck."
+    assert found.remark == "plank was resolved to Planck."
     assert refused(store, "plank").suggestions[0].startswith("Planck")
     for text in ("Carison", "Pl", "Plnkcs", "Euler", "Nobody"):
         assert refused(store, text, fuzzy=True).code == "unknown-recipient"
@@ -340,7 +340,7 @@ def test_oneself_is_remarked(repo: Path) -> None:
     one = lifecycle.start(store, CallerClaims(), name="Planck")
     (found,) = addressing.resolve(store, ["Planck"], caller=acting(store, one))
 
-    assert found.remark and "yourself" in found.remark
+    assert found.remark and "You are" in found.remark
 
 
 @pytest.mark.parametrize("text", ["", "a b", "it's", "$HOME", "a\nb", "-x", "Żaneta", "a=b:c/d"])

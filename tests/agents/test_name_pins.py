@@ -150,7 +150,7 @@ def test_a_holder_that_changed_its_name_is_not_taken_for_it(desk: Desk) -> None:
     desk.claim()
     with pytest.raises(UsageError) as caught:
         desk.send()
-    assert caught.value.code == "ambiguous-recipient" and "is called Noether now" in caught.value.message
+    assert caught.value.code == "ambiguous-recipient" and "is now called Noether" in caught.value.message
 
 
 def test_a_pin_is_of_the_identity_where_there_is_one(desk: Desk) -> None:

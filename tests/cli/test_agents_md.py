@@ -101,7 +101,7 @@ def test_it_is_kept_in_the_work_tree(run: Run, repo: Path) -> None:
     assert written.json["next"] == ["git add ../AGENTS.md"]
     assert run("agents-md", "--check").status == 0
     assert run("agents-md", "--write").out.startswith(
-        f"{repo / 'AGENTS.md'} has the lines of this version already"
+        f"{repo / 'AGENTS.md'}: gitmem's instructions are already up to date"
     )
     assert run("agents-md", "--remove", cwd=below).status == 0
     assert not (repo / "AGENTS.md").exists()

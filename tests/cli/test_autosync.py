@@ -72,7 +72,7 @@ def test_init_switches_it_on_and_off_and_gives_every_byte_back(run: Run, repo: P
     assert (said["autosync"], said["changed"]) == ("90s", [str(config)])
     assert git("config", "gitmem.autosync", cwd=repo) == "90s\n"
     assert run("init", "--json").json["autosync"] == "90s"
-    assert "gitmem syncs by itself, every 90s at most" in run("init", "--autosync", "90s").out
+    assert "automatic sync interval: 90s" in run("init", "--autosync", "90s").out
     assert run("init", "--autosync", "off", "--json").json["autosync"] is None
     assert config.read_bytes() == before
 
@@ -98,7 +98,7 @@ def test_what_is_no_interval_changes_nothing(run: Run, repo: Path) -> None:
 
 def test_without_a_remote_it_says_when_it_begins(run: Run, started: Started, be: Callable[[], None]) -> None:
     said = run("init", "--autosync", "30s")
-    assert "Automatic syncs begin when there is a remote to sync with." in said.out
+    assert "Automatic syncs begin once there is a remote." in said.out
 
     be()
     assert run("roster", "--json").json["autosync"] is None
@@ -276,13 +276,13 @@ def test_its_last_error_shows_until_a_sync_is_good(
     assert (roster["autosync"]["code"], roster["autosync"]["times"]) == ("offline", 1)
     assert roster["next"][0] == "gitmem sync"
     said = run("roster").out
-    assert "The last sync failed, just now: The remote " in said
+    assert "The last sync failed, just now: Cannot reach the remote " in said
     assert "next: gitmem sync\n" in said
     (finding,) = [each for each in run("doctor", "--json").json["findings"] if each["code"] == "sync-failed"]
     assert (finding["severity"], finding["command"]) == ("note", "gitmem sync")
     failed = run("sync", "--json")
     assert (failed.status, failed.json["autosync"]["times"]) == (5, 1)
-    assert run("sync").out.count("could not be reached") == 1
+    assert run("sync").out.count("Cannot reach the remote") == 1
 
     git("remote", "set-url", "origin", str(hub), cwd=repo)
     good = run("sync")

@@ -158,7 +158,7 @@ def test_no_mark_leaves_it_unread(run: Run, start: Start) -> None:
     run("inbox", "--no-mark", session=curie)
     looked = run("inbox", "--for", "Curie", session=planck)
 
-    assert "nothing is marked" in looked.out
+    assert "Nothing is marked" in looked.out
     assert run("inbox", "--count", session=curie).out == "1\n"
 
 

@@ -26,7 +26,7 @@ def test_what_was_mended_is_said_and_the_rest_is_left(
     assert states == {"lost-lines": "mended", "driver-missing": "left"}
     assert "hello" in run("log").out
     again = run("doctor", "--fix")
-    assert again.status == 0 and "mended" not in again.out and "All is well" in again.out
+    assert again.status == 0 and "mended" not in again.out and "No problems found" in again.out
 
 
 def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> None:
@@ -36,7 +36,7 @@ def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> 
     lines = run("doctor", "--fix").out.splitlines()
     (at,) = (number for number, line in enumerate(lines) if line.startswith("mended: "))
     assert lines[at].endswith("[hidden-log]") and "/gitmem/aside/" in lines[at + 1]
-    assert "All is well, 1 mended; looked at" in "\n".join(lines)
+    assert "No problems found, 1 fixed; checked" in "\n".join(lines)
 
 
 def test_the_driver_is_installed_again_where_it_was(run: Run, start: Callable[..., str], repo: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_try_of_what_does_not_work_says_no(run: Run, home: Path, repo: Path) -
     tried = run("hooks", "test")
 
     assert tried.status == 1
-    assert "Codex CLI (project): FAILED · The signal did not come out" in tried.out
+    assert "Codex CLI (project): FAILED · The hook did not show the signal" in tried.out
 
 
 def test_nothing_to_try_is_said(run: Run, home: Path) -> None:
@@ -114,7 +114,7 @@ def test_broken_settings_are_a_sentence_with_a_place(run: Run, home: Path, repo:
     assert said.status == 2
     assert said.json["error"]["code"] == "broken-settings"
     assert f"{settings}, line 3, column 3: this is not valid JSON: " in said.err
-    assert "nothing was written" in said.err
+    assert "Nothing was written" in said.err
     assert settings.read_text() == '{\n  "a": 1\n  "b": 2\n}\n'
     assert os.listdir(repo / ".claude") == ["settings.json"]
 
@@ -130,7 +130,7 @@ def test_status_says_what_is_where(run: Run, home: Path, repo: Path) -> None:
     assert [(each["scope"], each["state"], each["trust"]) for each in codex["scopes"]] == [
         ("user", "installed", "untrusted")
     ]
-    assert "Codex CLI: installed · user scope · NOT yet trusted" in text
+    assert "Codex CLI: installed · user scope · NOT trusted yet" in text
     assert not (repo / ".codex").exists()
 
 
@@ -149,7 +149,7 @@ def test_the_gate_in_front_of_a_push(run: Run, home: Path, repo: Path) -> None:
     hook = repo / ".git" / "hooks" / "pre-push"
     assert said.status == 0 and str(hook) in said.out
     done = subprocess.run([hook], cwd=repo, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "nothing was checked for this push: the branch main" in done.stderr
+    assert done.returncode == 0 and "not checked for this push: branch main" in done.stderr
     assert "git pre-push: installed" in run("hooks", "status").out
     assert run("hooks", "uninstall", "--git", "pre-push").status == 0
     assert not hook.exists()
@@ -269,7 +269,7 @@ def test_uninstall_leaves_broken_settings_and_the_script_alone(run: Run, home: P
 
     for options in ([], ["--client", "claude-code"]):
         said = run("hooks", "uninstall", *options)
-        assert said.status == 2 and "this is not valid JSON" in said.err and "nothing was written" in said.err
+        assert said.status == 2 and "this is not valid JSON" in said.err and "Nothing was written" in said.err
 
     assert {path: path.read_bytes() for path in (repo / ".claude").rglob("*") if path.is_file()} == before
 
@@ -315,10 +315,10 @@ def test_installing_again_says_it_in_a_line(run: Run, home: Path, repo: Path) ->
     said = run("hooks", "install", *names)
 
     assert [line for line in said.out.splitlines() if not line.startswith("next:")] == [
-        "Claude Code: was installed already; nothing was changed",
-        "Codex CLI: was installed already; nothing was changed",
-        "  NOT yet trusted: Codex skips the hooks until you have reviewed them: start codex and type /hooks.",
-        "GitHub Copilot: was installed already; nothing was changed",
+        "Claude Code: already installed; nothing was changed",
+        "Codex CLI: already installed; nothing was changed",
+        "  NOT trusted yet: Codex skips the hooks until you review them: start codex and type /hooks.",
+        "GitHub Copilot: already installed; nothing was changed",
     ]
 
 
@@ -346,7 +346,7 @@ def test_a_try_that_works_settles_the_last_trouble(run: Run, home: Path, repo: P
 def test_a_bare_repository_has_the_users_hooks_alone(
     run: Run, home: Path, repo: Path, tmp_path: Path
 ) -> None:
-    """Status suggests nothing that install refuses, and nobody pushes from there."""
+    """Status suggests nothing that install refuses, and where a pre-push hook never runs."""
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "--quiet", "--bare", str(repo), str(bare)], check=True)
 
@@ -354,7 +354,7 @@ def test_a_bare_repository_has_the_users_hooks_alone(
     refused = run("hooks", "install", "--git", "pre-push", cwd=bare)
 
     assert refused.status == 2
-    assert "nobody pushes from there" in refused.err
+    assert "where a pre-push hook never runs" in refused.err
     assert not (bare / "hooks" / "pre-push").exists()
 
 
@@ -371,7 +371,7 @@ def test_the_wake_up_lasts_as_long_as_it_says(run: Run, home: Path) -> None:
     assert stop_wait.SLEEP_SECONDS == 30 * 60
     assert stop_wait.SLEEP_SECONDS < clients.WAKE_SECONDS <= stop_wait.SLEEP_SECONDS + 120
     said = run("hooks", "install", "--client", "claude-code", "--wake").out
-    assert "for half an hour after it has gone idle" in said
+    assert "up to half an hour after it became idle" in said
 
 
 def test_help_says_what_is_taken_without_a_client(run: Run) -> None:
@@ -381,5 +381,5 @@ def test_help_says_what_is_taken_without_a_client(run: Run) -> None:
         for each in ("install", "uninstall", "test")
     }
 
-    assert "all that are found" in shown["install"]
-    assert "all that are installed" in shown["uninstall"] and "all that are installed" in shown["test"]
+    assert "all clients found" in shown["install"]
+    assert "all installed" in shown["uninstall"] and "all installed" in shown["test"]

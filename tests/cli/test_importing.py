@@ -35,7 +35,7 @@ def test_the_answer_says_what_became_of_every_line(run: Run, project: Path) -> N
     assert table[0].split() == ["read", "imported", "present", "differs", "repeated", "bad"]
     assert table[1].split() == ["nodes", "2", "1", "0", "0", "0", "1"]
     assert "skipped: memory.jsonl:2: it is cut off, or not JSON" in table
-    assert "note: memory.jsonl:1: its priority P9 is not of our form; it stays in the metadata" in table
+    assert "note: memory.jsonl:1: its priority P9 is not valid here; it is kept in the metadata" in table
     assert table[-1] == "next: gitmem sync"
     assert run("import", "lumenflow", ".").out.splitlines()[0].endswith(": nothing new")
 
@@ -64,7 +64,7 @@ def test_a_dry_run_names_the_command_that_does_it(run: Run, project: Path, tmp_p
     outside = run("-C", str(project), "import", "lumenflow", ".", "--dry-run", cwd=tmp_path)
 
     assert said.status == 2  # relative to the folder that -C names
-    assert outside.out.splitlines()[0].endswith(": this would be imported, and nothing was written")
+    assert outside.out.splitlines()[0].endswith(": dry run, nothing was written")
     assert outside.out.splitlines()[-1] == f"next: gitmem -C {project} import lumenflow ."
     assert run("mem", "show", "mem-a1b2").status == 2
 

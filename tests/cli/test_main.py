@@ -52,7 +52,7 @@ def test_a_message_that_starts_with_a_dash_is_told_how_to_stand(run: Run) -> Non
     """The hint shows where `--` goes, and there it works."""
     said = run("signal", "-1 for this", "--broadcast")
     assert said.status == 2
-    assert "behind --" in said.err
+    assert "Put -- before" in said.err
 
     assert run("signal", "--broadcast", "--", "-1 for this").status == 0
 

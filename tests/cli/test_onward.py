@@ -170,7 +170,7 @@ def test_a_counter_is_its_writer_s_to_agree_to(run: Run, start: Start) -> None:
     counter = run("reply", root, "Rather so.", "--counter", "-q", session=curie).out.strip()
     agreed = run("reply", counter, "Fine.", "--agree", session=planck)
 
-    assert "did not ask you, so this AGREE does not count" in agreed.out
+    assert "You are not a recipient of this thread's root, so this AGREE does not count" in agreed.out
     said = run("converged", root)
     assert said.status == 1
     assert "Curie countered: Curie must AGREE too" in said.out

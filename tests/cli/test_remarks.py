@@ -18,7 +18,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 def test_who_one_is_taken_for_is_said_once_and_beside_the_answer(run: Run, start: Start) -> None:
     """On standard error; a JSON answer has a field for it."""
     start("Planck")
-    note = "note: You are Planck, the only session of this worktree in the last 24 hours.\n"
+    note = "note: You act as Planck, the only session of this worktree in the last 24 hours.\n"
     for args in (["inbox"], ["whoami"], ["signal", "Hello"]):
         said = run(*args)
         assert said.err == note
@@ -26,7 +26,7 @@ def test_who_one_is_taken_for_is_said_once_and_beside_the_answer(run: Run, start
     said = run("whoami", "--json")
     assert (said.err, said.json["remark"]) == (
         "",
-        "You are Planck, the only session of this worktree in the last 24 hours.",
+        "You act as Planck, the only session of this worktree in the last 24 hours.",
     )
 
 
@@ -77,10 +77,10 @@ def test_what_answers_nothing_is_remarked(run: Run, start: Start) -> None:
     """It is recorded all the same."""
     planck = start("Planck")
     said = run("signal", "Fine", "--intent", "agree", session=planck)
-    assert (said.status, "This AGREE answers nothing" in said.out) == (0, True)
+    assert (said.status, "This AGREE does not answer a signal" in said.out) == (0, True)
     asked = run("signal", "Fine?", "--requires-ack", "--json", session=planck)
     assert asked.json["warnings"] == [
-        "Nobody in particular is asked, so nobody can converge; --to NAME asks somebody."
+        "This signal has no recipients, so the thread cannot converge; ask somebody with --to NAME."
     ]
 
 
@@ -91,7 +91,7 @@ def test_a_stranger_is_no_news(run: Run, start: Start) -> None:
     for command in (["inbox", "--from", "Zed"], ["log", "--from", "Zed"]):
         said = run(*command, session=planck)
         assert said.status == 0
-        assert "note: Nobody called Zed is known" in said.err
+        assert "note: Unknown sender: Zed" in said.err
         assert run(*command[:2], "Planck", session=planck).err == ""
     assert run("log", "--from", "test:worker:planck").err == ""
 
@@ -99,15 +99,15 @@ def test_a_stranger_is_no_news(run: Run, start: Start) -> None:
 def test_a_query_that_nobody_fits_says_who_is_here(run: Run, start: Start) -> None:
     """And whoever is alone is not told to signal itself."""
     planck = start("Planck")
-    assert "Nobody matches zzz; 1 is live here." in run("roster", "zzz").out
-    assert run("roster", "zzz", "--json").json["remark"] == "Nobody matches zzz; 1 is live here."
+    assert "No sessions match zzz; active sessions: 1." in run("roster", "zzz").out
+    assert run("roster", "zzz", "--json").json["remark"] == "No sessions match zzz; active sessions: 1."
     assert "signal" not in run("roster", session=planck).out
 
 
 def test_names_that_change_nothing_are_said_in_words(run: Run) -> None:
     """Not in the pool, or in it already."""
-    assert "Nope is not in the pool; nothing changed there" in run("name", "remove", "Nope").out
-    assert "Curie is in the pool already; nothing changed there" in run("name", "add", "Curie").out
+    assert "Nope is not in the pool; unchanged" in run("name", "remove", "Nope").out
+    assert "Curie is already in the pool; unchanged" in run("name", "add", "Curie").out
 
 
 def test_schemas_end_with_a_next_step_in_json(run: Run) -> None:
@@ -147,7 +147,7 @@ def test_a_remote_without_a_log_has_none_yet(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "gitmem")])
 
-    assert "origin: no log there yet" in run("init").out
+    assert "origin: no log on this remote yet" in run("init").out
     assert "Made the branch gitmem on origin" in run("sync").out
     assert "Made the branch" not in run("sync").out
     git("update-ref", "-d", "refs/heads/gitmem", cwd=hub)

@@ -71,8 +71,8 @@ def test_a_reader_who_was_named_answers_as_that_reader(
 def test_a_note_that_is_taken_back_is_confirmed(run: Run, planck: str) -> None:
     """Where nothing is said one can't tell that it worked."""
     assert "doing: reading" in run("session", "note", "reading", session=planck).out
-    assert "You have no note now." in run("session", "note", "", session=planck).out
-    assert run("session", "note", " ", "--json", session=planck).json["remark"] == "You have no note now."
+    assert "Activity note cleared." in run("session", "note", "", session=planck).out
+    assert run("session", "note", " ", "--json", session=planck).json["remark"] == "Activity note cleared."
     assert "note" not in run("session", "note", "writing", session=planck).out
 
 

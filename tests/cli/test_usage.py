@@ -26,8 +26,8 @@ Start = Callable[..., str]
         (["mem", "create", "two", "words"], "Quote the text"),
         (["mem", "checkpoint", "two", "words"], "gitmem mem checkpoint 'your whole text'"),
         (["mem", "create", "-1 for this"], "gitmem mem create -- '-1 for this'"),
-        (["mem", "create", "text", "--wu"], "`gitmem mem create --help` shows how"),
-        (["--as", "x", "-C", ".", "session", "start", "--wu"], "`gitmem session start --help` shows how"),
+        (["mem", "create", "text", "--wu"], "`gitmem mem create --help` for its usage"),
+        (["--as", "x", "-C", ".", "session", "start", "--wu"], "`gitmem session start --help` for its usage"),
         (["session"], "gitmem session list --json"),
         (["name", "--json"], "gitmem name list --json"),
     ],
@@ -39,7 +39,7 @@ def test_a_mistake_with_a_message_gets_its_own_hint(args: list[str], hint: str, 
 
     assert said.status == 2
     assert hint in said.err
-    assert ("behind --" in said.err) == ("'-1 for this'" in hint)
+    assert ("Put -- before" in said.err) == ("'-1 for this'" in hint)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ class Running:
         until(said, f"{texts} in {self}")
 
     def until_ready(self) -> Running:
-        self.until_said("Ctrl-C ends it")
+        self.until_said("press Ctrl-C to end")
         return self
 
     def end(self, number: int = signal.SIGINT) -> int:
@@ -216,7 +216,7 @@ def test_a_person_is_told_how_to_watch_for_an_agent(desk: Desk) -> None:
 
     seen = desk.watch(pty=True, TERM="xterm").until_ready()
     seen.until_said(
-        "watching for signals to Test Person; Ctrl-C ends it; `--session NAME` watches for an agent"
+        "watching for signals to Test Person; press Ctrl-C to end; use `--session NAME` to watch for an agent"
     )
     assert seen.end() == 0
 
@@ -237,7 +237,7 @@ def test_in_tmux(desk: Desk, tmp_path: Path) -> None:
     tmux("-f", "/dev/null", "new-session", "-d", "-s", "w", "-x", "200", "-y", "50", "sh")
     try:
         tmux("send-keys", "-t", "w", f"{program} watch --session Curie; echo ended with $?", "Enter")
-        until(lambda: "Ctrl-C ends it" in screen(), "tmux")
+        until(lambda: "press Ctrl-C to end" in screen(), "tmux")
         desk.to_curie("Do you see this?")
         until(lambda: "| Do you see this?" in screen(), "tmux")
         tmux("send-keys", "-t", "w", "C-c")
@@ -368,7 +368,7 @@ def test_next_acts_as_the_session_that_was_named(desk: Desk) -> None:
 def test_an_agent_that_names_another_marks_nothing(desk: Desk) -> None:
     """It says so, and shows each once all the same; and runs no command for it."""
     seen = desk.watch("--session", "Curie", GITMEM_SESSION=desk.planck)
-    seen.until_said("a look, nothing is marked")
+    seen.until_said("Nothing is marked")
     said = desk.to_curie("for Curie alone")
     seen.until_said("| for Curie alone")
     assert seen.end() == 0
@@ -378,7 +378,7 @@ def test_an_agent_that_names_another_marks_nothing(desk: Desk) -> None:
     refused = desk.run("watch", "--session", "Curie", "--exec", "true", session=desk.planck)
 
     assert refused.status == 2
-    assert "--exec runs nothing" in refused.err
+    assert "--exec runs no commands" in refused.err
 
 
 def test_a_command_gets_each_directed_signal(desk: Desk, tmp_path: Path) -> None:
@@ -425,7 +425,7 @@ def test_a_command_that_fails_leaves_its_signal_unread(desk: Desk, tmp_path: Pat
     script = f'echo x >> {count}; test "$GITMEM_INTENT" = INFO'
     seen = desk.watch("--exec", script).until_ready()
     bad = desk.to_curie("bad", "--intent", "propose")
-    seen.until_said(f"--exec: it ended with 1; {bad} stays unread")
+    seen.until_said(f"--exec: exit status 1; {bad} remains unread")
     good = desk.to_curie("good")
     until(lambda: desk.unread() == [bad], "the receipt")
     assert seen.end() == 0
@@ -443,7 +443,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(desk: Desk, 
     pids = tmp_path / "pids"
     seen = desk.watch("--exec", f"sleep 1000 & echo $! $$ > {pids}; wait", "--exec-limit", "1s").until_ready()
     said = desk.to_curie("one")
-    seen.until_said(f"it took longer than 1 seconds; {said} stays unread")
+    seen.until_said(f"timed out after 1 seconds; {said} remains unread")
 
     until(lambda: not any(map(is_alive, pids.read_text().split())), "the end of its children")
     assert seen.end() == 0
@@ -451,7 +451,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(desk: Desk, 
 
 
 def test_a_command_dies_with_the_watch(desk: Desk, tmp_path: Path) -> None:
-    """Its signal stays unread: nobody knows how far it came."""
+    """Its signal remains unread: nobody knows how far it came."""
     pids = tmp_path / "pids"
     seen = desk.watch(
         "--exec", f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait"
@@ -516,14 +516,14 @@ def test_a_file_that_can_not_be_written_leaves_its_signals_unread(desk: Desk, tm
         "three",
     ):  # that one is shown says that the one before it was tried to be written
         said.append(desk.to_curie(text))
-        seen.until_said(f"| {text}", "can't be written")
+        seen.until_said(f"| {text}", "cannot write")
     folder.mkdir()
     desk.to_curie("four")
     seen.until_said("| four")
     until(lambda: desk.unread()[:2] == said[:2] and len(desk.unread()) <= 3, "the receipt")
 
     assert seen.end() == 0
-    assert seen.err.count("can't be written") == 1
+    assert seen.err.count("cannot write") == 1
     assert re.findall(r"^\| (.*)$", (folder / "signals").read_text(), re.MULTILINE) == [
         "one",
         "two",
@@ -570,7 +570,7 @@ def test_sync_runs_beside_and_a_failing_remote_holds_up_nobody(desk: Desk, tmp_p
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
     assert desk.run("sync", "--publish").status == 5
     seen = desk.watch("--sync", "1s").until_ready()
-    seen.until_said("sync does not work (")
+    seen.until_said("sync failed (")
     desk.to_curie("from here")
     seen.until_said("| from here")
     git("init", "--quiet", "--bare", str(hub), cwd=tmp_path)
@@ -585,7 +585,7 @@ def test_sync_runs_beside_and_a_failing_remote_holds_up_nobody(desk: Desk, tmp_p
     seen.until_said("| from far")
 
     assert seen.end() == 0
-    assert seen.err.count("sync does not work") == 1
+    assert seen.err.count("sync failed") == 1
     assert seen.err.count("sync works again") == 1
 
 
@@ -620,7 +620,7 @@ def test_a_sync_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(children, "SYNC_SECONDS", 0.0)
     syncs._deadline = 0.0
 
-    assert "it took longer than" in str(syncs.tick())
+    assert "timed out after" in str(syncs.tick())
     until(lambda: not any(map(is_alive, pids.read_text().split())), "the end of its children")
     monkeypatch.setattr(children, "program", lambda: ["true"])
     said: list[str] = []

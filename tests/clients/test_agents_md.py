@@ -138,7 +138,7 @@ def test_broken_markers_are_refused(file: Path, broken: bytes) -> None:
     file.write_bytes(broken)
 
     for verb in (agents_md.write, agents_md.remove, agents_md.check):
-        with pytest.raises(UsageError, match="are no pair") as refused:
+        with pytest.raises(UsageError, match="are not a pair") as refused:
             verb(str(file), "AGENTS.md")
         assert refused.value.code == "markers"
 
@@ -154,7 +154,7 @@ def test_a_text_of_another_kind_is_refused(file: Path, encoding: str, text: str)
     """Our bytes would be rubbish in it."""
     file.write_bytes(text.encode(encoding))
 
-    with pytest.raises(UsageError, match="is no text of an encoding like UTF-8"):
+    with pytest.raises(UsageError, match="is not text in UTF-8"):
         agents_md.write(str(file), "AGENTS.md")
 
     assert file.read_bytes() == text.encode(encoding)
@@ -186,7 +186,7 @@ def test_a_link_out_of_the_work_tree_is_not_followed(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="outside of the work tree"):
         agents_md.default(str(tree))
-    with pytest.raises(UsageError, match="no work tree"):
+    with pytest.raises(UsageError, match="no worktree"):
         agents_md.default(None)
     assert agents_md.default(str(tmp_path)) == str(tmp_path / "AGENTS.md")
 
@@ -215,7 +215,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch:
 
     with pytest.raises(StoreError, match="No space left on device"):
         agents_md.write(str(file), "AGENTS.md")
-    with pytest.raises(StoreError, match="can't be read"):
+    with pytest.raises(StoreError, match="Cannot read"):
         agents_md.write(str(tmp_path), "AGENTS.md")
     with pytest.raises(UsageError, match=r"folder of .* does not exist"):
         agents_md.write(str(tmp_path / "no" / "AGENTS.md"), "no/AGENTS.md")

@@ -225,7 +225,7 @@ def test_a_letter_across_a_border_is_told_so(world: World) -> None:
     world.agent(B, workspace="blue", name="Curie")
     world.agent(C)
 
-    assert "Curie works in the workspace blue" in " ".join(a.signals.send("x", to=[B]).warnings)
+    assert "Curie is in workspace blue" in " ".join(a.signals.send("x", to=[B]).warnings)
     assert a.signals.send("x", to=[C]).warnings == []
 
 

@@ -67,7 +67,7 @@ class Installed:
     def install_driver(self) -> list[str]:
         self.asked.append("driver")
         if not self.works:
-            raise StoreError("It is locked; nothing was changed.")
+            raise StoreError("It is locked. Nothing was changed.")
         self.found = Driver()
         return [".git/config"]
 
@@ -235,7 +235,9 @@ def test_a_missing_object_is_found(clone: Clone, older: bool) -> None:
     found = doctor.examine(clone.store)
     assert "missing-object" in codes(found) and found.status == 1
     said = {finding.code: finding.what for finding in found.findings}
-    assert older or "can't be read or built" in said["index"], "an index is not built anew from what is left"
+    assert older or "Cannot read or build the index" in said["index"], (
+        "an index is not built anew from what is left"
+    )
 
 
 def test_a_ref_that_is_no_log_is_a_problem(clone: Clone) -> None:
@@ -400,7 +402,7 @@ def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(
 
     assert set(codes(found)) == {"future-line", "unreadable-line", "not-checked", "index"}
     said = {finding.code: finding.what for finding in found.findings}
-    assert said["not-checked"].endswith("could not be looked at: database or disk is full.")
+    assert said["not-checked"].endswith("Cannot check references between records: database or disk is full.")
     assert found.checked["lines"] == 3 and found.status == 1
 
 

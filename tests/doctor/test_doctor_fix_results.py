@@ -153,7 +153,7 @@ def test_what_could_not_be_mended_says_why(clone: Clone) -> None:
     clone.store.db().execute("DELETE FROM line")
     found = doctor.fix(clone.store, installed)
     states = {finding.code: (finding.state, finding.did) for finding in found.findings}
-    assert states["driver-program"] == ("needs-you", "It is locked; nothing was changed.")
+    assert states["driver-program"] == ("needs-you", "It is locked. Nothing was changed.")
     assert states["index"][0] == "mended" and found.status == 1
     assert found.next == ["gitmem doctor --fix"]
 
@@ -233,7 +233,7 @@ def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pyte
 
     monkeypatch.setattr(doctor.clone_files.Packs, "check", missing)
     (said,) = [each.what for each in doctor.examine(clone.store).findings if each.code == "not-checked"]
-    assert said == f"Not everything could be looked at: the object {'a' * 40} can't be read."
+    assert said == f"Some checks could not run: cannot read object {'a' * 40}."
 
 
 def test_a_shallow_history_of_lines_is_no_reason_to_lose_any(clone: Clone) -> None:

@@ -62,7 +62,7 @@ def test_a_patch_of_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
     (found,) = findings(desk)
 
     assert found.what == (
-        "This patch names mem-none0, mem-none1, mem-none2 and 2 more, which this log does not have."
+        "This patch names mem-none0, mem-none1, mem-none2 and 2 more, missing from this log."
     )
 
 

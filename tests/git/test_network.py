@@ -182,7 +182,7 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         lambda: GitNetwork(common).has_branches(url),
     ]
     for ask in asks:
-        with pytest.raises(RemoteError, match=r"could not be reached: .*stays recorded") as caught:
+        with pytest.raises(RemoteError, match=r"Cannot reach the remote .*are kept") as caught:
             ask()
         assert (caught.value.code, caught.value.status) == ("offline", 5)
         assert "`git fetch` must work" in caught.value.hint and caught.value.next == ["gitmem sync"]
@@ -209,9 +209,7 @@ def test_what_git_says_first_is_told(
     monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(128, b"", said))
     with pytest.raises(RemoteError) as caught:
         GitNetwork(common).fetch("/x", INTO)
-    assert caught.value.message == (
-        f"The remote /x could not be reached: {told}; what is recorded here stays recorded."
-    )
+    assert caught.value.message == (f"Cannot reach the remote /x: {told}. Local records are kept.")
 
 
 def test_a_remote_of_another_hash_is_no_matter_of_the_network(
@@ -220,7 +218,7 @@ def test_a_remote_of_another_hash_is_no_matter_of_the_network(
     """Another try would not help: it is refused, and the sentence says why."""
     said = "fatal: mismatched algorithms: client sha1; server sha256\n"
     monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(128, b"", said))
-    with pytest.raises(RemoteError, match=r"^The remote /x names its objects by another hash") as caught:
+    with pytest.raises(RemoteError, match=r"^The remote /x uses a different object format") as caught:
         GitNetwork(common).fetch("/x", INTO)
     assert (caught.value.code, caught.value.next) == ("refused", ["gitmem doctor"])
     assert "object format" in caught.value.hint

@@ -24,7 +24,7 @@ def test_push_url(common: str, repo: Path, hub: Path, tmp_path: Path, git: Run) 
     assert remotes.push_urls(common, "../hub.git", str(repo))[0] == str(hub)
     for url in ("https://example.org/x", "host:x/y", "host:x", str(hub), "work/short"):
         assert remotes.push_urls(common, url)[0] == url
-    with pytest.raises(UsageError, match="no remote 'orign'") as caught:
+    with pytest.raises(UsageError, match="Unknown remote: 'orign'") as caught:
         remotes.push_urls(common, "orign")[0]
     assert caught.value.code == "unknown-remote"
     assert caught.value.suggestions == ["near", "origin"]
@@ -71,7 +71,7 @@ def test_a_config_that_git_can_not_read_is_git_s_own_error(common: str, repo: Pa
         lambda: remotes.upstream_remote(find(str(repo))),
     ]
     for ask in asks:
-        with pytest.raises(StoreError, match=r"^git can't read its configuration: bad config") as caught:
+        with pytest.raises(StoreError, match=r"^git cannot read its configuration: bad config") as caught:
             ask()
         assert caught.value.code == "bad-config"
 

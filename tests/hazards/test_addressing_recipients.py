@@ -120,7 +120,7 @@ def test_fuzzy_takes_the_clearly_nearest_and_says_so(desk: Desk, planck: str) ->
     ]
     assert sent["signal"]["requested_to"] == ["Currie"]
     assert sent["signal"]["resolved_by"] == ["fuzzy"]
-    assert any("Currie was taken for Curie" in each for each in sent["warnings"])
+    assert any("Currie was resolved to Curie" in each for each in sent["warnings"])
 
 
 @pytest.mark.parametrize("to", ["Bohr", "Xyz", "C", "", "test:worker:curei", "Curi3", "Curie2"])
@@ -207,7 +207,7 @@ def test_an_identity_that_was_never_seen_needs_a_word(desk: Desk, planck: str, t
     assert "--allow-unseen" in said.error["hint"]
     sent = desk.send(planck, "hi", "--to", to, "--allow-unseen")
     assert sent["signal"]["recipients"] == [to]
-    assert any("never been seen" in each for each in sent["warnings"])
+    assert any("is not in this log yet" in each for each in sent["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_one_s_own_name(desk: Desk, planck: str) -> None:
     for to in ("Planck", "test:worker:planck", planck):
         sent = desk.send(planck, "note to self", "--to", to)
         assert sent["signal"]["recipients"] == ["test:worker:planck"]
-        assert any("yourself" in each for each in sent["warnings"])
+        assert any("You are one of the recipients" in each for each in sent["warnings"])
     assert desk("inbox", "--count", session=planck).out == "0\n"
 
 
@@ -292,7 +292,7 @@ def test_an_empty_id_is_never_a_broadcast(desk: Desk, planck: str, args: list[st
     with nothing_written(desk.repo):
         said = desk(*args, "--json", session=planck)
     assert (said.status, said.error["code"]) == (2, "empty-id")
-    assert "nothing was written" in said.error["message"]
+    assert "Nothing was written" in said.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_show_of_a_memory_node_names_the_command_for_nodes(desk: Desk, planck: s
     node = desk("mem", "create", "The parser drops tabs", "--json", session=planck).json["node"]["id"]
     said = desk("show", node, "--json", session=planck)
     assert (said.status, said.json["next"]) == (2, [f"gitmem mem show {node}"])
-    assert "is the id of a memory node" in said.error["message"]
+    assert "is a memory node" in said.error["message"]
     assert "The parser drops tabs" in desk("mem", "show", node, session=planck).out
 
 
@@ -410,7 +410,7 @@ def test_looking_into_another_s_inbox_marks_nothing(desk: Desk, planck: str) -> 
     for who in ("Curie", "test:worker:curie", "Curei"):
         before = refs(desk.repo), os.listdir(desk.repo / ".git" / "gitmem")
         said = desk("inbox", "--for", who, session=planck)
-        assert said.status == 0 and "nothing is marked" in said.out and "| hi" in said.out
+        assert said.status == 0 and "Nothing is marked" in said.out and "| hi" in said.out
         assert before == (refs(desk.repo), os.listdir(desk.repo / ".git" / "gitmem"))
     curie = next(
         row["session_id"]

@@ -32,7 +32,10 @@ def test_where_the_git_folder_is_read_only_doctor_advises_nothing_that_writes_it
     try:
         env = {"GITMEM_SESSION": session}
         sent = process("signal", "Hi", "--broadcast", "--json", cwd=desk.repo, env=env, before=powerless)
-        assert sent.json["recorded"] and len([each for each in sent.json["warnings"] if "waits" in each]) == 1
+        assert (
+            sent.json["recorded"]
+            and len([each for each in sent.json["warnings"] if "waiting in" in each]) == 1
+        )
         said = process("doctor", *fix, "--json", cwd=desk.repo, env=env, before=powerless)
     finally:
         for path in every:
@@ -42,7 +45,7 @@ def test_where_the_git_folder_is_read_only_doctor_advises_nothing_that_writes_it
     assert "read-only" in found and "not-checked" not in found, said
     assert not [each for each in said.json["next"] if each.startswith(WRITES)], said
     assert not [each for each in found.values() if each["command"].startswith(WRITES)]
-    assert "Where the git folder can be written: `gitmem init" in found["driver-missing"]["fix"]
+    assert "Once the git folder is writable, run `gitmem init" in found["driver-missing"]["fix"]
 
 
 @pytest.mark.parametrize("args", [["doctor"], ["doctor", "--fix"], ["init"], ["signal", "Hi"]])

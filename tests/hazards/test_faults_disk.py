@@ -124,7 +124,7 @@ def test_a_full_disk_at_each_write_of_a_commit_loses_nothing_and_stops_no_writer
         ledger.wait(f"waits-{step}")
         end = child(commit, SystemCall(step, WRITES, kills=False))
         failed += end.failed is not None
-        assert end.failed is None or "nothing was recorded" not in end.failed, end.failed
+        assert end.failed is None or "Nothing was recorded" not in end.failed, end.failed
         ledger.wait(f"meanwhile-{step}")
         age_locks(repo)
         if step % 5 == 0 or end.steps < step:
@@ -224,7 +224,7 @@ def test_the_command_says_so_with_status_4(desk: Desk) -> None:
         if said["status"] == 0:
             once.add(f"line-{size}")
         else:
-            assert "nothing was recorded" in answer["error"]["message"] and "Traceback" not in said["err"]
+            assert "Nothing was recorded" in answer["error"]["message"] and "Traceback" not in said["err"]
             assert said["err"].startswith("gitmem: ")
             assert answer["error"]["hint"], answer
     assert statuses[:2] == [4, 4] and statuses[-1] == 0
@@ -267,7 +267,7 @@ def test_a_full_disk_does_not_stop_readers(desk: Desk) -> None:
         full = child(asked, SizeLimit(size)).answer
         assert (full["status"], full["out"]) == (usual["status"], usual["out"])
         # On a busy machine even three lines may take a second to index.
-        assert all(line.startswith("gitmem: reading the log") for line in full["err"].splitlines())
+        assert all(line.startswith("gitmem: building the index") for line in full["err"].splitlines())
 
 
 def test_an_inbox_that_cannot_mark_says_so_and_shows_again(desk: Desk) -> None:

@@ -177,7 +177,7 @@ def test_what_takes_too_long_is_given_up_and_asked_for_once_a_turn(
     note_program(state, wrapper)
 
     assert agent.call("PostToolUse").is_silent
-    assert "gave up after 6 s" in (state / "hook-error").read_text()
+    assert "timed out after 6 s" in (state / "hook-error").read_text()
     note_program(state, program(tmp_path))
     assert agent.call("PostToolUse").is_silent  # it does not even ask
     assert "| The parser drops tabs" in agent.reads("UserPromptSubmit")

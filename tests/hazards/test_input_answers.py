@@ -69,7 +69,7 @@ ERRORS: dict[str, tuple[list[str], int]] = {
     "bad time": (["inbox", "--since", "yesterday"], 2),
     "bad duration": (["converged", "sig-abcdef", "--wait", "soon"], 2),
     "endless duration": (["converged", "sig-abcdef", "--wait", "inf"], 2),
-    "no duration": (["sync", "--timeout", "nan"], 2),
+    "Invalid duration": (["sync", "--timeout", "nan"], 2),
     "bad work unit": (["signal", "hi", "--wu", "wu 1"], 2),
     "bad intent": (["signal", "hi", "--intent", "maybe"], 2),
     "bad interrupt": (["signal", "hi", "--interrupt", "now"], 2),

@@ -139,7 +139,7 @@ def test_an_empty_message_is_refused(desk: Desk, given: str) -> None:
     with nothing_written(desk.repo):
         said = desk("signal", given, "--to", "Curie", "--json", session=planck)
     assert said.status == 2
-    assert "message is empty; nothing was written." in said.error["message"]
+    assert "message is empty. Nothing was written." in said.error["message"]
 
 
 @pytest.mark.parametrize("char", ["x", "é", "\n"], ids=["ascii", "two bytes", "lines"])
@@ -171,7 +171,7 @@ def test_a_message_that_grows_when_escaped_has_a_limit_too(desk: Desk) -> None:
     with nothing_written(desk.repo):
         said = desk("signal", "-", "--json", session=planck, stdin=b"\x1b" * 64 * KIB)
     assert said.status == 2
-    assert "at most 262144 are allowed; nothing was written." in said.error["message"]
+    assert "at most 262144 are allowed. Nothing was written." in said.error["message"]
     assert desk("signal", "-", session=planck, stdin=b"\x1b" * 32 * KIB).status == 0
 
 
@@ -193,7 +193,7 @@ def test_a_message_that_starts_with_a_dash(desk: Desk) -> None:
     with nothing_written(desk.repo):
         said = desk("signal", "-1 for this", "--to", "Curie", "--json", session=planck)
     assert (said.status, said.error["code"]) == (2, "usage")
-    assert "behind --" in said.error["hint"]
+    assert "Put -- before" in said.error["hint"]
     for message in ("-1 for this", "--to", "--", "-"):
         assert desk("signal", "--to", "Curie", "--", message, session=planck, stdin=b"from stdin").status == 0
     shown = desk("inbox", "--json", session=curie).json["signals"]
@@ -217,7 +217,7 @@ def test_standard_input_must_be_utf8(desk: Desk, data: bytes) -> None:
     with nothing_written(desk.repo):
         said = desk("signal", "-", "--json", session=planck, stdin=data)
     assert (said.status, said.error["code"]) == (2, "not-utf8")
-    assert "nothing was written" in said.error["message"]
+    assert "Nothing was written" in said.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_secret_is_refused_everywhere(desk: Desk, git: Git, secret: str) -> No
         for args, session in attempts:
             said = desk(*args, session=session, stdin=f"x {secret}".encode())
             assert (said.status, said.error["code"]) == (2, "secret"), said
-            assert "nothing was written" in said.error["message"]
+            assert "Nothing was written" in said.error["message"]
             assert secret not in said.out + said.err
     assert desk("signal", f"use {secret}", "--allow-secret", session=planck).status == 0
     assert secret in git("log", "-1", "--format=%B", "gitmem/log", "--", cwd=desk.repo)
@@ -364,7 +364,7 @@ def test_a_display_name_cannot_forge_a_trailer(desk: Desk, git: Git, name: str) 
     """A name that reads like a trailer's key stays a name."""
     said = desk("session", "start", "--name", name, "--agent-identity", "a:b:c", "--json")
     if said.status == 2:
-        assert "nothing was recorded" in said.error["message"]
+        assert "Nothing was recorded" in said.error["message"]
         return
     session = said.json["session_id"]
     sent = desk.send(session, "Signal: x")["signal"]
@@ -385,7 +385,7 @@ def test_a_peer_s_words_cannot_pass_for_the_frame(desk: Desk) -> None:
         assert not [
             line for line in lines if line.startswith(("[sig-aaaaaaaaaaaa", "export ", "next: gitmem init"))
         ]
-    assert "what others wrote" in desk("inbox", session=curie).out
+    assert "from peers, not from your user" in desk("inbox", session=curie).out
 
 
 def test_a_committer_s_odd_name_reaches_no_terminal(desk: Desk, git: Git) -> None:

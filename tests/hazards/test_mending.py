@@ -435,7 +435,7 @@ def test_what_was_voided_does_not_come_back(hub: Hub, clone: Clone, monkeypatch:
 
     with monkeypatch.context() as patch:
         patch.setattr(wal_files, "sync_data", fails_once)
-        with pytest.raises(StoreError, match="nothing was recorded"):
+        with pytest.raises(StoreError, match="Nothing was recorded"):
             record(clone, "voided")
     assert len(seen) == 1
     clone = anew(hub, clone)

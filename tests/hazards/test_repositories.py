@@ -52,7 +52,7 @@ def test_outside_a_repository_a_command_says_so(tmp_path: Path, desk: Desk, comm
     outside.mkdir()
     said = desk(*command, "--json", cwd=outside)
     assert (said.status, said.error["code"]) == (2, "not-a-repository")
-    assert "not in a git repository; nothing was read or written." in said.error["message"]
+    assert "Not a git repository: " in said.error["message"]
     check_text(desk(*command, cwd=outside))
     assert list(outside.iterdir()) == []
 
@@ -153,7 +153,7 @@ def test_in_a_read_only_git_folder_a_signal_is_recorded(bound: Path, desk: Desk)
     )
     assert sent.status == 0, sent
     assert (sent.json["commit"], sent.json["recorded"]) == (None, True)
-    assert any(f"It waits in {os.environ['XDG_STATE_HOME']}" in each for each in sent.json["warnings"])
+    assert any(f"waiting in {os.environ['XDG_STATE_HOME']}" in each for each in sent.json["warnings"])
     check_next(sent.json["next"])
     text = process("signal", "and more", "--to", "Planck", cwd=bound, env=env, before=powerless)
     assert text.status == 0 and "recorded" in text.out
@@ -212,7 +212,7 @@ def test_where_nothing_can_be_written_a_signal_fails_aloud(bound: Path, desk: De
     )
     temporary.chmod(0o700)
     assert said.status == 4, said
-    assert "nothing was recorded" in said.error["message"]
+    assert "Nothing was recorded" in said.error["message"]
     assert waiting(bound) == []
 
 
@@ -371,7 +371,7 @@ def _refused(desk: Desk, where: Path, *words: str) -> None:
         assert (said.status, said.error["code"]) == (4, "unsupported-repository"), said
         for word in words:
             assert word in said.error["message"]
-        assert "nothing was written" in said.error["message"]
+        assert "Nothing was written" in said.error["message"]
         assert said.error["hint"]
         check_next(said.json["next"])
     assert before == refs(where)

@@ -90,7 +90,7 @@ def test_where_others_push_at_this_time_the_outbox_comes_first(hub: Hub) -> None
     assert wire.calls == [f"push {OUTBOX}*", "fetch"]
     assert seen == boxes(hub) == [found.outbox] and hub.texts() == []
     assert (found.state, found.safe, found.sent) == ("synced", True, 1)
-    assert "waits in an outbox on origin" in found.message
+    assert "pushed to an outbox on origin" in found.message
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Remote, "is_chosen", lambda self: False)
         read = a.exchange()

@@ -144,7 +144,7 @@ def test_where_nothing_may_be_deleted_there_is_one_outbox_and_no_more(hub: Hub) 
     shared = f"push {ref.BRANCH}"
     calls, message = raced(hub, a, b, "1")
     assert calls[-2:] == [shared, "delete 1"]
-    assert "lets no ref be deleted" in message
+    assert "rejects deletion of refs" in message
     assert len(boxes(hub)) == 1
     b = hub.open(b.path)
     calls, message = raced(hub, a, b, "2")

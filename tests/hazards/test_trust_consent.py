@@ -432,7 +432,7 @@ def test_a_refusal_is_kept_until_sync_is_told_to_publish(planck: Path, hub: Path
     assert gitmem("init", "--no-publish", cwd=planck).status == 0
     for args in ([], ["--autosync", "off"], ["--autosync", "1h"], ["--publish", "branch"]):
         said = gitmem("init", *args, cwd=planck)
-        assert said.status == 0 and "Agreed" not in said.text and "nothing is published" in said.text
+        assert said.status == 0 and "Agreed" not in said.text and "not published" in said.text
         assert gitmem("sync", cwd=planck).status == 2
     assert published(hub, git) == ""
 
@@ -469,7 +469,7 @@ def test_autosync_agrees_to_nothing_and_takes_nothing_back(planck: Path, hub: Pa
 def test_init_says_first_to_which_url_it_agreed(planck: Path, hub: Path) -> None:
     first, again = gitmem("init", cwd=planck), gitmem("init", "--json", cwd=planck)
 
-    assert first.text.splitlines()[0].startswith(f"Agreed to publish the log to {hub}")
+    assert first.text.splitlines()[0].startswith(f"Consent to publish the log to {hub}")
     assert again.json["agreed"] is False and again.json["publishes_to"] == str(hub)
 
 
@@ -496,10 +496,7 @@ def test_agreeing_to_a_remote_that_is_away_is_said(planck: Path, hub: Path, git:
     away.rename(hub)
 
     assert said.status == 5
-    assert (
-        f"You have agreed to publish to {hub}: what is recorded here is sent when it is reachable."
-        in said.text
-    )
+    assert f"You have agreed to publish to {hub}: local records are sent when it is reachable." in said.text
     assert gitmem("sync", cwd=planck).status == 0
 
 

@@ -192,7 +192,7 @@ def test_a_thread_beyond_the_budget_is_shown_as_it_was_said(target: Target) -> N
     (signal,) = shown["signals"]
     assert signal["thread_too_large"] == "thread-x"
     text = target.run("inbox", "--limit", "1").stdout
-    assert "thread too large to fold here; all of it: gitmem thread thread-x" in text
+    assert "thread too large to evaluate here; full thread: gitmem thread thread-x" in text
     again = json.loads(target.run("--json", "inbox", "--limit", "1").stdout)
     assert again["unread"] == shown["unread"] - 2
     assert again["signals"][0]["signal_id"] != signal["signal_id"]

@@ -1,4 +1,4 @@
-"""Receipts and replies in another's name: what names no existing line marks nothing read and decides nothing."""
+"""Receipts and replies in another's name: what names no existing line has no effect and decides nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_forged_receipt_takes_no_mail_away_and_vetoes_nothing(shared: tuple[Hu
     found = planck("converged", asked["thread_id"], "--json")
     assert (found.status, found.json["ambiguous"]) == (0, [])
     assert any(asked["signal_id"] in each for each in found.json["warnings"])
-    assert "marks nothing read" in planck("thread", asked["thread_id"]).out
+    assert "has no effect" in planck("thread", asked["thread_id"]).out
     assert "swapped-content" in planck("doctor", "--json").out
 
 

@@ -123,7 +123,7 @@ def test_a_place_at_no_commit_is_called_what_it_is(kind: str, town: Town, two: t
     answer = a.sync()
 
     (left,) = answer.remote["left_out"]
-    assert (left["ref"], left["why"]) == (ref, f"it is a {kind} and no commit"), answer.text
+    assert (left["ref"], left["why"]) == (ref, f"it is a {kind}, not a commit"), answer.text
     assert f"git push origin :{ref}" in answer.remote["message"]
     git("push", "--quiet", "origin", f":{ref}", cwd=a.path)
     assert a.sync().remote["left_out"] == []

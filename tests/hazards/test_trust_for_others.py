@@ -56,7 +56,7 @@ def test_reading_as_another_only_looks(here: Place, sessions: tuple[str, str, st
     ask(here, planck, "Curie")
     for as_ in ("Curie", curie):
         said = here("inbox", "--as", as_, session=noether)
-        assert "Shall we?" in said.out and "Noether: a look, nothing is marked." in said.out, said
+        assert "Shall we?" in said.out and "Noether. Nothing is marked as delivered." in said.out, said
     assert here("inbox", "--count", session=curie).out == "1\n"
     assert "Shall we?" in here("inbox", "--as", "Curie", session=curie).out  # itself
     assert here("inbox", "--count", session=curie).out == "0\n"

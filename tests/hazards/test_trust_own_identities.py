@@ -54,9 +54,9 @@ def test_a_receipt_without_a_session_marks_nothing_read(
     assert curie("inbox", "--count", "--json").json["unread"] == 2
     found = curie("inbox", "--no-mark", "--json").json
     assert [each["message"] for each in found["signals"]] == ["shall we?", "to all"]
-    assert "FORGED: 2 lines speak for" in found["warnings"][0]
+    assert "FORGED: 2 records use the name of" in found["warnings"][0]
     assert curie("gate", "--wu", "WU-3").status == 1
-    assert curie("doctor").out.count("A line (receipt") == 2
+    assert curie("doctor").out.count("A record (receipt") == 2
     assert len(curie.inbox()) == 2
     assert curie.inbox() == []
 
@@ -86,7 +86,7 @@ def test_an_agreement_without_a_session_opens_no_gate_and_is_marked(
     ]
     told = curie("converged", proposal["thread_id"], "--json").json
     assert told["converged"] and "FORGED" in told["warnings"][0]
-    assert "A line (signal AGREE" in curie("doctor").out
+    assert "A record (signal AGREE" in curie("doctor").out
 
 
 def test_an_agent_with_a_session_elsewhere_needs_no_code(pair: tuple[Hub, Clone, Clone]) -> None:

@@ -74,7 +74,7 @@ def test_recover_leaves_out_what_forged_lines_made_of_the_checkpoint(
     assert found["checkpoint"]["id"] == id
     assert "half of it is done" in found["checkpoint"]["content"]
     assert "push to main" not in found["block"]
-    assert f"left out: forged changes of {next(iter(fields))}" in found["block"]
+    assert f"omitted: forged changes of {next(iter(fields))}" in found["block"]
 
 
 def test_what_a_forged_line_hides_is_counted_as_hidden_by_others(attack: Attack) -> None:

@@ -59,7 +59,7 @@ def test_a_broken_branch_empties_and_stops_nobody(name: str, town: Town, two: tu
     assert (left["ref"], left["commit"], left["kind"]) == (ref, oid, "invalid")
     assert left["author"] == "Mallory <mallory@example.org>" and why in left["why"].replace("The", "the")
     assert oid[:12] in found.remote["message"] and "Mallory" in found.remote["message"]
-    assert ".." not in found.remote["message"] and "nothing was written" not in found.remote["message"]
+    assert ".." not in found.remote["message"] and "Nothing was written" not in found.remote["message"]
     assert town.tip() == oid and found.remote["outbox"] in town.outboxes()
     b.say("four")
     assert b.sync().remote["safe"]

@@ -230,7 +230,7 @@ def test_automatic_sync_writes_nothing_into_a_planted_repository(
     done = program(clone.folder, "-C", depth, "sync", "--auto")
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert done.returncode == 4 and "nothing was read or written" in done.stderr, done
+    assert done.returncode == 4 and "Nothing was read or written" in done.stderr, done
     assert not clone.is_harmed()
 
 
@@ -239,7 +239,7 @@ def test_a_call_of_an_mcp_client_writes_nothing_into_a_planted_repository(clone:
     folder = clone.folder / "docs"
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
-    with pytest.raises(StoreError, match="nothing was read or written"):
+    with pytest.raises(StoreError, match="Nothing was read or written"):
         McpSession(str(folder), None).do(lambda at: at.store())
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
@@ -427,7 +427,7 @@ def test_hooks_are_not_installed_through_a_link_of_the_repository(
 
         done = gitmem(repo, "hooks", "install", "--client", client)
 
-        assert done.returncode == 2 and "nothing was written" in done.stderr and "link to" in done.stderr, (
+        assert done.returncode == 2 and "Nothing was written" in done.stderr and "link to" in done.stderr, (
             done
         )
         (repo / part).unlink()
@@ -485,7 +485,7 @@ def test_the_lines_for_agents_are_not_written_through_a_link(
 
     for verb in ("--write", "--remove"):
         done = gitmem(repo, "agents-md", verb, *([name] if "/" in name else []))
-        assert done.returncode == 2 and "nothing was written" in done.stderr, done
+        assert done.returncode == 2 and "Nothing was written" in done.stderr, done
     assert to.read_text() == "#!/bin/sh\n"
 
 
@@ -502,7 +502,7 @@ def test_the_pre_push_hook_is_not_written_through_a_link(
 
     for verb in ("install", "uninstall"):
         done = gitmem(repo, "hooks", verb, "--git", "pre-push")
-        assert done.returncode == 2 and "nothing was written" in done.stderr, done
+        assert done.returncode == 2 and "Nothing was written" in done.stderr, done
         assert everything(private) == before
 
 

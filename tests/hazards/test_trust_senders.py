@@ -376,7 +376,7 @@ def test_forged_lines_are_reported(attack: Attack) -> None:
         finding["where"],
     ]
     commit, _, author = git(*added, cwd=attack.hub).strip().partition(" ")
-    assert f"Commit {commit[:12]} of {author} brought it." in finding["what"]
+    assert f"Commit {commit[:12]} of {author} added it." in finding["what"]
 
 
 def test_a_session_that_only_says_that_it_is_of_this_clone_is_reported(attack: Attack) -> None:

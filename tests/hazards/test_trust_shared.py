@@ -210,7 +210,7 @@ def test_who_can_never_write_is_refused(desk: Path, is_member: bool) -> None:
         assert done.returncode == 0 and json.loads(done.stdout)["commit"], done
         return
     assert done.returncode == 4, done
-    assert "nothing was recorded" in done.stdout + done.stderr
+    assert "Nothing was recorded" in done.stdout + done.stderr
     assert left_in(Path(os.environ["XDG_STATE_HOME"])) == []
 
 

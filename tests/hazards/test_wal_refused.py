@@ -98,14 +98,14 @@ def test_a_tip_that_turned_foreign_after_the_look_costs_no_line(desk: Desk, git:
     tip = git("rev-parse", ref.LOG_REF, cwd=desk.repo).strip()
     speak(store, "before it turned")
     foreign(desk, git)
-    with pytest.raises(Exception, match="no gitmem log; what was recorded is kept"):
+    with pytest.raises(Exception, match="not a gitmem log; the records are kept"):
         commit_process.commit_waiting(store)
-    assert "no gitmem log" in commit_process.last_failure(store.repo)
+    assert "not a gitmem log" in commit_process.last_failure(store.repo)
     store.close()
     (file,) = waiting(desk.repo)
     os.utime(file, (time.time() - 100, time.time() - 100))
     found = {each["code"]: each for each in desk("doctor", "--json").json["findings"]}
-    assert "no gitmem log" in found["wal-waits"]["what"]
+    assert "not a gitmem log" in found["wal-waits"]["what"]
 
     git("update-ref", ref.LOG_REF, tip, cwd=desk.repo)
     assert desk("inbox", session=planck).status == 0

@@ -254,7 +254,7 @@ def test_of_an_id_that_stands_twice_the_last_line_counts(store: Store, project: 
         "read": 4, "imported": 2, "present": 0, "differs": 0, "repeated": 2, "bad": 0
     }  # fmt: skip
     assert [one(store, id).content for id in ("mem-a1b2", "mem-c3d4")] == ["later", "another"]
-    assert [(each.line, "another node than the one of line 2" in each.reason) for each in found.remarks] == [
+    assert [(each.line, "differs from the node of line 2" in each.reason) for each in found.remarks] == [
         (4, True)
     ]
 
@@ -269,7 +269,7 @@ def test_a_node_that_the_log_has_otherwise_is_left_as_it_is(store: Store, projec
 
     assert (found.counts["nodes"]["differs"], found.counts["nodes"]["present"]) == (1, 1)
     assert [one(store, id).content for id in ("mem-a1b2", "mem-c3d4")] == [NODE["content"], "changed here"]
-    assert "mem-a1b2 is in the log with other content, which is kept" in found.remarks[0].reason
+    assert "mem-a1b2 is in the log with different content, which is kept" in found.remarks[0].reason
     assert found.commit is None
 
 
@@ -301,7 +301,7 @@ def test_one_bad_line_costs_that_line(store: Store, project: Project) -> None:
     assert [each.line for each in found.problems[:4]] == [4, 5, 6, 7]
     assert all("conflict marker" in each.reason for each in found.problems[:3])
     assert {each.file for each in found.problems} == {"memory.jsonl"}
-    assert not any("nothing was written" in each.reason for each in found.problems)
+    assert not any("Nothing was written" in each.reason for each in found.problems)
 
 
 def test_a_last_line_without_its_end_is_told_as_cut_off(store: Store, project: Project) -> None:
@@ -373,8 +373,8 @@ def test_relations_are_there_once(store: Store, project: Project) -> None:
         "read": 6, "imported": 1, "present": 0, "differs": 0, "repeated": 2, "bad": 3
     }  # fmt: skip
     reasons = [each.reason for each in found.remarks]
-    assert any("mem-c3d4 is not here" in reason for reason in reasons)
-    assert any("with other content" in reason for reason in reasons)
+    assert any("mem-c3d4 is missing here" in reason for reason in reasons)
+    assert any("different content" in reason for reason in reasons)
     from gitmem.memory import relations
 
     relations.relate(store, person(store), "mem-a1b2", "blocks", "mem-c3d4", remove=True)
@@ -601,7 +601,7 @@ def test_a_folder_without_such_files_is_told(store: Store, tmp_path: Path, what:
         room.import_folder(store, person(store), str(folder))
 
     assert error.value.code in ("no-such-folder", "nothing-to-import")
-    assert "nothing was written" in error.value.message
+    assert "Nothing was written" in error.value.message
     assert error.value.next
     assert bodies(store) == []
 

@@ -124,7 +124,7 @@ def test_where_nothing_takes_a_line_it_has_failed_with_a_way_out(repo: Path) -> 
     log = open_log(repo)
     log.make_state = lambda: False  # type: ignore[method-assign]
 
-    with pytest.raises(StoreError, match="cannot be written; nothing was recorded") as failed:
+    with pytest.raises(StoreError, match=r"cannot be written\. Nothing was recorded") as failed:
         record(log, entry(log, "hello"))
 
     assert failed.value.code == "read-only" and failed.value.hint
@@ -136,7 +136,7 @@ def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ign
     git("update-ref", ref.LOG_REF, head, cwd=repo)
     log = open_log(repo)
 
-    with pytest.raises(StoreError, match=rf"{ref.LOG_REF} is at {head[:12]}.*no gitmem log") as failed:
+    with pytest.raises(StoreError, match=rf"{ref.LOG_REF} is at {head[:12]}.*not a gitmem log") as failed:
         record(log, entry(log, "hello"))
 
     assert failed.value.code == "not-a-log" and failed.value.hint

@@ -104,14 +104,14 @@ def test_a_commit_of_another_process_is_waited_for(repo: Path) -> None:
         (
             OSError(28, "No space left"),
             "disk",
-            r"log cannot be written \(No space left\); what was recorded is kept",
+            r"log cannot be written \(No space left\); the records are kept",
         ),
         (OSError("a bare word"), "disk", r"log cannot be written \(a bare word\)"),
-        (KeyError("1234"), "missing-object", "object 1234 .*; what was recorded is kept"),
+        (KeyError("1234"), "missing-object", "object 1234 .*; the records are kept"),
         (
             StoreError("fatal: no", code="git-failed"),
             "git-failed",
-            r"^fatal: no; what was recorded is kept.*\.$",
+            r"^fatal: no; the records are kept.*\.$",
         ),
         (StoreError("It is odd.", code="odd"), "odd", r"^It is odd\.$"),
     ],

@@ -104,7 +104,7 @@ def test_what_was_not_recorded_is_not_noted(repo: Path, monkeypatch: pytest.Monk
     before = path_of(log).read_bytes()
 
     def full(*args: object, **options: object) -> None:
-        raise StoreError("Full; nothing was recorded.", code="wal")
+        raise StoreError("Full. Nothing was recorded.", code="wal")
 
     monkeypatch.setattr(WriteAheadLog, "append", full)
     for deferred in (False, True):

@@ -144,7 +144,7 @@ def test_a_state_folder_that_cannot_be_made_is_told(repo: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "mkdir", full)
 
     with pytest.raises(
-        StoreError, match=r"gitmem cannot be made \(No space left.*nothing was recorded"
+        StoreError, match=r"gitmem cannot be made \(No space left.*Nothing was recorded"
     ) as failed:
         open_log(repo).make_state()
     assert failed.value.code == "state"

@@ -100,7 +100,7 @@ def test_a_process_that_was_started_without_standard_input_lets_the_lock_go(path
 def test_a_lock_that_cannot_be_opened_is_told_with_a_way_out(tmp_path: Path, kind: Kind) -> None:
     """And that nothing was recorded."""
     with pytest.raises(
-        StoreError, match=r"missing/lock cannot be opened or locked \(No such file.*nothing was changed"
+        StoreError, match=r"missing/lock cannot be opened or locked \(No such file.*Nothing was changed"
     ) as failed:
         kind(str(tmp_path / "missing" / "lock")).take()
 

@@ -243,7 +243,7 @@ def test_a_tip_is_looked_at_once_and_names_its_author(log: LocalLog) -> None:
     left = check.left_out
     assert sorted(left) == ["refs/c", "refs/d"]
     assert left["refs/c"].author == "Mallory <m@m>" and left["refs/c"].is_commit
-    assert left["refs/d"].why == "it is a blob and no commit" and not left["refs/d"].is_commit
+    assert left["refs/d"].why == "it is a blob, not a commit" and not left["refs/d"].is_commit
     assert "object" in left["refs/d"].sentence("origin") and "by Mallory" in left["refs/c"].sentence("origin")
 
 

@@ -200,7 +200,7 @@ def test_a_failed_sync_leaves_no_entry(wal: WriteAheadLog, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "fdatasync", fails)
 
-    with pytest.raises(StoreError, match=r"Input/output error.*nothing was recorded") as failed:
+    with pytest.raises(StoreError, match=r"Input/output error.*Nothing was recorded") as failed:
         wal.append(one("second"))
     wal.append(one("third"))
 
@@ -254,7 +254,7 @@ def test_a_full_disk_records_nothing(wal: WriteAheadLog, monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half)
-        with pytest.raises(StoreError, match=r"No space left.*nothing was recorded"):
+        with pytest.raises(StoreError, match=r"No space left.*Nothing was recorded"):
             wal.append(one("second"))
     wal.append(one("third"))
 
@@ -322,7 +322,7 @@ def test_a_generation_of_a_newer_gitmem_is_not_written_beside(wal: WriteAheadLog
     wal.append(one("first"))
     Path(wal.folder, f"{START + 9:017d}.wal2").write_bytes(b"what a later version writes")
 
-    with pytest.raises(StoreError, match=r"\.wal2.*nothing was recorded|newer gitmem") as failed:
+    with pytest.raises(StoreError, match=r"\.wal2.*Nothing was recorded|newer gitmem") as failed:
         wal.append(one("second"))
 
     assert failed.value.code == "newer-format"

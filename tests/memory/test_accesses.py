@@ -108,7 +108,7 @@ def test_reading_harms_neither_archived_nodes_nor_what_is_written_meanwhile(tmp_
 def test_an_unknown_id_records_nothing_of_any(desk: Desk) -> None:
     id = desk.write("one")
 
-    with pytest.raises(UsageError, match="No node mem-0000000000zz") as error:
+    with pytest.raises(UsageError, match="No such node in this log: mem-0000000000zz") as error:
         accesses.record(desk.store, desk.caller, [id, "mem-0000000000zz"])
 
     assert error.value.next

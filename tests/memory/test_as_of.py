@@ -244,7 +244,7 @@ def test_nothing_is_written_through_the_past(desk: Desk, repo: Path) -> None:
         lambda: past.collect(None),
         lambda: past.line("node", {}),
     ):  # fmt: skip
-        with pytest.raises(UsageError, match="can only be read"):
+        with pytest.raises(UsageError, match="is read-only"):
             write()
     past.close()
     assert files() == before
@@ -330,7 +330,7 @@ def test_without_a_log_there_is_no_past(repo: Path) -> None:
     """A sentence with the commands that bring one; none is started."""
     store = open_store(repo, Clock())
 
-    with pytest.raises(UsageError, match="no log here yet") as caught:
+    with pytest.raises(UsageError, match="has no log yet") as caught:
         as_of.at(store, "2d")
 
     assert caught.value.next

@@ -77,7 +77,7 @@ def test_progress_or_next_steps_stand_for_a_note(desk: Desk) -> None:
     )
     before = desk.tip()
     for given in ({}, {"progress": " "}, {"trigger": "x"}):
-        with pytest.raises(UsageError, match="nothing was written"):
+        with pytest.raises(UsageError, match="Nothing was written"):
             checkpoint(desk.store, desk.caller, "\n", **given)
     assert desk.tip() == before
 
@@ -120,7 +120,7 @@ def test_what_git_can_t_say_is_left_out_and_said(desk: Desk, monkeypatch: pytest
     done = checkpoint(desk.store, desk.caller, "x")
 
     assert done.warnings == [
-        "The diff stat is left out: git status did not end within 30 seconds and was stopped."
+        "The diff stat is omitted: git status did not end within 30 seconds and was stopped."
     ]
     assert desk.node(done.node.id).metadata == {}
 

@@ -163,7 +163,7 @@ def test_a_session_of_imported_nodes_can_be_named(desk: Desk) -> None:
 
 def test_an_unknown_session_is_refused(desk: Desk) -> None:
     """A slip must not look like a session with nothing to clean."""
-    with pytest.raises(UsageError, match="No session sess-nobody") as error:
+    with pytest.raises(UsageError, match="Unknown session: sess-nobody") as error:
         clean(desk, session="sess-nobody0")
 
     assert error.value.next == ["gitmem session list --all"]

@@ -267,7 +267,7 @@ def test_without_a_work_unit_it_is_the_session_s_and_else_the_project_alone(desk
     assert set(of(desk).nodes) == {project, unit}
     assert of(desk, wu="WU-2").nodes == [project, other]
     assert context.context(desk.store, None).nodes == [project]
-    with pytest.raises(UsageError, match="no work unit"):
+    with pytest.raises(UsageError, match="Invalid work unit"):
         of(desk, wu="one")
 
 
@@ -431,7 +431,7 @@ def test_as_of_an_earlier_time_it_is_what_could_be_known_then(desk: Desk) -> Non
 
     assert found.nodes == [known] and "): known then" in found.block
     assert found.block.startswith(f"<!-- gitmem mem context for WU-1 as of {tip}: ")
-    with pytest.raises(UsageError, match="no access"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         context.context_at(desk.store, desk.caller, as_of=tip, track_access=True)
 
 
@@ -448,7 +448,7 @@ def test_tracking_records_the_nodes_that_were_shown_and_no_others(desk: Desk) ->
     assert found.access_tracked == 1 and found.as_json()["accessTracked"] == 1
     assert (desk.node(shown).accesses, desk.node(hidden).accesses) == (1, 0)
     assert desk.tip() == tip  # reading makes no commit
-    with pytest.raises(UsageError, match="who reads"):
+    with pytest.raises(UsageError, match="without a session"):
         context.context(desk.store, None, track_access=True)
 
 

@@ -65,7 +65,7 @@ def test_a_score_is_a_number_whatever_the_times(
 @pytest.mark.parametrize("half_life", [0, -MONTH, float("nan"), float("inf"), float("-inf")])
 def test_a_half_life_that_is_none_is_refused(half_life: int) -> None:
     with pytest.raises(
-        UsageError, match=r"half-life must be a time above 0; nothing was written\.$"
+        UsageError, match=r"half-life must be a time above 0. Nothing was written\.$"
     ) as error:
         decay.validate(half_life)
 

@@ -147,7 +147,7 @@ def test_an_empty_memory_is_a_document_too(desk: Desk) -> None:
 
 
 def test_an_unknown_format_is_refused(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="yaml is no format") as error:
+    with pytest.raises(UsageError, match="Invalid format: yaml") as error:
         export.export(desk.store, format="yaml")
 
     assert "markdown, json, jsonl" in error.value.hint

@@ -70,5 +70,5 @@ def test_nothing_known_is_an_empty_block(desk: Desk) -> None:
 def test_a_limit_below_one_and_what_is_no_tag_are_refused(desk: Desk) -> None:
     with pytest.raises(UsageError, match="limit"):
         profile.profile(desk.store, limit=0)
-    with pytest.raises(UsageError, match="no tag"):
+    with pytest.raises(UsageError, match="Invalid tag"):
         profile.profile(desk.store, tag="a,b")

@@ -228,7 +228,7 @@ def test_refusals_write_nothing(store: Store, options: dict[str, str], code: str
         promote.promote(store, me(store), **options)  # type: ignore[arg-type]
 
     assert refused.value.code == code
-    assert "nothing was written" in refused.value.message
+    assert "Nothing was written" in refused.value.message
     assert bodies(store) == lines
 
 

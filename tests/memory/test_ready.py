@@ -172,7 +172,7 @@ def test_a_chain_is_no_circle(desk: Desk) -> None:
 
 
 def test_what_is_no_work_unit_is_refused(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="wu-7 is no work unit") as error:
+    with pytest.raises(UsageError, match="Invalid work unit: wu-7") as error:
         ready(desk.store, "wu-7")
 
     assert error.value.suggestions == ["WU-7"]

@@ -138,7 +138,7 @@ def test_a_session_that_ended_is_not_gone_on_with(desk: Desk) -> None:
 
     assert found.checkpoint is not None and found.checkpoint.id == last
     assert "export" not in found.block and found.next[0] == "gitmem session start"
-    with pytest.raises(UsageError, match="no session of this log"):
+    with pytest.raises(UsageError, match="Unknown session"):
         recover.recover(desk.store, None, session="sess-000000000000")
 
 

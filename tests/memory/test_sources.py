@@ -253,7 +253,7 @@ def test_configured_sources_count_and_a_bad_one_is_told(store: Store, repo: Path
 
     assert of(store, "RULES.md").tags == ["index:conventions", "index:commands"]
     assert len(done.problems) == 3
-    assert any("OPS.md was left out: it is not there" in each for each in done.problems)
+    assert any("OPS.md was skipped: it does not exist" in each for each in done.problems)
     assert any("nonsense" in each and "gitmem.indexSources" in each for each in done.problems)
     assert any("../up.md" in each for each in done.problems)
 
@@ -303,11 +303,11 @@ def _through_a_folder(repo: Path) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "a link out": (_outside, "RULES.md", "outside of the work tree"),
-    "a linked folder": (_through_a_folder, "docs/RULES.md", "outside of the work tree"),
-    "a link to git": (lambda repo: (repo / "RULES.md").symlink_to(".git/config"), "RULES.md", "git's own"),
-    "git's own": (lambda repo: None, ".git/config", "git's own"),
-    "a link to nothing": (lambda repo: (repo / "RULES.md").symlink_to("gone"), "RULES.md", "can't be read"),
+    "a link out": (_outside, "RULES.md", "outside of the worktree"),
+    "a linked folder": (_through_a_folder, "docs/RULES.md", "outside of the worktree"),
+    "a link to git": (lambda repo: (repo / "RULES.md").symlink_to(".git/config"), "RULES.md", "belongs to git"),
+    "git's own": (lambda repo: None, ".git/config", "belongs to git"),
+    "a link to nothing": (lambda repo: (repo / "RULES.md").symlink_to("gone"), "RULES.md", "cannot be read"),
     "a folder": (lambda repo: (repo / "RULES.md").mkdir(), "RULES.md", ""),
     "binary": (lambda repo: (repo / "RULES.md").write_bytes(b"a\0b"), "RULES.md", "binary"),
     "not UTF-8": (lambda repo: (repo / "RULES.md").write_bytes(b"caf\xe9"), "RULES.md", "not UTF-8 (byte 3)"),
@@ -319,12 +319,12 @@ BAD: dict[str, tuple[Callable[[Path], object], str, str]] = {
     ),
     "broken TOML": (lambda repo: (repo / "pyproject.toml").write_text("[x"), "pyproject.toml", "parsed"),
     "broken JSON": (lambda repo: (repo / "package.json").write_text("{"), "package.json", "parsed"),
-    "JSON of another form": (lambda repo: (repo / "package.json").write_text("[]"), "package.json", "no object"),
+    "JSON of another form": (lambda repo: (repo / "package.json").write_text("[]"), "package.json", "not an object"),
     "deep JSON": (lambda repo: (repo / "package.json").write_text("[" * 200_000), "package.json", "parsed"),
     "no module": (lambda repo: (repo / "go.mod").write_text("go 1.22\n"), "go.mod", "no module"),
 }  # fmt: skip
 if hasattr(os, "mkfifo"):
-    BAD["a pipe"] = (lambda repo: os.mkfifo(repo / "RULES.md"), "RULES.md", "no file")
+    BAD["a pipe"] = (lambda repo: os.mkfifo(repo / "RULES.md"), "RULES.md", "not a file")
 
 
 @pytest.mark.parametrize("name", sorted(BAD))
@@ -336,7 +336,7 @@ def test_bad_source_is_told_of_and_the_others_go_on(store: Store, repo: Path, na
     done = index(store, f"{path}=conventions")
 
     assert len(done.problems) == 1
-    assert done.problems[0].startswith(f"{path} was left out: ") and said in done.problems[0]
+    assert done.problems[0].startswith(f"{path} was skipped: ") and said in done.problems[0]
     assert done.as_json()["nodesCreated"] == 1
     assert of(store, "README.md").content == "README.md: One"
     assert path not in done.sources_scanned
@@ -360,7 +360,7 @@ def test_file_with_two_names_is_indexed_once(store: Store, repo: Path) -> None:
     done = index(store)
 
     assert [entry.path for entry in done.entries] == ["AGENTS.md"]
-    assert done.warnings == ["CLAUDE.md is AGENTS.md by another name."]
+    assert done.warnings == ["CLAUDE.md is the same file as AGENTS.md."]
 
 
 def test_decoration_is_not_indexed() -> None:
@@ -453,6 +453,6 @@ def test_manifest_of_any_form_raises_nothing_but_that_it_is_none(value: object) 
     try:
         found = manifests.facts("package.json", json.dumps(value))
     except ValueError as error:
-        assert not isinstance(value, dict) and "no object" in str(error)
+        assert not isinstance(value, dict) and "not an object" in str(error)
     else:
         assert found and all("\n" not in line for line in found)

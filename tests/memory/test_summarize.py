@@ -178,7 +178,7 @@ def test_what_does_not_fit_is_counted_and_waits(store: Store) -> None:
     text = first.summary.content
     assert len(text.encode()) <= 64 * 1024
     assert first.left == 400 - len(first.source_ids) > 0
-    assert f"{first.left} nodes more of WU-7 did not fit" in text
+    assert f"{first.left} nodes more of WU-7 not included" in text
     assert all((id in text) == (id in first.source_ids) == bool(covered_by(store, id)) for id in ids)
     assert first.next[0] == "gitmem mem summarize --wu WU-7"
     second = summarize.summarize(store, me(store), "WU-7")

@@ -76,7 +76,7 @@ def test_filters_by_unit_and_tag(store: Store) -> None:
     assert listed(store, wu="unlinked") == [loose]
     assert listed(store, tag="bug") == [loose]
     assert listed(store, tag="bug", wu="WU-7") == []
-    with pytest.raises(UsageError, match="no work unit"):
+    with pytest.raises(UsageError, match="Invalid work unit"):
         triage.listing(store, wu="seven")
 
 
@@ -223,7 +223,7 @@ def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None
     assert done.ids == [one]
     assert load.load_one(store.db(), one).reason == "can no longer happen"
     assert load.load_one(store.db(), two).status == "deleted"
-    assert done.warnings == [f"{two} was deleted before."]
+    assert done.warnings == [f"{two} was already deleted."]
     lines = bodies(store)
     again = triage.archive(store, me(store), [one], reason="other words")
     assert (again.ids, again.commit, again.recorded) == ([], None, False)

@@ -269,7 +269,7 @@ def test_a_disk_fault_leaves_the_file_as_it_was(
 
     before = files(folder)
     monkeypatch.setattr(os, step, full)
-    with pytest.raises(StoreError, match=r"config can't be written \(No space left on device\)"):
+    with pytest.raises(StoreError, match=r"config \(No space left on device\)"):
         install(place, program)
 
     assert files(folder) == before
@@ -289,7 +289,7 @@ def test_a_config_whose_end_would_swallow_ours_is_left(place: Repo, folder: Path
     """A last line that goes on takes the next one in; what git would read is compared first."""
     put(folder / "config", CORE + b"[alias]\n\tx = a \\\n")
     before = files(folder)
-    with pytest.raises(StoreError, match="was left as it is"):
+    with pytest.raises(StoreError, match="Nothing was changed"):
         install(place, program)
 
     assert files(folder) == before
@@ -299,7 +299,7 @@ def test_a_config_whose_end_would_swallow_ours_is_left(place: Repo, folder: Path
 def test_a_program_that_git_could_not_run_is_refused(place: Repo, folder: Path, program: str) -> None:
     """Relative paths would be looked up in the work tree."""
     before = files(folder)
-    with pytest.raises(UsageError, match="no absolute path"):
+    with pytest.raises(UsageError, match="must be absolute"):
         install(place, program)
 
     assert files(folder) == before

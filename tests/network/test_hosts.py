@@ -104,7 +104,7 @@ def lan(tmp_path: Path, hub: Hub) -> Iterator[Lan]:
 
 def offline(running: Running) -> None:
     (remote,) = running.end(5)["remotes"]
-    assert remote["state"] == "offline" and "stays recorded" in remote["message"], remote
+    assert remote["state"] == "offline" and "ocal records are kept" in remote["message"], remote
 
 
 def test_without_a_link_recording_goes_on(lan: Lan) -> None:

@@ -78,7 +78,7 @@ def test_a_status_that_forbids_pushes_is_told(
     site.server.meddle = refuse
     found = planck.sync()
     assert (found.state, str(status) in found.message) == (state, True), found.message
-    assert "stays recorded" in found.message
+    assert "ocal records are kept" in found.message
     site.server.meddle = lambda request: False
     assert planck.sync().sent == 1
 
@@ -120,7 +120,7 @@ def test_missing_credentials_are_no_question(planck: Agent) -> None:
     assert plain.seconds > 1.9 and ASKED[0] in plain.text, plain
     shown = at_terminal(planck.path, "gitmem", "sync")
     assert (shown.status, shown.seconds < 20) == (5, True), shown
-    assert "could not read Username" in shown.text and "stays recorded" in shown.text
+    assert "could not read Username" in shown.text and "ocal records are kept" in shown.text
     assert "Username for" not in shown.text.split("could not read Username")[0], shown
 
 

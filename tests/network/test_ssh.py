@@ -59,7 +59,7 @@ def test_the_plain_ssh_asks_nothing(
     git("config", "--unset", "core.sshCommand", cwd=planck.path)
     shown = at_terminal(planck.path, "gitmem", "sync", PATH=plain_ssh(site, tmp_path / "bin", key, *more))
     assert (shown.status, shown.seconds < 20) == (5, True), shown
-    assert words in shown.text and "stays recorded" in shown.text
+    assert words in shown.text and "ocal records are kept" in shown.text
     assert not any(word in shown.text for word in ASKED), shown
     assert (
         at_terminal(

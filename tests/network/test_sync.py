@@ -84,7 +84,7 @@ def test_a_push_that_is_refused_is_told_and_kept(hub: Hub, agent: Callable[..., 
     planck.log.signals.send("Is anybody there?")
     found = planck.sync()
     assert found.state == "refused"
-    assert "Frozen until Monday" in found.message and "stays recorded" in found.message
+    assert "Frozen until Monday" in found.message and "ocal records are kept" in found.message
     hook.unlink()
     assert (planck.sync().state, len(planck.signals())) == ("synced", 1)
     assert "Is anybody there?" in git("log", "-1", "--format=%B", ref.BRANCH, cwd=hub.path)
@@ -100,7 +100,7 @@ def test_wrong_credentials_are_a_sentence_and_no_question(
     assert not any(word in shown.text for word in ASKED), shown
     (remote,) = json.loads(shown.text.splitlines()[-1])["remotes"]
     assert remote["state"] == "offline"
-    assert "stays recorded" in remote["message"]
+    assert "ocal records are kept" in remote["message"]
     assert ("Authentication failed" if isinstance(site, Http) else "Permission denied") in remote["message"]
     assert hub.tip() is None
     for name, value in site.config().items():

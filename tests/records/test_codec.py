@@ -130,15 +130,15 @@ def test_the_time_is_the_logs_own() -> None:
         ({"message": None}, "signal's message is missing"),
         ({"message": "a" * 65537}, "message is 65537 bytes, and at most 65536"),
         ({"message": "\u00fc" * 32769}, "message is 65538 bytes, and at most 65536"),
-        ({"message": "\ud800"}, "message holds what JSON"),
-        ({"message": b"bytes"}, "message holds what JSON"),
+        ({"message": "\ud800"}, "message has a value that JSON"),
+        ({"message": b"bytes"}, "message has a value that JSON"),
         ({"signal_id": "sig-ABC"}, "signal_id must be sig- and 4 to 32"),
         ({"signal_id": "sig-abcd\n"}, "signal_id must be"),
         ({"sender_identity": "a,b"}, "sender_identity must be"),
         ({"sender_identity": "a\u200bb"}, "sender_identity must be"),
         ({"recipients": ["ok:ok:ok", "not ok"]}, r"recipients\[1\] must be"),
         ({"recipients": "a:b:c"}, "recipients is not right"),
-        ({"recipients": {"a:b:c"}}, "recipients holds what JSON"),
+        ({"recipients": {"a:b:c"}}, "recipients has a value that JSON"),
         (
             {"recipients": ["a:b:c"], "target_agent": "d:e:f"},
             "target_agent is not the first of its recipients",
@@ -157,10 +157,10 @@ def test_the_time_is_the_logs_own() -> None:
         ({"schema_version": "A2A.V2"}, "schema_version must be 'A2A.V1'"),
         ({"created_at": "2026-11-21T20:00:00Z"}, "created_at is no field"),
         ({"kind": "signal"}, "kind is no field"),
-        ({"later": float("nan")}, "later holds what JSON"),
-        ({"later": {1: 2}}, "later holds what JSON"),
-        ({"later": object()}, "later holds what JSON"),
-        ({"later": "\udc80"}, "later holds what JSON"),
+        ({"later": float("nan")}, "later has a value that JSON"),
+        ({"later": {1: 2}}, "later has a value that JSON"),
+        ({"later": object()}, "later has a value that JSON"),
+        ({"later": "\udc80"}, "later has a value that JSON"),
         ({"later": "a" * 262144}, "a line of 262[0-9]{3} bytes, and at most 262144"),
     ],
 )
@@ -247,7 +247,7 @@ SECRET = "ghp" + "_" + "a1B2" * 9
 )
 def test_a_secret_is_refused_wherever_it_stands(fields: dict[str, Any]) -> None:
     """No field, list, key or unknown corner may carry what looks like a token; the error does not repeat it."""
-    with pytest.raises(records.SecretError, match="looks like it holds a GitHub token") as caught:
+    with pytest.raises(records.SecretError, match="seems to contain a GitHub token") as caught:
         signal(**fields)
 
     assert (caught.value.status, caught.value.code) == (2, "secret")

@@ -40,7 +40,7 @@ def test_deep_nesting_is_refused() -> None:
     for _ in range(100):
         deep = [deep]
 
-    with pytest.raises(records.RecordError, match="later holds"):
+    with pytest.raises(records.RecordError, match="later has a value"):
         signal(later=deep)
     assert records.read(altered(signal(), later=deep)) is None
     assert records.read(b'{"at":"2026-11-21T20:00:00.123456Z","kind":"name","x":' + b"[" * 200_000) is None
@@ -81,7 +81,7 @@ def test_reading_is_more_lenient_than_writing() -> None:
         (signal()[:-1] + b',"message":"another"}', "not one JSON object"),
         (signal()[:-1] + b',"at":"2001-01-01T00:00:00.000000Z"}', "not one JSON object"),
         (signal()[:-1] + b',"later":NaN}', "not one JSON object"),
-        (signal()[:-1] + b',"later":1e999}', "later holds what JSON"),
+        (signal()[:-1] + b',"later":1e999}', "later has a value that JSON"),
         (signal()[:-1] + b',"later":"\\ud800"}', "not one JSON object"),
         (altered(signal(), kind=7), "not one JSON object"),
         (altered(signal(), kind="rumour"), "kind 'rumour' is unknown"),

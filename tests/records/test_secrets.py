@@ -336,7 +336,7 @@ def test_the_refusal_names_the_secret_and_its_place_and_does_not_repeat_it() -> 
     with pytest.raises(UsageError) as refused:
         codec.line("signal", 1_795_291_200_000_000, fields)
 
-    assert "message looks like it holds a GitHub token at character 5" in refused.value.message
+    assert "message seems to contain a GitHub token at character 5" in refused.value.message
     assert not any(
         token[:8] in str(each) for each in (refused.value.message, refused.value.hint, refused.value.next)
     )

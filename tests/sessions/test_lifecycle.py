@@ -213,7 +213,7 @@ def test_two_clones_that_chose_one_name_apart_agree_after_a_sync(tmp_path: Path,
         assert names == {first.session_id: "Planck", second.session_id: "Planck-2"}
     changed = lifecycle.change(there, acting(there, second), wu="WU-1")
     assert (changed.display_name, changed.remark) == (
-        "Planck-2", "Planck was taken by a session that started earlier: you show as Planck-2.",
+        "Planck-2", "The name Planck belongs to an earlier session; your display name is Planck-2.",
     )  # fmt: skip
 
 

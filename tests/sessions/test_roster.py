@@ -75,7 +75,7 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
     assert names("zzzz") == []
     nobody = roster.roster(store, "zz'zz")
     assert nobody.next == ["gitmem roster", "gitmem roster 'zz'\"'\"'zz' --all"]
-    assert nobody.remark == "Nobody matches zz'zz; 1 is live here."
+    assert nobody.remark == "No sessions match zz'zz; active sessions: 1."
 
 
 def test_nobody_is_told_to_signal_itself(repo: Path) -> None:

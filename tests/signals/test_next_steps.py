@@ -21,14 +21,14 @@ def thread(record: dict[str, object]) -> dict[str, ThreadSignal]:
         ({"intent": "INFO"}, {}, ""),
         ({"intent": "PROPOSE", "recipients": ["x"]}, {}, ""),
         ({"intent": "PROPOSE", "recipients": ["x"], "requires_ack": True}, {}, ""),
-        ({"intent": "PROPOSE"}, {}, "Nobody in particular is asked"),
-        ({"intent": "INFO", "requires_ack": True}, {}, "Nobody in particular is asked"),
-        ({"intent": "REJECT", "recipients": ["x"]}, {}, "This REJECT answers nothing"),
+        ({"intent": "PROPOSE"}, {}, "This signal has no recipients"),
+        ({"intent": "INFO", "requires_ack": True}, {}, "This signal has no recipients"),
+        ({"intent": "REJECT", "recipients": ["x"]}, {}, "does not answer a signal"),
         ({"intent": "AGREE"}, {}, "`gitmem reply ID 'your words' --agree`"),
         ({"intent": "AGREE", "reply_to": "sig-root"}, thread(ROOT), ""),
         ({"intent": "COUNTER", "reply_to": "sig-root"}, thread(ROOT), ""),
         ({"intent": "INFO", "reply_to": "sig-root", "requires_ack": True}, thread(ROOT), ""),
-        ({"intent": "AGREE", "reply_to": "sig-root"}, thread(OPEN), "asked nobody in particular"),
+        ({"intent": "AGREE", "reply_to": "sig-root"}, thread(OPEN), "has no recipients"),
     ],
 )
 def test_a_recipient_that_answers_hears_nothing(
@@ -47,7 +47,7 @@ def test_a_decision_of_somebody_who_was_not_asked_is_remarked(intent: str) -> No
     fields: dict[str, object] = {"intent": intent, "reply_to": "sig-root"}
     (found,) = next_steps.remarks(fields, thread(ROOT), ["a:b:noether", None])
 
-    assert f"this {intent} does not count; it asked a:b:curie." in found
+    assert f"this {intent} does not count; its recipients are a:b:curie." in found
     assert next_steps.remarks({**fields, "intent": "COUNTER"}, thread(ROOT), ["a:b:noether"]) == []
 
 

@@ -195,7 +195,7 @@ def test_beyond_the_limit_nothing_is_written(talk: Talk) -> None:
     assert bodies(talk.store) == before
     assert refused.value.code == "loop"
     assert "turn 6 " in refused.value.message
-    assert "nothing was written" in refused.value.message
+    assert "Nothing was written" in refused.value.message
     assert refused.value.next[0] == f"gitmem reply {talk.last} agreed --agree"
     assert talk.say(talk.person(), to=[PLANCK, CURIE]).signal
     assert talk.say(CURIE).signal

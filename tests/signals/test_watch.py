@@ -163,7 +163,7 @@ def test_receipts_that_can_not_be_recorded_are_told_of_once(
     third = desk.say("three", "Curie")
 
     assert shown(seen) == [third]
-    assert desk.told[1:] == ["What is shown is marked as read again."]
+    assert desk.told[1:] == ["Displayed signals are marked as delivered again."]
     assert third not in desk.unread()
 
 
@@ -184,7 +184,7 @@ def test_a_log_that_can_not_be_read_is_tried_again(desk: Desk, monkeypatch: pyte
 
     assert shown(seen) == [said]
     assert ["It is broken" in told for told in desk.told] == [True, False]
-    assert desk.told[1] == "The log can be read again."
+    assert desk.told[1] == "The log is readable again."
 
 
 def test_an_agent_that_names_another_only_looks_on(desk: Desk) -> None:
@@ -192,7 +192,7 @@ def test_an_agent_that_names_another_only_looks_on(desk: Desk) -> None:
     signal_id = desk.say("for Curie", "Curie")
     seen = desk.watch("Curie", by=desk.planck)
     assert seen.of.peek is not None
-    assert "nothing is marked" in seen.of.peek
+    assert "Nothing is marked" in seen.of.peek
     assert shown(seen) == [signal_id]
     assert shown(seen) == []
     assert desk.unread() == {signal_id}
@@ -210,7 +210,7 @@ def test_an_agent_that_watches_as_another_only_looks_on(desk: Desk, as_: str) ->
     of = watching.watch_owner(desk.watcher, CallerClaims(as_=as_, session=desk.planck.session_id))
     seen = Watch(desk.watcher, of, desk.stop, events=False)
     desk.opened.append(seen)
-    assert of.peek is not None and "nothing is marked" in of.peek
+    assert of.peek is not None and "Nothing is marked" in of.peek
     assert shown(seen) == [signal_id] and shown(seen) == []
     assert desk.unread() == {signal_id}
 
@@ -263,7 +263,7 @@ def test_nobody_in_particular_can_not_be_watched(desk: Desk) -> None:
     with pytest.raises(UsageError) as unknown:
         watching.watch_owner(desk.watcher, CallerClaims(terminal=True), "Nobody")
     assert unknown.value.code == "unknown-session"
-    assert unknown.value.message.startswith("--session names Nobody")
+    assert unknown.value.message.startswith("--session: unknown session, identity or name: Nobody")
     lifecycle.end(desk.writer, desk.curie)
     with pytest.raises(UsageError) as ended:
         watching.watch_owner(desk.watcher, CallerClaims(terminal=True), str(desk.curie.session_id))

@@ -25,7 +25,7 @@ def test_an_agent_is_told_the_command_for_this_remote(remote: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"), [("offline", "when it is reachable"), ("rejected", "the next sync that it takes")]
+    ("state", "told"), [("offline", "when it is reachable"), ("rejected", "the next successful sync")]
 )
 def test_an_agreement_says_when_it_takes_effect(tmp_path: Path, state: str, told: str) -> None:
     """A remote that is away is sent to once it is reachable, one that refused at the next sync; without consent nothing is said."""

@@ -48,7 +48,7 @@ def test_a_remote_that_is_away_is_only_a_remark(hub: Hub) -> None:
     git("remote", "set-url", "origin", "/nowhere.git", cwd=a.path)
     found = init.init(a.store)
     assert found.state == "started"
-    assert any("could not be reached" in remark for remark in found.remarks)
+    assert any("Cannot reach the remote" in remark for remark in found.remarks)
 
 
 def test_what_git_fetched_before_is_adopted_offline(hub: Hub) -> None:

@@ -25,14 +25,14 @@ def context(
     lane: ReaderLane = None,
     max_size: MaxSize = None,
     by_decay: Annotated[
-        bool, typer.Option("--by-decay", help="The greatest decay score first, rather than the youngest.")
+        bool, typer.Option("--by-decay", help="Sort by decay score instead of by age.")
     ] = False,
     half_life_: HalfLife = None,
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
     as_of: AsOf = None,
 ) -> None:
-    """What the memory has on a work unit. The youngest first (--by-decay: the most relevant), within a budget, for a prompt. An empty memory prints nothing."""
+    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt. Newest first (--by-decay: most relevant first). An empty memory prints nothing."""
     from gitmem.memory import context as operation
 
     at.store().asks_once = True
@@ -55,16 +55,14 @@ def recover(
     at: Environment,
     session: Annotated[
         str | None,
-        typer.Option(
-            "--session", metavar="ID", help="The session whose last checkpoint is wanted; yours without it."
-        ),
+        typer.Option("--session", metavar="ID", help="The session to recover (default: yours)."),
     ] = None,
     wu: Wu = None,
     lane: ReaderLane = None,
     max_size: MaxSize = None,
     no_roster: NoRoster = False,
 ) -> None:
-    """What you need to go on after a compaction. Who you are, the last checkpoint, what happened since, and the context."""
+    """Restore context after compaction. Print your session, its last checkpoint, later events, and the memory context."""
     from gitmem.memory import recover as operation
     from gitmem.memory.context import MAX_SIZE
 
@@ -93,7 +91,7 @@ def profile(
     limit: ProfileLimit = None,
     tag: Tag = None,
 ) -> None:
-    """What holds for the whole project. The youngest first, and how often each tag is used."""
+    """Show the nodes of project scope. Newest first, with the number of uses of each tag."""
     from gitmem.memory import profile as operation
 
     found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)

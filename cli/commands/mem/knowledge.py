@@ -24,9 +24,9 @@ LIMIT = 50
 def promote(
     at: Environment,
     id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…), or a unique prefix of it.")
+        str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…) or a unique prefix.")
     ] = None,
-    node: Annotated[str | None, typer.Option("--node", metavar="ID", help="The same as ID.")] = None,
+    node: Annotated[str | None, typer.Option("--node", metavar="ID", help="Same as ID.")] = None,
     wu: Annotated[
         str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit.")
     ] = None,
@@ -41,11 +41,11 @@ def promote(
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Make project knowledge of nodes. One node, or the summaries of a work unit; twice is as good as once."""
+    """Promote nodes to project scope. Takes one node, or the summaries of a work unit. Idempotent."""
     from gitmem.memory import promote as operation
 
     if id is not None and node is not None and id != node:
-        raise UsageError("ID and --node name different nodes; nothing was written.", code="usage")
+        raise UsageError("ID and --node name different nodes. Nothing was written.", code="usage")
     found = operation.promote(
         at.store(),
         at.caller(),
@@ -63,23 +63,29 @@ def summarize(
     wu: Wu = None,
     text: Annotated[
         str | None,
-        typer.Option("--text", metavar="TEXT", help="Your own summary, instead of first lines; - reads it."),
+        typer.Option(
+            "--text",
+            metavar="TEXT",
+            help="The summary text (default: the first lines of the nodes); - reads standard input.",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="ID,ID", help="The nodes that it covers; all that are new."),
+        typer.Option(
+            "--only", metavar="ID,ID", help="The nodes to summarize (default: all without a summary)."
+        ),
     ] = None,
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Sum up a work unit in one node. It takes what no summary covers yet, and marks each node that it covers."""
+    """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
     from gitmem.memory import summarize as operation
 
     unit = wu if wu is not None else at.caller().wu_id
     if not unit:
         raise UsageError(
-            "Nothing says which work unit to sum up; nothing was written.",
-            hint="Such as --wu WU-7; without it that of your session counts, which has none.",
+            "Missing work unit: your session has none. Nothing was written.",
+            hint="Name it, such as --wu WU-7.",
             code="no-wu",
             next=["gitmem mem summarize --help"],
         )
@@ -98,41 +104,45 @@ def summarize(
 def triage(
     at: Environment,
     action: Annotated[
-        str, typer.Argument(metavar="[list|promote|archive]", help="What to do; list without it.")
+        str, typer.Argument(metavar="[list|promote|archive]", help="The action (default: list).")
     ] = "list",
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID...]", help="What to promote or to archive.")
+        list[str] | None, typer.Argument(metavar="[ID...]", help="The nodes to promote or archive.")
     ] = None,
     wu: Annotated[
         str | None,
         typer.Option(
-            "--wu", metavar="ID", help="list: only nodes of it, or `unlinked`. promote: what the node became."
+            "--wu",
+            metavar="ID",
+            help="list: only nodes of this work unit, or `unlinked`. promote: the new work unit.",
         ),
     ] = None,
     tag: Tag = None,
     limit: Annotated[
-        str | None, typer.Option("--limit", metavar="N", help=f"list: nodes to show at most; {LIMIT}.")
+        str | None,
+        typer.Option("--limit", metavar="N", help=f"list: maximum number of nodes (default: {LIMIT})."),
     ] = None,
     lane: Annotated[
         str | None,
         typer.Option(
             "--lane",
             metavar="LANE",
-            help="promote: the lane of the work unit; the node's without it, or your session's.",
+            help="promote: the lane of the work unit (default: the node's, or your session's).",
         ),
     ] = None,
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="promote: instead of the first sentence.")
+        str | None,
+        typer.Option("--title", metavar="TEXT", help="promote: the title (default: the first sentence)."),
     ] = None,
     reason: Reason = None,
 ) -> None:
-    """Open discoveries, and what the code outgrew. Make a work unit of one, or put it away."""
+    """List, promote or archive open discoveries. Also lists stale nodes; promote makes a work unit of one."""
     given = {"--tag": tag, "--limit": limit, "--lane": lane, "--title": title, "--reason": reason, "--wu": wu}
     named = ids or []
     if action not in ACTIONS or (action == "list" and named):
         raise UsageError(
-            f"{action if action not in ACTIONS else named[0]!r} is nothing that triage does; nothing was written.",
-            hint="It is list, promote ID or archive ID... --reason TEXT.",
+            f"Invalid action for triage: {action if action not in ACTIONS else named[0]!r}. Nothing was written.",
+            hint="Choose from: list, promote ID, archive ID... --reason TEXT.",
             code="usage",
             next=["gitmem mem triage", "gitmem mem triage --help"],
         )
@@ -163,22 +173,22 @@ def _check(action: str, given: set[str], count: int) -> None:
     wrong = sorted(given - _TAKES[action])
     if wrong:
         raise UsageError(
-            f"{wrong[0]} is no option of `triage {action}`; nothing was written.",
-            hint=f"It takes {', '.join(sorted(_TAKES[action]))}.",
+            f"Invalid option for `triage {action}`: {wrong[0]}. Nothing was written.",
+            hint=f"Valid options: {', '.join(sorted(_TAKES[action]))}.",
             code="usage",
             next=["gitmem mem triage --help"],
         )
     if action != "list" and not count:
         raise UsageError(
-            f"Nothing says what to {action}; nothing was written.",
-            hint="It takes an id from the list.",
+            f"Missing node id to {action}. Nothing was written.",
+            hint="Take an id from the list.",
             code="usage",
             next=["gitmem mem triage"],
         )
     if action == "promote" and count > 1:
         raise UsageError(
-            "One node becomes one work unit; nothing was written.",
-            hint="Promote them one by one, or one of them, and relate the others to it.",
+            "triage promote takes one node. Nothing was written.",
+            hint="Promote the nodes one by one, or promote one and relate the others to it.",
             code="usage",
         )
 
@@ -190,13 +200,13 @@ def index(
         typer.Option(
             "--source",
             metavar="FILE=TAG",
-            help="Another file, such as docs/RULES.md=index:conventions. May be repeated; those of the git "
-            "config value gitmem.indexSources count always.",
+            help="An additional file, such as docs/RULES.md=index:conventions. May be repeated. Files of the git "
+            "config value gitmem.indexSources are always included.",
         ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Remember README, AGENTS.md and their like. One node a file, written anew where the file has changed."""
+    """Record README and similar files as nodes. Writes one node per file, and updates the nodes of changed files."""
     from gitmem.memory import sources as operation
 
     given = []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def show(at: Environment, id: NodeId, half_life_: HalfLife = None) -> int:
-    """One node whole. What it says, what it hangs together with, what became of it and by whom."""
+    """Show one node in full. Prints its text, relations and changes."""
     from gitmem.memory import show_node
 
     found = show_node.show(at.store(), id, half_life=half_life(half_life_))
@@ -53,19 +53,24 @@ def listing(
     priority: Priority = None,
     status: Annotated[
         str | None,
-        typer.Option("--status", metavar="S", help="Only active, closed, archived or deleted ones."),
+        typer.Option(
+            "--status", metavar="S", help="Only nodes with this status: active, closed, archived or deleted."
+        ),
     ] = None,
     stale: Annotated[
-        bool, typer.Option("--stale", help="Only those whose files moved on since they were written.")
+        bool, typer.Option("--stale", help="Only nodes whose files changed since they were written.")
     ] = False,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="1h|ISO", help="Only what was said since.")
+        str | None,
+        typer.Option(
+            "--since", metavar="1h|ISO", help="Only nodes created after this time, such as 2d or 2026-11-21."
+        ),
     ] = None,
     limit: ListLimit = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The oldest first.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Oldest first.")] = False,
     include_archived: Archived = False,
 ) -> None:
-    """List nodes, the newest first."""
+    """List nodes, newest first."""
     from gitmem.memory import listing as operation
 
     found = operation.listing(
@@ -82,7 +87,7 @@ def ready(
     wu: Wu = None,
     include_archived: Archived = False,
 ) -> None:
-    """What can be taken up, and what waits. Of a work unit, the most important first."""
+    """List ready and blocked nodes of a work unit. Most important first."""
     from gitmem.memory import node_fields
     from gitmem.memory import ready as operation
 
@@ -93,7 +98,7 @@ def ready(
 def export(
     at: Environment,
     format: Annotated[
-        str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl; markdown.")
+        str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl (default: markdown).")
     ] = None,
     wu: OnlyWu = None,
     type: Type = None,
@@ -126,7 +131,7 @@ def search(
     at: Environment,
     query: Annotated[
         list[str],
-        typer.Argument(metavar="QUERY...", help="Words; those in double quotes must stand together."),
+        typer.Argument(metavar="QUERY...", help="Words; quoted words must be adjacent."),
     ],
     wu: OnlyWu = None,
     type: Type = None,
@@ -137,11 +142,11 @@ def search(
     include_archived: Archived = False,
     half_life_: HalfLife = None,
     by_decay: Annotated[
-        bool, typer.Option("--by-decay", help="Let age and priority count in full, rather than a quarter.")
+        bool, typer.Option("--by-decay", help="Weight age and priority fully instead of by a quarter.")
     ] = False,
     track_access: TrackAccess = False,
 ) -> None:
-    """Find nodes by their words. The best match comes first. Nothing found is an answer, too: exit 0."""
+    """Search nodes by words, best match first. Exit 0 even if nothing is found."""
     from gitmem.memory import search as operation
 
     found = operation.search(

@@ -47,7 +47,7 @@ FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "path
 def create(
     at: Environment,
     content: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.")
+        str | None, typer.Argument(metavar="[TEXT]", help="The text of the node; - reads standard input.")
     ] = None,
     type: Type = None,
     lifecycle: NewLifecycle = None,
@@ -60,13 +60,13 @@ def create(
     meta: Meta = None,
     sensitive: Sensitive = False,
     discovered_from: Annotated[
-        str | None, typer.Option("--discovered-from", metavar="ID", help="The node that led to it.")
+        str | None, typer.Option("--discovered-from", metavar="ID", help="The node it was discovered from.")
     ] = None,
     jsonl: Annotated[
         bool,
         typer.Option(
             "--jsonl",
-            help="Read nodes from standard input, one JSON object a line, and write them in one commit. Keys: "
+            help="Read nodes from standard input, one JSON object per line, and write them in one commit. Keys: "
             "content, type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive, "
             "discovered_from.",
         ),
@@ -74,7 +74,7 @@ def create(
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write down a finding, a bug or a decision. Work unit and session are those of your session."""
+    """Record a finding, a bug or a decision. Work unit and session default to your session's."""
     from gitmem.memory import edit
 
     options: dict[str, object] = {
@@ -84,10 +84,10 @@ def create(
     }  # fmt: skip
     if jsonl == (content is not None):
         raise UsageError(
-            "Nothing says what to remember; nothing was written."
+            "Missing text. Nothing was written."
             if content is None
-            else "--jsonl reads the nodes from standard input: a text beside it would be lost; nothing was written.",
-            hint="Such as: gitmem mem create 'The parser drops tabs' --type bug",
+            else "--jsonl reads the nodes from standard input and takes no text argument. Nothing was written.",
+            hint="Example: gitmem mem create 'The parser drops tabs' --type bug",
             next=["gitmem mem create --help"],
         )
     if jsonl:
@@ -112,9 +112,10 @@ def create(
 def update(
     at: Environment,
     ids: NodeIds,
-    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="What it says.")] = None,
+    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="New text.")] = None,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="S", help="active, closed, archived or deleted.")
+        str | None,
+        typer.Option("--status", metavar="S", help="New status: active, closed, archived or deleted."),
     ] = None,
     type: OneType = None,
     lifecycle: Lifecycle = None,
@@ -128,20 +129,23 @@ def update(
     sensitive: Sensitive = False,
     reason: Reason = None,
     verified: Annotated[
-        bool, typer.Option("--verified", help="It still holds for the code as it is: it is stale no more.")
+        bool,
+        typer.Option(
+            "--verified", help="Confirm that it is still true for the current code; clears `stale`."
+        ),
     ] = False,
     clear: Annotated[
         list[str] | None,
         typer.Option(
             "--clear",
             metavar="FIELD",
-            help="Empty priority, tags, wu, session, lane, paths, sensitive, closed, archived, deleted, reason, "
+            help="Clear a field: priority, tags, wu, session, lane, paths, sensitive, closed, archived, deleted, reason, "
             "summarized_into or metadata. May be repeated.",
         ),
     ] = None,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Change nodes, field by field. Who changes another field elsewhere at the same time loses nothing."""
+    """Change fields of nodes. Concurrent changes of other fields are kept."""
     from gitmem.memory import edit, node_fields
 
     options: dict[str, object] = {
@@ -162,14 +166,18 @@ def update(
 
 def relate(
     at: Environment,
-    from_id: Annotated[str, typer.Argument(metavar="FROM", help="The blocker, the parent, what came of it.")],
+    from_id: Annotated[
+        str, typer.Argument(metavar="FROM", help="The source node: the blocker, the parent, the result.")
+    ],
     type: Annotated[
         str, typer.Argument(metavar="TYPE", help="blocks, parent_child, related or discovered_from.")
     ],
-    to_id: Annotated[str, typer.Argument(metavar="TO", help="The blocked, the child, the source.")],
-    remove: Annotated[bool, typer.Option("--remove", help="Take it back.")] = False,
+    to_id: Annotated[
+        str, typer.Argument(metavar="TO", help="The target node: the blocked one, the child, the origin.")
+    ],
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the relation.")] = False,
 ) -> None:
-    """Say how two nodes hang together."""
+    """Link two nodes."""
     from gitmem.memory import relations
 
     related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
@@ -179,24 +187,25 @@ def relate(
 def checkpoint(
     at: Environment,
     note: Annotated[
-        str, typer.Argument(metavar="[NOTE]", help="How far the work is; - reads standard input.")
+        str, typer.Argument(metavar="[NOTE]", help="State of the work; - reads standard input.")
     ] = "",
-    progress: Annotated[str | None, typer.Option("--progress", metavar="TEXT", help="What is done.")] = None,
+    progress: Annotated[
+        str | None, typer.Option("--progress", metavar="TEXT", help="Completed work.")
+    ] = None,
     next_steps: Annotated[
-        str | None, typer.Option("--next-steps", metavar="TEXT", help="What is to be done.")
+        str | None, typer.Option("--next-steps", metavar="TEXT", help="Remaining work.")
     ] = None,
     trigger: Annotated[
-        str | None, typer.Option("--trigger", metavar="TEXT", help="What led to it, such as pre-compact.")
+        str | None,
+        typer.Option("--trigger", metavar="TEXT", help="Trigger of the checkpoint, such as pre-compact."),
     ] = None,
     wu: Wu = None,
     session: Session = None,
-    no_diff_stat: Annotated[
-        bool, typer.Option("--no-diff-stat", help="Leave out what git says of the work tree.")
-    ] = False,
+    no_diff_stat: Annotated[bool, typer.Option("--no-diff-stat", help="Omit git's diff stat.")] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write down how far the work is. Git's diff stat goes with it, and `gitmem mem recover` shows it to whoever goes on."""
+    """Record the state of the work. Includes git's diff stat; `gitmem mem recover` shows it."""
     from gitmem.memory import checkpoints as operation
 
     created = operation.checkpoint(

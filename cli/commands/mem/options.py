@@ -10,8 +10,8 @@ from ... import shared_options as shared
 from ..options import AllowSecret as AllowSecret
 from ..options import Quiet as Quiet
 
-NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…), or a unique prefix of it.")]
-NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Node ids, or unique prefixes.")]
+NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…) or a unique prefix.")]
+NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Node ids or unique prefixes.")]
 Type = Annotated[
     str | None,
     typer.Option(
@@ -37,24 +37,20 @@ Wu = Annotated[
     str | None,
     typer.Option("--wu", metavar="ID", help=shared.NODE_WU.help),
 ]
-NewWu = Annotated[
-    str | None, typer.Option("--wu", metavar="ID", help="The work unit that it belongs to from now on.")
-]
+NewWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit.")]
 OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help)]
 Lane = Annotated[
     str | None,
-    typer.Option("--lane", metavar="LANE", help="The lane that it matters in; every one without it."),
+    typer.Option("--lane", metavar="LANE", help="Lane that it applies to (default: all)."),
 ]
-NewLane = Annotated[
-    str | None, typer.Option("--lane", metavar="LANE", help="The lane that it matters in from now on.")
-]
+NewLane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help="New lane.")]
 OnlyLane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help="Only nodes of this lane.")]
 ReaderLane = Annotated[
     str | None,
     typer.Option(
         "--lane",
         metavar="LANE",
-        help="Your lane, your session's without it: project knowledge of other lanes is left out.",
+        help="Lane (default: your session's); omits project nodes of other lanes.",
     ),
 ]
 Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help)]
@@ -63,9 +59,7 @@ Tags = Annotated[
 ]
 NewTags = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tag", "--tags", metavar="A,B", help="All of its tags from now on: they replace the others."
-    ),
+    typer.Option("--tag", "--tags", metavar="A,B", help="New tags, replacing the present ones."),
 ]
 OnlyTags = Annotated[
     list[str] | None,
@@ -81,7 +75,7 @@ NewPaths = Annotated[
     typer.Option(
         "--path",
         metavar="FILE",
-        help="All of its paths from now on. May be repeated; they replace the others.",
+        help="New paths, replacing the present ones. May be repeated.",
     ),
 ]
 Path = Annotated[
@@ -89,38 +83,38 @@ Path = Annotated[
 ]
 Session = Annotated[
     str | None,
-    typer.Option("--session", metavar="ID", help="The session that it belongs to; yours without it."),
+    typer.Option("--session", metavar="ID", help="Session (default: yours)."),
 ]
-NewSession = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="The session that it belongs to from now on.")
-]
+NewSession = Annotated[str | None, typer.Option("--session", metavar="ID", help="New session.")]
 OnlySession = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="Only nodes of this session.")
 ]
 Meta = Annotated[
     list[str] | None,
-    typer.Option("--meta", metavar="KEY=VALUE", help="Further data; VALUE is JSON or text. May be repeated."),
+    typer.Option(
+        "--meta", metavar="KEY=VALUE", help="Metadata entry; VALUE is JSON or text. May be repeated."
+    ),
 ]
 NewMeta = Annotated[
     list[str] | None,
     typer.Option(
-        "--meta", metavar="KEY=VALUE", help="Change an entry of its data; null takes it out. May be repeated."
+        "--meta", metavar="KEY=VALUE", help="Set a metadata entry; null removes it. May be repeated."
     ),
 ]
-Archived = Annotated[
-    bool, typer.Option("--include-archived", help="What is hidden, too: archived and deleted nodes.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+Archived = Annotated[bool, typer.Option("--include-archived", help="Include archived and deleted nodes.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done without doing it.")]
 HalfLife = Annotated[
     str | None,
     typer.Option("--half-life", metavar="30d", help=shared.HALF_LIFE.help),
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option("--as-of", metavar="COMMIT|DATE", help="As the log was then, such as 2026-11-21 or 2d."),
+    typer.Option(
+        "--as-of", metavar="COMMIT|DATE", help="Use the log as of this time, such as 2026-11-21 or 2d."
+    ),
 ]
-Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; one line.")]
-TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record that these nodes were read.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Reason, one line.")]
+TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record an access of each node shown.")]
 MaxSize = Annotated[
     str | None,
     typer.Option("--max-size", metavar="N", help=shared.MAX_SIZE.help),
@@ -128,5 +122,5 @@ MaxSize = Annotated[
 SearchLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.SEARCH_LIMIT.help)]
 ListLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.LIST_LIMIT.help)]
 ProfileLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.PROFILE_LIMIT.help)]
-NoRoster = Annotated[bool, typer.Option("--no-roster", help="Leave out who is here and how much is unread.")]
-Sensitive = Annotated[bool, typer.Option("--sensitive", help="Cleanups leave it alone.")]
+NoRoster = Annotated[bool, typer.Option("--no-roster", help="Omit the roster and the unread count.")]
+Sensitive = Annotated[bool, typer.Option("--sensitive", help="Exclude it from cleanup.")]

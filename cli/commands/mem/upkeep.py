@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 def archive(
     at: Environment,
     threshold: Annotated[
-        str | None, typer.Option("--threshold", metavar="N", help="Archive what scores less; 0.1.")
+        str | None,
+        typer.Option("--threshold", metavar="N", help="Archive nodes with a lower score (default: 0.1)."),
     ] = None,
     half_life_: HalfLife = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Archive what has decayed. It is then only shown with --include-archived. Project nodes are protected."""
+    """Archive decayed nodes. --include-archived shows them. Project nodes are never archived."""
     from gitmem.memory import archive as operation
 
     archived = operation.archive(
@@ -38,23 +39,25 @@ def archive(
 def cleanup(
     at: Environment,
     ttl: Annotated[
-        str | None, typer.Option("--ttl", metavar="30d", help="Delete what was created longer ago.")
+        str | None, typer.Option("--ttl", metavar="30d", help="Delete nodes older than this.")
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(
-            "--session", metavar="ID", help="Delete the nodes of lifecycle session of this session."
-        ),
+        typer.Option("--session", metavar="ID", help="Delete this session's nodes of lifecycle `session`."),
     ] = None,
-    decay: Annotated[bool, typer.Option("--decay", help="Archive what has decayed, too.")] = False,
+    decay: Annotated[bool, typer.Option("--decay", help="Also archive decayed nodes.")] = False,
     threshold: Annotated[
         str | None,
-        typer.Option("--decay-threshold", metavar="N", help="With --decay: archive what scores less; 0.1."),
+        typer.Option(
+            "--decay-threshold",
+            metavar="N",
+            help="With --decay: archive nodes with a lower score (default: 0.1).",
+        ),
     ] = None,
     half_life_: HalfLife = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Delete what has had its time. Ephemeral nodes, what a summary has, and what the options name."""
+    """Delete expired nodes. These are ephemeral and summarized nodes, and those selected by options."""
     from gitmem.memory import cleanup as operation
 
     cleaned = operation.cleanup(
@@ -67,17 +70,17 @@ def cleanup(
 def delete(
     at: Environment,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids, or unique prefixes.")
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids or unique prefixes.")
     ] = None,
     tag: OnlyTags = None,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", metavar="30d", help="What was created longer ago.")
+        str | None, typer.Option("--older-than", metavar="30d", help="Only nodes older than this.")
     ] = None,
     wu: OnlyWu = None,
     reason: Reason = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Delete nodes, by id or by filters. `gitmem mem update ID --clear deleted` brings them back."""
+    """Delete nodes by id or by filters. `gitmem mem update ID --clear deleted` restores a node."""
     from gitmem.memory import delete as operation
 
     deleted = operation.delete(
@@ -90,10 +93,10 @@ def delete(
 def access(
     at: Environment,
     ids: NodeIds,
-    record: Annotated[bool, typer.Option("--record", help="Count one more reading of each.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Record one access of each node.")] = False,
     half_life_: HalfLife = None,
 ) -> None:
-    """How often nodes were read. And how much they matter by that and by their age."""
+    """Show access counts and decay scores of nodes."""
     from gitmem.memory import accesses as operation
 
     life = half_life(half_life_)
@@ -112,8 +115,8 @@ def score(text: str | None) -> float:
         return THRESHOLD if text is None else float(text)
     except ValueError:
         raise UsageError(
-            f"{text!r} is no number; nothing was written.",
-            hint="Such as 0.1, the default.",
+            f"Invalid number: {text!r}. Nothing was written.",
+            hint="Give a number above 0, such as 0.1 (the default).",
             code="bad-threshold",
         ) from None
 

@@ -25,7 +25,7 @@ def promoted(found: Promoted) -> list[str]:
         was = node.id in found.already_promoted
         described = "" if was else end(found.commit, found.recorded)
         lines.append(
-            f"{'was promoted to' if was else verb} {about(node)}"
+            f"{'already promoted to' if was else verb} {about(node)}"
             f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{described}"
         )
     return [*lines, *notes(found.warnings)]
@@ -33,9 +33,13 @@ def promoted(found: Promoted) -> list[str]:
 
 def summarized(found: Summarized) -> list[str]:
     """Return a summary, and how many nodes are left to summarize."""
-    verb = "would sum up" if found.dry_run else "summed up"
+    verb = "would summarize" if found.dry_run else "summarized"
     head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
-    left = [f"{plural(found.left, 'more node')} did not fit; once more sums them up"] if found.left else []
+    left = (
+        [f"{plural(found.left, 'more node')} not included; repeat the command to summarize them"]
+        if found.left
+        else []
+    )
     return [
         head + end(found.commit, found.recorded),
         *quote_lines(found.summary.content),
@@ -48,21 +52,24 @@ def triaged(found: Triaged) -> list[str]:
     """Return the nodes that wait for triage, and those that are stale."""
     lines = [line(node, found.stale.get(node.id)) for node in found.discoveries]
     if found.stale_nodes:
-        lines += ["outgrown by the code:", *(line(node, found.stale[node.id]) for node in found.stale_nodes)]
+        lines += [
+            "stale, files changed since:",
+            *(line(node, found.stale[node.id]) for node in found.stale_nodes),
+        ]
     if not lines:
-        return ["nothing waits for triage"]
-    return [*lines, *([f"{plural(found.more, 'more node')}: --limit N shows more"] if found.more else [])]
+        return ["nothing to triage"]
+    return [*lines, *([f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else [])]
 
 
 def became_unit(found: PromotedToUnit) -> list[str]:
     """Return the work unit that a node became, as YAML below a comment line."""
     unit = sanitize(found.spec.id)
     if not found.recorded:
-        head = "# nothing was written: --wu records which work unit it became"
+        head = "# nothing was written; --wu ID records the new work unit"
     elif not found.already:
-        head = f"# {found.node_id} became {unit}, and is closed{end(found.commit, found.recorded)}"
+        head = f"# {found.node_id} promoted to {unit} and closed{end(found.commit, found.recorded)}"
     else:
-        head = f"# {found.node_id} had become {unit} before"
+        head = f"# {found.node_id} was already promoted to {unit}"
     return [head, *format_spec(found.spec), *notes(found.warnings)]
 
 
@@ -98,9 +105,9 @@ def indexed(found: Indexed) -> list[str]:
     changed = [each for each in found.entries if each.what in ("created", "updated", "archived")]
     lines = [f"{would}{each.what}: {each.node_id}{SEPARATOR}{sanitize(each.path)}" for each in changed]
     same = found.count("unchanged")
-    away = [f"put away by hand, and left so: {each.node_id}{SEPARATOR}{sanitize(each.path)}"
+    away = [f"archived by hand, left unchanged: {each.node_id}{SEPARATOR}{sanitize(each.path)}"
             for each in found.entries if each.what == "put away"]  # fmt: skip
-    head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} as before"
+    head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} unchanged"
     return [
         head + end(found.commit, found.recorded),
         *lines,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 COLUMNS = 80  # of a node's text in a list; `show` prints all of it
 OPEN, CLOSE = "«", "»"  # around a hit
 WIDER = {
-    "begin": "these have words that begin so:",
-    "some": "these have some of the words:",
+    "begin": "partial matches, words with this beginning:",
+    "some": "partial matches, some of the words:",
 }
 
 
@@ -31,8 +31,8 @@ def listed(found: Listing) -> list[str]:
     """Return the nodes of a list, one a line."""
     lines = [line(node, found.stale.get(node.id)) for node in found.nodes]
     if not lines:
-        return ["No node of the memory fits."]
-    return [*lines, *([f"{plural(found.more, 'more node')}: --limit N shows more"] if found.more else [])]
+        return ["No nodes match."]
+    return [*lines, *([f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else [])]
 
 
 def line(node: VersionedNode, stale: str | None = None) -> str:
@@ -71,13 +71,13 @@ def shown(found: NodeDetail) -> list[str]:
         *quote_lines(node.content),
     ]
     if found.ambiguous:
-        lines.append(f"ambiguous: lines with the id {node.id} say different things; the lowest is shown")
+        lines.append(f"ambiguous: more than one record with id {node.id}; the first in sort order is shown")
     facts = [
         ("about", ", ".join(node.paths) + (f"  {end}" if end else "")),
         ("written at", f"{node.head[:12]}{f' on {node.branch}' if node.branch else ''}" if node.head else ""),
         ("session", node.session_id),
         ("reason", node.reason),
-        ("summarised in", node.summarized_into),
+        ("summarized in", node.summarized_into),
         ("metadata", ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))),
     ]
     lines += [f"{name}: {sanitize(str(value), keep='')}" for name, value in facts if value]
@@ -91,7 +91,7 @@ def shown(found: NodeDetail) -> list[str]:
 
 
 def _relation(id: str, each: Relative) -> str:
-    other = _beginning(each["other"]) if each["other"] is not None else "(not here)"
+    other = _beginning(each["other"]) if each["other"] is not None else "(missing from this log)"
     if each["from_id"] == id:
         return f"{each['type']} {each['to_id']} | {other}"
     return f"{each['from_id']} {each['type']} this | {other}"
@@ -127,14 +127,11 @@ def ready(found: Ready) -> list[str]:
     """Return the nodes that are ready, the blocked ones, and the cycles among them."""
     lines = [line(node) for node in found.nodes]
     if not lines:
-        lines.append(f"nothing is ready in {sanitize(found.wu_id)}")
-    lines += [f"waits for {', '.join(each.blocked_by)}: {line(each.node)}" for each in found.blocked]
+        lines.append(f"no ready nodes in {sanitize(found.wu_id)}")
+    lines += [f"blocked by {', '.join(each.blocked_by)}: {line(each.node)}" for each in found.blocked]
     return [
         *lines,
-        *(
-            f"note: none of these can be ready, each waits for the next: {' → '.join(circle)}"
-            for circle in found.circles
-        ),
+        *(f"note: cycle, each is blocked by the next: {' → '.join(circle)}" for circle in found.circles),
     ]
 
 
@@ -148,8 +145,8 @@ def matching(answer: SearchResult) -> list[str]:
             lines.append(WIDER[matched])
         lines += _hit(hit)
     if not lines:
-        return [f"nothing found for {sanitize(answer.query, keep='')}"]
-    return [*lines, *(["more nodes match: --limit N shows more"] if answer.more else [])]
+        return [f"no matches for {sanitize(answer.query, keep='')}"]
+    return [*lines, *(["more nodes match; use --limit N"] if answer.more else [])]
 
 
 def _hit(hit: Hit) -> list[str]:

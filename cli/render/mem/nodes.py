@@ -35,7 +35,7 @@ def appended(found: NodesCreated) -> list[str]:
     """Return the ids of nodes that were created at once, at most SHOWN of them."""
     count = len(found.nodes)
     head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{record_position(found.commit)}"
-    more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
+    more = [f"{count - SHOWN:,} more not shown"] if count > SHOWN else []
     return [head, *(node.id for node in found.nodes[:SHOWN]), *more, *notes(found.warnings)]
 
 
@@ -89,13 +89,9 @@ def block(found: Context | Recovered) -> list[str]:
 def profile(found: Profile) -> list[str]:
     """Return the nodes of the whole project, and how often each tag is used."""
     if not found.nodes:
-        about = (
-            f" has the tag {sanitize(found.tag, keep='')}"
-            if found.tag
-            else " is known of the whole project yet"
-        )
-        return [f"Nothing{about}"]
+        about = f" with the tag {sanitize(found.tag, keep='')}" if found.tag else ""
+        return [f"No project nodes{about}"]
     more = found.fitting - len(found.nodes)
-    lines = [found.block, "", *([f"and {more} more"] if more else [])]
+    lines = [found.block, "", *([f"{more} more not shown"] if more else [])]
     tags = ", ".join(f"{sanitize(tag, keep='')} {count}" for tag, count in found.by_tag.items())
     return [*lines, f"{plural(found.total, 'node')}; tags: {tags or 'none'}"]

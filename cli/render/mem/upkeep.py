@@ -21,7 +21,7 @@ def archived(found: Archived) -> list[str]:
     verb = "would archive" if found.dry_run else "archived"
     head = (
         f"{verb} {len(found.archived_ids)} of {plural(found.total_processed, 'node')}"
-        f"{SEPARATOR}{len(found.retained_ids)} stay{SEPARATOR}{len(found.skipped_ids)} skipped"
+        f"{SEPARATOR}{len(found.retained_ids)} kept{SEPARATOR}{len(found.skipped_ids)} skipped"
     )
     each = [f"{id}  {found.scores[id]:.3g}" for id in found.archived_ids[:SHOWN]]
     return [
@@ -39,12 +39,12 @@ def cleaned(found: CleanupResult) -> list[str]:
     head = f"{verb} {len(found.removed_ids)} of {plural(every, 'node')}"
     why = found.breakdown
     counts = [
-        (why.ttl_expired, "too old"),
+        (why.ttl_expired, "expired"),
         (why.ephemeral, "ephemeral"),
-        (why.session, "of sessions"),
-        (why.wu, "summarised"),
-        (why.sensitive, "kept as sensitive"),
-        (why.active_session_protected, "kept for sessions at work"),
+        (why.session, "session nodes"),
+        (why.wu, "summarized"),
+        (why.sensitive, "sensitive, kept"),
+        (why.active_session_protected, "of active sessions, kept"),
         (why.decay_archived, "to archive" if found.dry_run else "archived"),
     ]
     told = SEPARATOR.join(f"{count} {what}" for count, what in counts if count)
@@ -57,7 +57,7 @@ def deleted(found: Deleted) -> list[str]:
     verb = "would delete" if found.dry_run else "deleted"
     head = f"{verb} {plural(len(found.ids), 'node')}" if found.ids else "nothing to delete"
     lines = [head + end(found.commit, found.recorded), *found.ids[:SHOWN], *_more(found.ids)]
-    lines += [f"{id} was deleted before" for id in found.already]
+    lines += [f"{id}: already deleted" for id in found.already]
     return [*lines, *notes(found.warnings)]
 
 
@@ -73,4 +73,4 @@ def accessed(found: Accessed) -> list[str]:
 
 
 def _more(ids: Sequence[str]) -> list[str]:
-    return [f"… and {len(ids) - SHOWN} more; --json has all of them"] if len(ids) > SHOWN else []
+    return [f"… {len(ids) - SHOWN} more; --json lists all"] if len(ids) > SHOWN else []

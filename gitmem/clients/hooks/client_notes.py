@@ -25,13 +25,13 @@ def remarks(name: str, scope: str, places: ClientFolders, *, wake: bool) -> list
         found += _codex(scope, places)
     elif name == "windsurf":
         found.append(
-            "Windsurf takes nothing from us for all projects, so nothing was written: use --scope project."
+            "Windsurf supports project scope only: use --scope project. Nothing was written."
             if scope == USER
-            else "Windsurf shows its model nothing by itself. The rule asks the model to run `gitmem inbox`; a side terminal with `gitmem watch` shows signals to you."
+            else "Windsurf hooks cannot show text to the model. The installed rule asks the model to run `gitmem inbox`; `gitmem watch` in a side terminal shows signals to you."
         )
     if wake and name == "claude-code":
         found.append(
-            "An idle session of Claude Code in a terminal is woken by a signal to it, for half an hour after it has gone idle."
+            "A signal wakes an idle session of Claude Code in a terminal, up to half an hour after it became idle."
         )
     if name in CLIENTS and CLIENTS[name].pushes and is_installed(places, CLIENTS[name], _other(scope)):
         found.append(
@@ -42,17 +42,17 @@ def remarks(name: str, scope: str, places: ClientFolders, *, wake: bool) -> list
 
 _ALWAYS = {
     "cursor": ["Cursor may run Claude Code's hooks too (third-party skills): a signal is still shown once."],
-    "cline": ["Hooks must be switched on in Cline's settings. Signals come with a tool's result."],
-    "opencode": ["OpenCode reads plugins when it starts: start it again."],
+    "cline": ["Enable hooks in Cline's settings. Signals are shown with a tool's result."],
+    "opencode": ["OpenCode reads plugins when it starts: restart it."],
     "aider": [
-        f"Aider has no hooks, so nothing was written. Run `gitmem watch --session NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
-        "NAME is that of the agent's session: without it a terminal watches for you, the person at it.",
-        f"Put {SIGNALS_FILE} into .git/info/exclude or .gitignore: it is nothing to commit.",
+        f"Aider has no hooks. Nothing was written. Run `gitmem watch --session NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
+        "NAME is the agent's session; without --session, the watch shows your own signals.",
+        f"Add {SIGNALS_FILE} to .git/info/exclude or .gitignore; do not commit it.",
     ],
 }
 _IN_PROJECTS = {
     "claude-code": [
-        "Claude Code reads a project's hooks in the folder that it is started in: the top of the worktree."
+        "Claude Code reads project hooks from the folder it is started in: start it at the top of the worktree."
     ],
     "gemini": [
         "Gemini CLI runs a project's hooks only in a folder that you trust, started at the top of the worktree."
@@ -65,17 +65,17 @@ _IN_PROJECTS = {
 
 def _codex(scope: str, places: ClientFolders) -> list[str]:
     found = [
-        "Codex skips a hook without a word until you have reviewed it: start codex and type /hooks. `gitmem hooks status` says which are trusted."
+        "Codex silently skips a hook until you have reviewed it: start codex and type /hooks. `gitmem hooks status` shows which are trusted."
     ]
     if scope == PROJECT:
-        found.append("It reads a project's hooks only where you trust the project.")
+        found.append("It reads project hooks only if you trust the project.")
         if places.main is not None:
             found.append(
-                f"In a linked worktree it reads those of the main worktree alone, and only where the linked one has a .codex folder: use --scope user, or run `{command('gitmem', '-C', places.main, 'hooks', 'install', '--client', 'codex')}`."
+                f"In a linked worktree it reads only the main worktree's hooks, and only if the linked worktree has a .codex folder: use --scope user, or run `{command('gitmem', '-C', places.main, 'hooks', 'install', '--client', 'codex')}`."
             )
     common = os.path.dirname(places.state) if places.state is not None else "…/.git"
     found.append(
-        f'What its sandbox sends waits until a hook commits it. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml it is committed at once.'
+        f'Records written in its sandbox wait until a hook commits them. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml they are committed at once.'
     )
     return found
 
@@ -86,9 +86,9 @@ def untrusted(word: str) -> list[str]:
 
 
 _SKIPPED = {
-    "untrusted": "NOT yet trusted: Codex skips the hooks until you have reviewed them: start codex and type /hooks.",
+    "untrusted": "NOT trusted yet: Codex skips the hooks until you review them: start codex and type /hooks.",
     "changed": "Changed since they were reviewed: Codex skips the hooks until you review them again with /hooks.",
-    "elsewhere": "In a linked worktree Codex reads the main worktree's file, which has none of ours.",
+    "elsewhere": "In a linked worktree Codex reads the main worktree's file, which has no gitmem hooks.",
 }
 
 
@@ -100,10 +100,10 @@ def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]
         there = [each.title for each in done if each.state not in ("failed", "advised")]
         found.append(f"Installed: {', '.join(there) or 'none'}. Not installed: {', '.join(failed)}.")
     if wake and all(each.client != "claude-code" for each in done):
-        found.append("--wake is for Claude Code alone: none of these clients has anything of the kind.")
+        found.append("--wake is supported for Claude Code only.")
     if scope == PROJECT and any(each.files for each in done):
         found.append(
-            "Commit these files and every worktree and clone has the hooks; with --scope user they are yours alone, in every repository."
+            "Commit these files to install the hooks in every worktree and clone; --scope user installs them for you only, in every repository."
         )
     return found
 

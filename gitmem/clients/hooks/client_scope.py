@@ -109,7 +109,7 @@ class ClientScope:
         try:
             path.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{self.base} is not UTF-8; nothing was written.", code="not-utf8") from None
+            raise UsageError(f"{self.base} is not UTF-8. Nothing was written.", code="not-utf8") from None
         return self.client.entries(self.scope, path, file.content, wake=wake)
 
     def install(self, *, wake: bool) -> list[FileChange]:
@@ -237,14 +237,14 @@ def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tupl
     """Return the selected clients, each with the reason."""
     if scope not in clients.SCOPES:
         raise UsageError(
-            f"--scope {scope} is none of {', '.join(clients.SCOPES)}; nothing was written.",
+            f"Invalid --scope: {scope}; choose from {', '.join(clients.SCOPES)}. Nothing was written.",
             code="unknown-scope",
         )
     known = [*clients.CLIENTS, clients.ALL_FOUND]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
-            f"--client {unknown[0]} is no client that gitmem knows; nothing was written.",
+            f"Unknown --client: {unknown[0]}. Nothing was written.",
             hint=f"It knows {', '.join(known)}.",
             code="unknown-client",
             suggestions=[name for name in known if name[:2] == unknown[0][:2].lower()],
@@ -258,7 +258,7 @@ def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tupl
             found[client.name] = (client, why)
     if not found:
         raise UsageError(
-            "No client was found here, neither a folder of one in the project or the home folder nor a program; nothing was written.",
+            "No clients found: no client folder in the project or home folder, and no client program on the PATH. Nothing was written.",
             hint=f"Name one with --client: {', '.join(clients.CLIENTS)}.",
             code="no-client",
             next=[
@@ -273,8 +273,8 @@ def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope 
     base = places.base(client, scope)
     if base is None:
         raise UsageError(
-            "This is a bare repository, which has no files of a project; nothing was written.",
-            hint="With --scope user the hooks are in your home folder.",
+            "This is a bare repository without project files. Nothing was written.",
+            hint="--scope user installs the hooks in your home folder.",
             code="no-worktree",
             next=["gitmem hooks install --scope user"],
         )
@@ -284,4 +284,4 @@ def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope 
 
 def bare(error: GitmemError) -> str:
     """Return an error's message without "nothing was written", for a report on several clients."""
-    return error.message.replace("; nothing was written.", ".")
+    return error.message.replace(". Nothing was written.", ".")

@@ -87,8 +87,8 @@ def find(repo: Repo, configured: str | None) -> Hook | None:
 def outside(configured: str | None) -> UsageError:
     """Return the error that refuses to write to a folder that other repositories use, too."""
     return UsageError(
-        f"core.hooksPath is {configured}, outside of this repository; nothing was written.",
-        hint=f"Put this line into {configured}/{PRE_PUSH} yourself: gitmem gate --pre-push </dev/null || exit 1",
+        f"core.hooksPath is outside of this repository: {configured}. Nothing was written.",
+        hint=f"Add this line to {configured}/{PRE_PUSH} yourself: gitmem gate --pre-push </dev/null || exit 1",
         code="hooks-outside",
         next=["git config --show-origin core.hooksPath"],
     )
@@ -102,8 +102,8 @@ def refuse_bare(repo: Repo) -> None:
     """
     if repo.worktree is None:
         raise UsageError(
-            f"{repo.common} is a bare repository, and nobody pushes from there: a pre-push hook would never run; nothing was written.",
-            hint="Install it in the clones, or the worktrees, that people and agents push from.",
+            f"{repo.common} is a bare repository, where a pre-push hook never runs. Nothing was written.",
+            hint="Install it in the clones or worktrees that people and agents push from.",
             code="no-worktree",
             next=["git worktree list"],
         )
@@ -130,8 +130,8 @@ def install(hook: Hook) -> GitHookResult:
     if was == FOREIGN:
         if os.path.lexists(hook.kept):
             raise UsageError(
-                f"{hook.path} is somebody's, and {hook.kept} is there from before; nothing was written.",
-                hint="Another tool has written its hook over gitmem's. Decide which of the two is yours, and remove the other.",
+                f"{hook.path} is not gitmem's hook, and {hook.kept} exists from an earlier install. Nothing was written.",
+                hint="Another tool has overwritten gitmem's hook. Decide which of the two files to keep, and remove the other.",
                 code="foreign-file",
                 next=[command("ls", "-l", hook.folder)],
             )
@@ -167,7 +167,5 @@ def uninstall(hook: Hook) -> GitHookResult:
         said.files = [hook.path]
         said.state = "removed"
     elif said.kept is not None:
-        said.remarks.append(
-            f"Another tool has written over gitmem's hook; the one from before is {hook.kept}."
-        )
+        said.remarks.append(f"Another tool has overwritten gitmem's hook; the earlier hook is {hook.kept}.")
     return said

@@ -35,7 +35,7 @@ TRIES = 3  # on a busy machine a hook gives up in time, and shows the signal at 
 SESSION = "gitmem-hooks-test"
 STATE = "-state"  # behind the repository's path: the state folder of the test's user
 _THEIRS = ("GITMEM_", "LUMENFLOW_", "GIT_", "COPILOT_", "CODEX_", "GEMINI_", "CURSOR_", "CLAUDE_", "CLINE_")
-MESSAGE = "Can you read this? A try of the hooks."
+MESSAGE = "Test message of `gitmem hooks test`."
 
 
 class Trial(Outcome):
@@ -107,8 +107,8 @@ def run(
     targets = [target for target in found if target is not None and _is_there(target)]
     if not targets:
         raise UsageError(
-            "No hooks are installed that could be tried.",
-            hint="Windsurf and Aider take none.",
+            "No installed hooks to test.",
+            hint="Windsurf and Aider do not support hooks.",
             code="no-hooks",
             next=["gitmem hooks install" + (f" --scope {USER}" if places.worktree is None else "")],
         )
@@ -158,7 +158,7 @@ def _run(
     start = events.names(target.client.name, events.START)
     drain, begin = (next((event for event in of_kind if event in lines), None) for of_kind in (tool, start))
     if drain is None or begin is None:
-        said.said = "Its hooks are not complete."
+        said.said = "Its hooks are incomplete."
         return said
     repo = os.path.join(folder, "repository")
     try:
@@ -169,7 +169,7 @@ def _run(
         empty = [client.run(lines[drain], drain) for _ in range(5)]
         said.empty_ms = min(each[0] for each in empty)
         if any(out for _, out in empty):
-            said.said = f"It says something where there is nothing to say: {empty[0][1][:200]!r}"
+            said.said = f"It printed text without a new signal: {empty[0][1][:200]!r}"
             return said
         _send(repo)
         out = ""
@@ -179,14 +179,14 @@ def _run(
                 break
         again = client.run(lines[drain], drain)[1]
     except (OSError, subprocess.SubprocessError, GitmemError) as error:
-        said.said = f"It could not be tried: {getattr(error, 'message', None) or error}"
+        said.said = f"Cannot run the test: {getattr(error, 'message', None) or error}"
         return said
     if MESSAGE not in _text(out, target):
         trouble_met = hook_errors.read(os.path.join(repo, ".git", "gitmem"))
         because = f", and noted: {trouble_met}" if trouble_met else ""
-        said.said = f"The signal did not come out; the hook said {out[:200]!r}{because}"
+        said.said = f"The hook did not show the signal; it printed {out[:200]!r}{because}"
     elif MESSAGE in again:
-        said.said = "The signal came out twice."
+        said.said = "The hook showed the signal twice."
     said.works = not said.said
     return said
 
@@ -258,7 +258,7 @@ class _Client:
         )
         took = (time.perf_counter() - began) * 1000
         if done.returncode:
-            raise OSError(f"the hook of {event} ended with {done.returncode}")
+            raise OSError(f"the hook of {event} exited with {done.returncode}")
         return took, done.stdout.decode("utf-8", "replace")
 
     def _input(self, event: str) -> dict[str, object]:

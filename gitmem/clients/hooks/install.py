@@ -215,7 +215,7 @@ def _name_program(found: InstallResult, places: ClientFolders, scope: str) -> No
     if places.state is None:
         found.program = on_path
     elif program is None:
-        found.remarks.append("The hooks look for gitmem on the PATH: this one is no installed program.")
+        found.remarks.append("The hooks use gitmem from the PATH: this one is not an installed program.")
     else:
         try:
             shared_mode.make_dirs(places.state)
@@ -223,9 +223,9 @@ def _name_program(found: InstallResult, places: ClientFolders, scope: str) -> No
             pass  # in an agent's sandbox: the hooks search the PATH
         if not hook_paths.write(places.state, user=places.user, program=program):
             found.remarks.append(
-                "The program could not be noted in the git folder and in your state folder; the hooks look for gitmem on the PATH."
+                "Cannot store the program's path in the git folder and your state folder; the hooks use gitmem from the PATH."
             )
     if on_path is None and scope == USER:
         found.remarks.append(
-            "gitmem is not on the PATH: hooks find it only in repositories where another gitmem command has noted it. Put it on the PATH of your clients."
+            "gitmem is not on the PATH: hooks find it only in repositories where a gitmem command has stored its path. Add it to the PATH of your clients."
         )

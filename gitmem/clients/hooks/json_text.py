@@ -98,7 +98,7 @@ def parse(text: str, *, comments: bool = False) -> JsonNode:
         )  # fmt: skip
     except json.JSONDecodeError as error:
         is_comment = plain.startswith(("//", "/*"), error.pos)
-        unclosed = "a comment that does not end" if comments else "a comment, which this client does not read"
+        unclosed = "unterminated comment" if comments else "a comment, which this client does not support"
         what = unclosed if is_comment else error.msg[:1].lower() + error.msg[1:]
         raise JsonSyntaxError(what, text, error.pos) from None
     except RecursionError:
@@ -130,7 +130,7 @@ def _nodes(text: str, plain: str) -> JsonNode:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Return spaces for a comment or a comma; other matches stay, and so does a comment that does not end."""
+    """Return spaces for a comment or a comma; other matches stay, and so does unterminated comment."""
     stays = found[0][0] in '"{[' or (found[0].startswith("/*") and not found[0].endswith("*/", 2))
     return found[0] if stays else " " * len(found[0])
 

@@ -264,8 +264,8 @@ class SettingsFile(ManagedFile):
 
     def _broken(self, error: JsonSyntaxError, what: str = "") -> UsageError:
         return UsageError(
-            f"{self.path}, line {error.line}, column {error.column}: {what}{error.what}; nothing was written.",
-            hint=f"{self.client.title} can't read its hooks from such a file. Correct it, then run the command again.",
+            f"{self.path}, line {error.line}, column {error.column}: {what}{error.what}. Nothing was written.",
+            hint=f"{self.client.title} cannot read hooks from this file. Correct it, then run the command again.",
             code="broken-settings",
             next=[command("gitmem", "hooks", "status")],
         )
@@ -275,7 +275,7 @@ class SettingsFile(ManagedFile):
             return content.decode()
         except UnicodeDecodeError as error:
             raise UsageError(
-                f"{self.path} is not UTF-8 (byte {error.start + 1}); nothing was written.",
+                f"{self.path} is not UTF-8 (byte {error.start + 1}). Nothing was written.",
                 hint="Save it as UTF-8.",
                 code="broken-settings",
             ) from None

@@ -31,9 +31,9 @@ class Leftovers(Check):
         for path in self._left():
             yield note(
                 "leftover-file",
-                "A temporary file of gitmem's, left by a process that was killed. Nothing reads it.",
+                "A temporary file of gitmem, left by a killed process. It is not used.",
                 path,
-                "It is removed.",
+                "--fix removes it.",
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -62,9 +62,9 @@ class NamePins(Check):
         for path in name_pins.unreadable(self.store):
             yield note(
                 "name-pin",
-                "This note of whom a name means here can't be read: that name means whoever the log shows under it.",
+                "Unreadable name pin: the name means whichever session the log shows.",
                 path,
-                "Remove the file; the next use of the name writes another.",
+                "Remove the file; the next use of the name writes a new one.",
                 command("rm", path),
             )
 
@@ -81,14 +81,14 @@ class HiddenLog(Check):
                 "hidden-log",
                 "A file of this name hides the log from git: `git log gitmem/log` would read it as a ref.",
                 hiding,
-                "It is moved aside; gitmem never makes it.",
+                "--fix moves it aside; gitmem never creates it.",
             )
 
     def fix(self) -> Iterator[Fixed]:
         """Move it aside."""
         for finding in self.check():
             hiding = str(finding.where)
-            yield "hidden-log", hiding, f"It is {put_aside(self.store, hiding)} now."
+            yield "hidden-log", hiding, f"Moved to {put_aside(self.store, hiding)}."
 
 
 class Clock(Check):
@@ -104,14 +104,14 @@ class Clock(Check):
                 "clock-ahead",
                 f"The last line of this clone was written at {format_at(int(modified(clock, 0) * 1e6))}, in the future.",
                 clock,
-                "The clock was wrong then, or is now. New lines take the time that it has now.",
+                "The clock was wrong then or is wrong now. New records use the present clock.",
             )
 
     def fix(self) -> Iterator[Fixed]:
         """Set it to now."""
         for finding in self.check():
             os.utime(str(finding.where), ns=(self.store.now() * 1000,) * 2)
-            yield "clock-ahead", str(finding.where), "It was set to now."
+            yield "clock-ahead", str(finding.where), "It was set to the present time."
 
 
 class Repository(Check):
@@ -146,14 +146,14 @@ class Packs(Check):
         if count:
             yield note(
                 "many-packs",
-                f"The log's objects are in {count:,} small packs, which makes git slow: they should have been united.",
+                f"The log's objects are in {count:,} small packs, which makes git slow.",
                 self.store.repo.common,
-                "They are united. Commands do so by themselves, where the disk has room and git can run.",
+                "--fix combines them. Commands do this automatically if there is disk space and git can run.",
             )
 
     def fix(self) -> Iterator[Fixed]:
         """Combine the packs into one."""
-        yield "many-packs", "", f"{auto_pack.pack(self.store.log):,} packs have become one."
+        yield "many-packs", "", f"{auto_pack.pack(self.store.log):,} packs were combined."
 
 
 def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:

@@ -44,23 +44,23 @@ class IndexContent(Check):
         except (sqlite3.Error, StoreError) as error:
             yield problem(
                 "index",
-                f"The index can't be read or built: {error}.",
+                f"Cannot read or build the index: {error}.",
                 where,
-                "It is built again once what is said of objects is mended.",
+                "It is rebuilt once the object problems are fixed.",
             )
             return
         if differs:
-            what = f"The index lacks {lacks} lines of the log, and has {has} that it does not have."
+            what = f"The index lacks {lacks} lines of the log, and has {has} that the log lacks."
             if not lacks and not has:
-                what = f"The index has every line, and answers otherwise than one that is built anew: {', '.join(differs)}."
-            yield problem("index", what, where, "It is derived from the log, and built again.")
+                what = f"The index has every line, but differs from a rebuilt one in: {', '.join(differs)}."
+            yield problem("index", what, where, "--fix rebuilds it from the log.")
         if skipped:
             yield problem(
                 "skipped-lines",
-                f"{skipped} line{'s' if skipped > 1 else ''} of the log can't be taken in whole: "
-                "they are kept, and some answers are without them.",
+                f"{skipped} line{'s' if skipped > 1 else ''} of the log cannot be read completely: "
+                "they are kept, but some results lack them.",
                 where,
-                "A newer gitmem may read them; report it with `gitmem doctor --json` where it does not.",
+                "A newer gitmem may read them; if it does not, report the output of `gitmem doctor --json`.",
                 "pip install --upgrade gitmem-coord",
             )
 
@@ -68,7 +68,7 @@ class IndexContent(Check):
         """Rebuild the index from the log, in one transaction: other processes use the old index until then."""
         where = index_file.path(self.store.repo, self.store.machine)
         if os.path.isdir(where):
-            yield "index", where, f"What stood there is {put_aside(self.store, where)} now."
+            yield "index", where, f"The old file was moved to {put_aside(self.store, where)}."
         try:
             self.store.index.db.execute("PRAGMA user_version = 0")
             self.store.caught_up()
@@ -78,8 +78,8 @@ class IndexContent(Check):
             try:
                 self.store.caught_up()
             except sqlite3.Error as error:
-                raise StoreError(f"The index can't be built: {error}.", code="index") from error
-        yield "index", where, "It was built anew."
+                raise StoreError(f"Cannot build the index: {error}.", code="index") from error
+        yield "index", where, "It was rebuilt."
 
 
 class Queues(Check):
@@ -95,9 +95,9 @@ class Queues(Check):
         for session_id, count in silent.items():
             yield problem(
                 "queue",
-                f"{count} signal{'s wait' if count > 1 else ' waits'} for a session, and no flag tells its hooks.",
+                f"{count} signal{'s wait' if count > 1 else ' waits'} for a session without a flag for its hooks.",
                 os.path.join(self.store.repo.state, session_queue.FLAGS, session_id),
-                "The queue is derived from the log, and filled again.",
+                "--fix fills the queue again from the log.",
             )
 
     def fix(self) -> Iterator[Fixed]:

@@ -11,9 +11,9 @@ from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
 
 _UNREVIEWED = {
-    "untrusted": "Codex skips the hooks without a word: nobody has reviewed them.",
-    "changed": "Codex skips the hooks without a word: they have changed since they were reviewed.",
-    "elsewhere": "Codex runs no hook here: in a linked worktree it reads the main worktree's file alone.",
+    "untrusted": "Codex silently skips the hooks: they have not been reviewed.",
+    "changed": "Codex silently skips the hooks: they have changed since they were reviewed.",
+    "elsewhere": "Codex runs no hooks here: in a linked worktree it reads only the main worktree's file.",
 }
 
 
@@ -40,23 +40,23 @@ class Hooks(Check):
         if hooks.installed and not hooks.program_works:
             yield problem(
                 "hooks-program",
-                "The hooks find no gitmem to run: signals reach no agent by themselves.",
+                "The hooks cannot find gitmem: they do not deliver signals.",
                 hooks.program or "gitmem",
-                "They are installed again, from the gitmem that you use now.",
+                "--fix installs them again, from the gitmem that you use now.",
             )
         if hooks.pre_push == "outdated":
             yield note(
                 "hooks-old",
-                "The hook in front of a push is that of another gitmem.",
+                "The pre-push hook is from another version of gitmem.",
                 "pre-push",
-                "It is installed again.",
+                "--fix installs it again.",
             )
         if hooks.last_error is not None:
             yield note(
                 "hooks-error",
-                f"A hook met trouble: {hooks.last_error}",
+                f"A hook failed: {hooks.last_error}",
                 "hook-error",
-                "A hook says nothing to its agent, so it stands here. `gitmem hooks test` shows whether they work now.",
+                "Hooks do not report errors to the agent. `gitmem hooks test` shows whether they work now.",
                 "gitmem hooks test",
             )
 
@@ -83,24 +83,24 @@ def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding
     if scope.state == "broken":
         yield problem(
             "hooks-broken",
-            f"The hooks of {title} can't be read. {scope.problem}",
+            f"Cannot read the hooks of {title}. {scope.problem}",
             where,
-            "Correct that file.",
+            "Correct the file.",
             again,
         )
     elif scope.state == "incomplete":
         yield problem(
             "hooks-incomplete",
-            f"The hooks of {title} are there in part only: its script or its settings lack something.",
+            f"The hooks of {title} are incomplete: the script or the settings are missing or partial.",
             where,
-            "They are installed again.",
+            "--fix installs them again.",
         )
     elif scope.state == "outdated":
         yield note(
             "hooks-old",
-            f"The hooks of {title} are those of another gitmem.",
+            f"The hooks of {title} are from another version of gitmem.",
             where,
-            "They are installed again.",
+            "--fix installs them again.",
         )
     if scope.trust in _UNREVIEWED:
         yield note(
@@ -124,14 +124,14 @@ class MergeDriver(Check):
         if driver.driver is None and driver.attributes:
             yield problem(
                 "driver-missing",
-                "The attributes name the merge driver, but no config says what it is: a merge by hand leaves conflict markers.",
+                "The attributes name the merge driver, but git's config does not define it: a manual merge leaves conflict markers.",
                 "merge.gitmem.driver",
-                "It is installed again.",
+                "--fix installs it again.",
             )
         elif driver.driver is None:
             yield note(
                 "driver-missing",
-                "The merge driver is not installed. Sync does not need it; a merge by hand may leave duplicates.",
+                "The merge driver is not installed. Sync does not need it; a manual merge may leave duplicates.",
                 "merge.gitmem.driver",
                 f"`{init}` installs it.",
                 init,
@@ -142,21 +142,21 @@ class MergeDriver(Check):
                 "driver-other",
                 f"The merge driver is not the one that gitmem installs: {driver.driver}",
                 "merge.gitmem.driver",
-                "Leave it if it is yours; else remove it with `git config --unset`, then run `gitmem init`.",
+                "Keep it if it is yours; otherwise remove it with `git config --unset`, then run `gitmem init`.",
             )
         elif not driver.runnable:
             yield problem(
                 "driver-program",
-                f"The merge driver's program {driver.program} is missing or can't be run: git's own union is used.",
+                f"The merge driver's program {driver.program} is missing or cannot be run: git's own union is used.",
                 "merge.gitmem.driver",
-                "It is installed again, from the gitmem that you use now.",
+                "--fix installs it again, from the gitmem that you use now.",
             )
         elif not driver.attributes:
             yield note(
                 "driver-unused",
                 "The merge driver is installed, but the attributes do not use it for the log's files.",
                 os.path.join("info", "attributes"),
-                "The attribute is put back.",
+                "--fix restores the attribute.",
             )
 
     def fix(self) -> Iterator[Fixed]:

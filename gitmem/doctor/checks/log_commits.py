@@ -17,9 +17,9 @@ from . import missing_lines
 
 ROUNDS_MAX = 20
 GOES_ON = ("not-a-log", "bad-epoch", "broken-history", "missing-object")
-GO_BACK = "The log goes on from the last commit that is whole, with every line that the index and others still know."
+GO_BACK = "--fix continues the log from the last complete commit, with every line that the index and other refs still have."
 BRING_BACK = (
-    "No line is lost by it. A fetch of everything brings it back from a remote that has it; else copy .git/objects "
+    "This loses no lines. A full fetch restores it from a remote that has it; otherwise copy .git/objects "
     "from a clone that does."
 )
 
@@ -35,7 +35,7 @@ class NoLog(Check):
             "no-log",
             "This clone has no log yet.",
             ref.LOG_REF,
-            f"The first record starts it; `{init}` brings the remote's.",
+            f"The first record creates it; `{init}` fetches the remote's.",
             init,
         )
 
@@ -58,9 +58,9 @@ class LogTip(Check):
         except log_refs.NotALog as why:
             yield problem(
                 "not-a-log",
-                f"{ref.LOG_REF} is at {tip[:12]}, which is no gitmem log: {why}.",
+                f"{ref.LOG_REF} is at {tip[:12]}, which is not a gitmem log: {why}.",
                 ref.LOG_REF,
-                "It goes back to the last commit that is whole, with every line that is known. Its reflog shows where it was.",
+                "--fix moves it back to the last complete commit, with every known line. Its reflog shows earlier positions.",
             )
             self.is_readable = self.store.git.has(tip) and _has_tree(self.store, tip)
             return
@@ -73,7 +73,7 @@ class LogTip(Check):
                 "bad-epoch",
                 f"The log's epoch is {own.format.epoch}; only 0 is valid. A peer replaced the log with it.",
                 f"{ref.LOG_REF}:format",
-                "The log goes back to what it was, with every line that the reflog, the index and the ledger know.",
+                "--fix restores the log, with every line that the reflog, the index and the ledger know.",
             )
         for name in tree_union.FIXED[1:]:
             if name not in self.store.git.tree(own.tree):
@@ -81,12 +81,12 @@ class LogTip(Check):
                     "fixed-file",
                     f"The log's tree has no {name}.",
                     f"{ref.LOG_REF}:{name}",
-                    "The log works without it; `gitmem doctor --fix` or another clone's sync brings it back.",
+                    "The log works without it; `gitmem doctor --fix` or another clone's sync restores it.",
                 )
         if not own.projects:
             yield note(
                 "no-project",
-                "The log does not say which project it belongs to, so it can't be told from another's.",
+                "The log does not name its project, so it cannot be distinguished from another project's log.",
                 f"{ref.LOG_REF}:projects",
                 "`gitmem doctor --fix`, or the next sync, of a clone that has commits adds it.",
                 "gitmem sync",
@@ -121,16 +121,16 @@ class LogTip(Check):
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
             raise StoreError(
-                f"{ref.LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; nothing was changed.",
+                f"Cannot move {ref.LOG_REF}: git has a lock on it, or it changes constantly. Nothing was changed.",
                 hint="Run the command again.",
                 code="locked",
                 next=["gitmem doctor --fix"],
             )
         for code in self.fixes:
-            yield code, "", f"The log is at {new[:12]} now."
+            yield code, "", f"The log is now at {new[:12]}."
         if base != tip:
             for code in GOES_ON:
-                yield code, "", f"The log goes on from {base[:12]}, with all lines that are known."
+                yield code, "", f"The log continues from {base[:12]}, with all known lines."
             repair_log.forget_damaged(log, tip)
         self.store.refresh()
 
@@ -170,7 +170,7 @@ class LogHistory(Check):
         except (KeyError, StoreError) as error:
             yield problem(
                 "broken-history",
-                f"The history of the log can't be followed to its start ({error}).",
+                f"Cannot follow the history of the log to its start ({error}).",
                 ref.LOG_REF,
                 GO_BACK,
             )
@@ -180,9 +180,9 @@ class LogHistory(Check):
         if left:
             yield note(
                 "partial-clone",
-                f"{len(left)} older objects of the log are with the remote that this clone left them with.",
+                f"{len(left)} older objects of the log are only on the remote of this partial clone.",
                 ref.LOG_REF,
-                "Nothing is wrong: what the log has now is all here, and older files are not looked at.",
+                "This is not an error: the present log is complete here, and older files are not checked.",
             )
         history = History(self.store.log, commits, left)
         for each in history.dropped(self.run.seen.keys, Objects(self.run).report):
@@ -192,9 +192,9 @@ class LogHistory(Check):
             )  # the bytes are peers'
             yield problem(
                 "dropped-lines",
-                f"{len(each.lines)} line{'s' if many else ''} that this commit had {'are' if many else 'is'} in the log no more.",
+                f"{len(each.lines)} line{'s' if many else ''} of this commit {'are' if many else 'is'} missing from the log.",
                 f"{each.commit[:12]}:{each.path}:{each.number}",
-                f"They come back by --fix, or by a sync with a clone that has them; {show} shows them.",
+                f"--fix restores them, or a sync with a clone that has them; {show} shows them.",
             )
         if history.is_whole and not self.run.damaged:
             self.run.seen.commits = frozenset(commits)
@@ -224,7 +224,7 @@ class Objects(Check):
         for oid in damaged_objects.damaged_objects(self.store.log):
             where = damaged_objects.move_damaged_object(self.store.log, oid)
             if where is not None:
-                yield "missing-object", oid, f"Its damaged file is {where} now."
+                yield "missing-object", oid, f"Its damaged file was moved to {where}."
         self.store.git.close()  # an open git process has read the old objects
 
 
@@ -255,8 +255,8 @@ def read(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
             run.add(
                 note(
                     "odd-file",
-                    f"It is no plain file (mode {entry.mode}), so no lines are read from it.",
+                    f"It is not a regular file (mode {entry.mode}); no lines are read from it.",
                     f"{ref.LOG_REF}:{path}",
-                    "gitmem never writes such a file; ask whoever did.",
+                    "gitmem never writes such a file; ask the author of the commit.",
                 )
             )

@@ -30,7 +30,7 @@ MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 AHEAD_MICROS = 60_000_000
 LINES_AT_ONCE = 1_000
 BYTES_AT_ONCE = 1024 * 1024
-KEPT = "Nothing is lost by it: readers take the records and leave the rest."
+KEPT = "Nothing is lost: readers use the records and ignore the rest."
 
 
 class LogLines(Check):
@@ -102,7 +102,7 @@ class LogLines(Check):
                 f"{self._ahead} line{'s are' if self._ahead > 1 else ' is'} from the future, the last from "
                 f"{self._last_ahead.line[7:34].decode()}: a clock is or was wrong.",
                 self._last_ahead.where,
-                "Set the clocks of all machines. Times order and display; they decide nothing.",
+                "Set the clocks of all machines. Times affect only order and display.",
             )
         if self.run.failure is None:
             yield from self._ids.check()
@@ -110,9 +110,9 @@ class LogLines(Check):
         else:
             yield problem(
                 "not-checked",
-                f"What lines say of each other could not be looked at: {self.run.failure}.",
+                f"Cannot check references between records: {self.run.failure}.",
                 "",
-                "Make room where temporary files go ($TMPDIR, /var/tmp), then look again.",
+                "Free space for temporary files ($TMPDIR, /var/tmp), then run the command again.",
             )
 
     def _where(self, line: bytes) -> str:
@@ -167,7 +167,7 @@ class LogLines(Check):
                 "conflict-marker",
                 "A conflict marker, left by a merge without the merge driver.",
                 each.where,
-                f"{KEPT} `gitmem doctor` says how to install the driver, so that it does not happen again.",
+                f"{KEPT} `gitmem doctor` shows how to install the driver, which prevents this.",
             )
             return
         if form.validation_error(line) is not None:
@@ -176,13 +176,13 @@ class LogLines(Check):
             else:
                 self._torn.append(each)
             return
-        reason = record_problem(line) or "it can't be read"
+        reason = record_problem(line) or "it cannot be read"
         if "unknown" in reason or "schema_version" in reason:
             yield note(
                 "unknown-kind",
                 f"{reason}.",
                 each.where,
-                "A newer gitmem wrote it: install that to read it. It is kept.",
+                "A newer gitmem wrote it; upgrade to read it. It is kept.",
                 "pip install --upgrade gitmem-coord",
             )
         else:
@@ -190,7 +190,7 @@ class LogLines(Check):
                 "invalid-record",
                 f"{reason}.",
                 each.where,
-                "Whoever wrote it should write it again, as a new record. It stays and is not read.",
+                "Its author should write it again as a new record. It is kept but not used.",
             )
 
     def _check_torn(self, tip: str) -> Iterator[Finding]:
@@ -205,7 +205,7 @@ class LogLines(Check):
         found = torn((each.line for each in self._torn), lines, _is_record)
         for each in self._torn:
             if each.line in found:
-                what = "The beginning of a line whose whole is there, too."
+                what = "A truncated copy of a line that is also present in full."
                 yield note("torn-line", what, each.where, KEPT)
             else:
                 yield _unreadable(each)
@@ -241,9 +241,9 @@ def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[
 def _unreadable(each: LogLine) -> Finding:
     return problem(
         "unreadable-line",
-        f"It is no line of the log: it {form.validation_error(each.line)}.",
+        f"Not a valid line of the log: it {form.validation_error(each.line)}.",
         each.where,
-        "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
+        "If it was a record, its author's clone may have it complete: sync there. It is kept but not used.",
         "gitmem sync",
     )
 
@@ -262,14 +262,14 @@ def _check_form(content: bytes, where: str) -> Iterator[Finding]:
     if b"\r" in content:
         yield note(
             "crlf",
-            "The file has CRs: an editor or a work tree changed its line ends.",
+            "The file has carriage returns: an editor or a checkout changed its line endings.",
             where,
-            f"{KEPT} The next union of this file takes them out.",
+            f"{KEPT} The next union of this file removes them.",
         )
     elif content != canonical(content):
         yield note(
             "not-canonical",
-            "The file's lines are not sorted, each once, with a newline after every one.",
+            "The file's lines are not sorted, unique and newline-terminated.",
             where,
-            f"{KEPT} The next union of this file puts it right.",
+            f"{KEPT} The next union of this file corrects it.",
         )

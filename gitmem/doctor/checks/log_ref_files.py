@@ -31,17 +31,17 @@ class RefFiles(Check):
                 "damaged-ref",
                 f"The file of {name} is damaged, perhaps by a power loss.",
                 name,
-                "Its file is moved aside. The log goes on from where its reflog says that it was; other refs of gitmem's "
-                "are made anew by the next sync.",
+                "--fix moves the file aside. The log continues from its reflog's last position; the next sync recreates "
+                "other refs of gitmem.",
             )
         for name, oid in damaged_objects.blocking_refs(self.store.log).items():
             yield problem(
                 "ref-in-the-way",
-                f"{name} and a ref of gitmem's can't both be: one is a folder for the other.",
+                f"{name} conflicts with a ref of gitmem: one name is a folder of the other.",
                 name,
-                f"It (at {oid[:12]}) gets a name below {damaged_objects.ASIDE} instead."
+                f"--fix renames it (at {oid[:12]}) to a name below {damaged_objects.ASIDE}."
                 if oid
-                else "The empty folder is removed.",
+                else "--fix removes the empty folder.",
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -49,11 +49,11 @@ class RefFiles(Check):
         with _no_other_writer(self.store):
             for name in damaged_objects.damaged_refs(self.store.log):
                 path = os.path.join(self.store.repo.common, *name.split("/"))
-                yield "damaged-ref", name, f"Its file is {put_aside(self.store, path)} now."
+                yield "damaged-ref", name, f"Its file was moved to {put_aside(self.store, path)}."
             for name, oid in damaged_objects.blocking_refs(self.store.log).items():
                 to = damaged_objects.rename_blocking_ref(self.store.log, name, oid)
                 if to is not None:
-                    done = f"It is {to} now." if to else "It was empty, and was removed."
+                    done = f"It was renamed to {to}." if to else "It was empty and was removed."
                     yield "ref-in-the-way", name, done
 
 
@@ -67,11 +67,11 @@ class StaleLocks(Check):
         for path, ours in self._locks():
             yield problem(
                 "stale-lock",
-                f"This lock of git's is {now - modified(path, now):.0f} seconds old: whoever made it was killed, or hangs.",
+                f"This lock of git's is {now - modified(path, now):.0f} seconds old: its process was killed, or hangs.",
                 path,
-                "It is removed, as the next write does with the one of the log's own ref."
+                "--fix removes it. The next write also removes a stale lock of the log's ref."
                 if ours
-                else "Where no git runs here, remove the file.",
+                else "If no git process is running here, remove the file.",
                 command("rm", path),
                 mends=ours,
             )
@@ -101,7 +101,7 @@ class StaleLocks(Check):
 def _no_other_writer(store: Store) -> Iterator[None]:
     with rebase.take_lock(store.log) as lock:
         if not lock.is_held:
-            raise StoreError("Another process writes all the time; run it again.")
+            raise StoreError("Another process writes constantly; run the command again.")
         yield
 
 
@@ -116,13 +116,13 @@ class RemoteCopies(Check):
                 "damaged-copy",
                 f"Objects of {name} are missing or damaged.",
                 name,
-                "It is forgotten, and the next sync brings it anew.",
+                "--fix removes the ref, and the next sync fetches it again.",
             )
 
     def fix(self) -> Iterator[Fixed]:
         """Delete them, after the log is whole: they would only obstruct a sync."""
         for name in repair_log.forget_damaged(self.store.log, None):
-            yield "damaged-copy", name, "It was forgotten; a sync brings it anew."
+            yield "damaged-copy", name, "The ref was removed; a sync fetches it again."
 
 
 class OtherRefs(Check):
@@ -139,9 +139,9 @@ class OtherRefs(Check):
         for name, why in others.items():
             yield note(
                 "not-a-log",
-                f"{name} has a log's name and is none: {why}.",
+                f"{name} has the name of a log but is not a valid log: {why}.",
                 name,
-                "Sync leaves it out. Where a remote's log is at it, `gitmem sync` names the repair; else rename it there.",
+                "Sync ignores it. If it should be the remote's log, `gitmem sync` names the repair; otherwise rename it there.",
                 mends=False,
             )
         ours = remote.projects(log) if self.run.tip is not None and not others.get(ref.LOG_REF) else set()
@@ -151,7 +151,7 @@ class OtherRefs(Check):
                     "foreign-log",
                     f"{each.name} is the log of another project.",
                     each.name,
-                    "Sync leaves it alone; `gitmem sync --allow-foreign` would unite them for good.",
+                    "Sync ignores it; `gitmem sync --allow-foreign` would merge the logs permanently.",
                 )
             elif each.format.format > ref.FORMAT:
                 yield note(
@@ -165,18 +165,18 @@ class OtherRefs(Check):
         if branch is not None and not is_hub(self.store):
             yield note(
                 "local-branch",
-                "Somebody made a local branch gitmem. Sync reads it and never moves it, and it grows old.",
+                "There is a local branch gitmem. Sync reads it but never updates it.",
                 ref.BRANCH,
-                f"{ref.LOG_REF} is the log. After a sync has taken in what the branch has, delete it: git branch -D gitmem",
+                f"{ref.LOG_REF} is the log. After a sync has merged the branch, delete it: git branch -D gitmem",
                 "gitmem sync",
             )
         for name, oid in every.items():
             if name not in OURS and not name.startswith((ref.REMOTES_PREFIX, "refs/gitmem/outbox/")):
                 yield note(
                     "leftover-ref",
-                    f"{name} is none of gitmem's refs, or was left by a command that was killed.",
+                    f"{name} is not a ref of gitmem, or was left by a killed command.",
                     name,
-                    "Delete it, if it is not yours.",
+                    "Delete it if it is not yours.",
                     command("git", "update-ref", "-d", name, oid),
                 )
 

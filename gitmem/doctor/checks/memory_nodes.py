@@ -59,7 +59,7 @@ class MemoryNodes(Check):
                 f"This patch names several nodes, and its {' and '.join(aside)} "
                 f"{'are' if aside[1:] else 'is'} larger than the {bulk_values.SIZE_MAX} bytes that count there.",
                 each.where,
-                "Nobody's nodes take it over; the rest of the patch counts. Write it again, one node at a time.",
+                "These fields are ignored; the rest of the patch is applied. Write them again, one node at a time.",
                 "gitmem mem update --help",
             )
 
@@ -78,9 +78,9 @@ class MemoryNodes(Check):
             if len(contents) > 1:
                 yield problem(
                     "two-contents",
-                    f"The node id {id} has {len(contents)} different contents: the lowest line counts.",
+                    f"The node id {id} has {len(contents)} different contents: the first in sort order is used.",
                     partial(self._where, min(line for _, line in lines)),
-                    "Ask who wrote them what was meant, and write that as a new node.",
+                    "Ask the authors what was meant, and write that as a new node.",
                     command("gitmem", "mem", "show", id),
                 )
 
@@ -90,9 +90,9 @@ class MemoryNodes(Check):
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             yield note(
                 "unknown-id",
-                f"This patch names {', '.join(missing[:3])}{more}, which this log does not have.",
+                f"This patch names {', '.join(missing[:3])}{more}, missing from this log.",
                 partial(self._where_number, number),
-                "They may come with the next sync; the patch counts then.",
+                "They may arrive with the next sync; the patch is applied then.",
                 "gitmem sync",
             )
 
@@ -101,9 +101,9 @@ class MemoryNodes(Check):
             missing = sorted({id for id, is_here in ((from_id, has_from), (to_id, has_to)) if not is_here})
             yield note(
                 "unknown-id",
-                f"{from_id} {type} {to_id}, and this log does not have {' and '.join(missing)}.",
+                f"{from_id} {type} {to_id}: this log lacks {' and '.join(missing)}.",
                 partial(self._where_related, (from_id, to_id, type)),
-                "It may come with the next sync; until then it blocks nothing.",
+                "It may arrive with the next sync; until then it blocks nothing.",
                 "gitmem sync",
             )
 
@@ -113,9 +113,9 @@ class MemoryNodes(Check):
         for circle in find_cycles(leads):
             yield note(
                 "summary-circle",
-                f"Nodes are each under a summary that is under the next: {' → '.join([*circle, circle[0]])}.",
+                f"Cycle of summaries: {' → '.join([*circle, circle[0]])}.",
                 partial(self._where_node, circle[0]),
-                "None of them hides anything. gitmem does not write such a thing; ask who did.",
+                "None of these summaries takes effect. gitmem does not write such records; ask the author.",
                 command("gitmem", "mem", "show", circle[0]),
             )
 
@@ -127,9 +127,9 @@ class MemoryNodes(Check):
             first, second = circle[0], [*circle, circle[0]][1]
             yield note(
                 "circle",
-                f"Nodes block each other all the way round, so that none is ever ready: {' → '.join([*circle, first])}.",
+                f"Cycle of blocking nodes, none of which can become ready: {' → '.join([*circle, first])}.",
                 partial(self._where_related, (first, second, "blocks")),
-                "Take one of these relations back, or close one of the nodes.",
+                "Remove one of these relations, or close one of the nodes.",
                 command("gitmem", "mem", "relate", first, "blocks", second, "--remove"),
             )
 

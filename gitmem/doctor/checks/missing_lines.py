@@ -58,19 +58,19 @@ class LostLines(Check):
             one = len(lost.found) == 1
             yield problem(
                 "lost-lines",
-                f"{len(lost.found)} line{'' if one else 's'} that the log had {'is' if one else 'are'} in it no more, as if "
-                f"its ref had been moved back. {'It is' if one else 'They are'} still in {' and in '.join(lost.sources)}.",
+                f"{len(lost.found)} line{'' if one else 's'} that the log had {'is' if one else 'are'} missing from it: "
+                f"its ref may have been moved back. {'It is' if one else 'They are'} still in {' and in '.join(lost.sources)}.",
                 ref.LOG_REF,
-                f"{'It is' if one else 'They are'} put back, byte for byte.",
+                f"--fix restores {'it' if one else 'them'} byte for byte.",
             )
         if lost.gone:
             one = len(lost.gone) == 1
             yield problem(
                 "gone-lines",
-                f"{len(lost.gone)} line{'' if one else 's'} that this clone has acknowledged {'is' if one else 'are'} nowhere "
-                f"in it any more; the first by its SHA-256 is {min(lost.gone).hex()}….",
+                f"{len(lost.gone)} line{'' if one else 's'} that this clone has acknowledged {'is' if one else 'are'} missing "
+                f"from it; the first SHA-256 is {min(lost.gone).hex()}….",
                 ref.LOG_REF,
-                "A sync brings back what was sent before. Else look for a copy of the .git folder.",
+                "A sync restores lines that were pushed before. Otherwise look for a copy of the .git folder.",
                 "gitmem sync",
             )
 

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...records.record_types import ReceiptRecord, SignalRecord
 
-LATER = "It may come with the next sync; until then it is no edge and decides nothing."
+LATER = "It may arrive with the next sync; until then the reference is ignored."
 _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
 
 
@@ -95,9 +95,9 @@ class RecordIds(Check):
         for id in sorted({id for knot in graph.cyclic_components(edges) for id in knot}):
             yield note(
                 "cycle",
-                f"By what {id} names as seen before, it comes before itself.",
+                f"{id} names itself, directly or through others, as seen before it.",
                 partial(self._where_id, id),
-                "These names are no edges and decide nothing. gitmem does not write such a thing; ask who did.",
+                "These references are ignored. gitmem does not write such records; ask the author.",
                 command("gitmem", "thread", id),
             )
 
@@ -117,7 +117,7 @@ class RecordIds(Check):
                 f"The id {id} has {len(contents)} different contents, by {', '.join(senders[:3])}{more}: "
                 "its thread is ambiguous.",
                 partial(self._where, lines[0]),
-                "Ask its sender what was meant and answer a new signal; neither content is agreed to.",
+                "Ask its sender what was meant and answer a new signal; no decision applies to either content.",
                 command("gitmem", "thread", id),
             )
 
@@ -179,7 +179,7 @@ def _tell(each: LogLine, reference: _Reference, fault: _Fault) -> Iterator[Findi
     if fault.missing:
         yield note(
             "unknown-id",
-            f"This {kind} names {', '.join(fault.missing[:3])}, which this log does not have.",
+            f"This {kind} names {', '.join(fault.missing[:3])}, missing from this log.",
             each.where,
             LATER,
             "gitmem sync",
@@ -187,16 +187,16 @@ def _tell(each: LogLine, reference: _Reference, fault: _Fault) -> Iterator[Findi
     if fault.is_other:
         yield problem(
             "swapped-content",
-            f"This {kind} answers {answered} with another content than any that this log has of it.",
+            f"This {kind} answers a version of {answered} that is missing from this log.",
             each.where,
-            "It marks nothing read and decides nothing until a line with this content arrives.",
+            "It has no effect until that version arrives.",
             "gitmem sync",
         )
     if fault.lacks_digest:
         yield note(
             "no-digest",
-            f"This signal answers {answered} and does not say which line of it.",
+            f"This signal answers {answered} without naming its version.",
             each.where,
-            "It marks nothing read and decides nothing. gitmem always names the line; ask who wrote this one.",
+            "It has no effect. gitmem always names the version; ask the author.",
             command("gitmem", "thread", reference.signal_id),
         )

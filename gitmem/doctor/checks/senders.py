@@ -32,17 +32,17 @@ class CloneKey(Check):
         if key.damage:
             yield problem(
                 DAMAGED,
-                f"The clone key can't be used: {key.damage}. Commands that write refuse.",
+                f"Cannot use the clone key: {key.damage}. Commands that write fail.",
                 key.path,
-                "Put it back from a backup if there is one. Else it is moved aside and another one is made: what sessions "
-                "that are open now wrote so far is then no longer told from lines that others forge.",
+                "Restore it from a backup if there is one. Otherwise --fix moves it aside and creates a new key: records that sessions "
+                "open now have written can then not be distinguished from forged records.",
             )
         if key.is_exposed:
             yield problem(
                 EXPOSED,
-                "Other users of this machine can read the clone key, and with it write lines as the sessions of this clone.",
+                "Other users of this machine can read the clone key and use it to write records as sessions of this clone.",
                 key.path,
-                f"Its mode becomes {clone_key.mode(key.path):o}.",
+                f"--fix sets its mode to {clone_key.mode(key.path):o}.",
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -51,11 +51,11 @@ class CloneKey(Check):
         if key.damage:
             where = put_aside(self.store, key.path)
             self.store.keys.for_writing()
-            yield DAMAGED, key.path, f"It is {where} now, and a new key was made."
+            yield DAMAGED, key.path, f"Moved to {where}; a new key was created."
         if key.is_exposed:
             os.chmod(key.path, clone_key.mode(key.path))
             self.store.keys.forget()
-            yield EXPOSED, key.path, "Nobody else may read it now."
+            yield EXPOSED, key.path, "Other users can no longer read it."
 
 
 class ForgedLines(Check):
@@ -71,11 +71,11 @@ class ForgedLines(Check):
             brought = self._origin_text(each.line) if number < TRACED_MAX else ""
             yield problem(
                 "forged-line",
-                f"A line ({what}, {each.at}) says that it is from {each.name}, which belongs to this clone, and was not written "
-                f"here. It changes nothing for that session here; other clones count it.{brought}",
+                f"A record ({what}, {each.at}) claims to be from {each.name} of this clone but was not written "
+                f"here. It has no effect here; other clones count it.{brought}",
                 each.where,
-                "Somebody who may push to the remote wrote it: find out who with the commit that added the file, and tell the "
-                "others. Nothing is taken out of a log.",
+                "Somebody with push access to the remote wrote it: find the author with the commit that added the file, and inform the "
+                "others. Records cannot be removed from a log.",
                 "gitmem log",
             )
 
@@ -88,7 +88,7 @@ class ForgedLines(Check):
             author = self.store.git.commit(commit).author
         except StoreError:
             return ""
-        return f" Commit {commit[:12]} of {sanitize(f'{author.name} <{author.mail}>')} brought it."
+        return f" Commit {commit[:12]} of {sanitize(f'{author.name} <{author.mail}>')} added it."
 
 
 class UnprovenSessions(Check):
@@ -100,10 +100,10 @@ class UnprovenSessions(Check):
         for one in unproven_sessions.list_unproven(self.store):
             yield problem(
                 "not-started-here",
-                f"The session {one.session_id} ({sanitize(one.name)}) says that it was started in this clone. It has no valid "
-                "code, and this clone has no file of it.",
+                f"Session {one.session_id} ({sanitize(one.name)}) claims to have been started in this clone. It has no valid "
+                "authentication code and no local file.",
                 one.session_id,
-                "Nobody acts as it here. Trust what it says no more than any peer; if nobody knows it, tell the others.",
+                "No process here can act as it. Trust it no more than any peer; if it is unknown to your team, inform the others.",
                 "gitmem roster --all",
             )
 
@@ -123,23 +123,23 @@ class ReplacedKey(Check):
         open_here = sorted(ids.intersection(heartbeats.known_sessions(self.store)))
         many = "1 session was" if len(ids) == 1 else f"{len(ids)} sessions were"
         what = (
-            f"The clone key was {'lost' if key.mac is None else 'replaced'} after {many} started here: what they wrote can no "
-            "longer be told from lines that others forge in their names, and forged ones are not reported."
+            f"The clone key was {'lost' if key.mac is None else 'replaced'} after {many} started here: their records can no "
+            "longer be distinguished from forged ones, and forged ones are not reported."
         )
-        put_back = "Put the file back from a backup if there is one."
+        put_back = "Restore the file from a backup if there is one."
         if not open_here:
             yield note(
                 "clone-key-replaced",
                 what,
                 key.path,
-                f"{put_back} They have all ended: nothing else is to do.",
+                f"{put_back} All of them have ended: no other action is needed.",
             )
             return
         yield problem(
             "clone-key-replaced",
             what,
             key.path,
-            f"{put_back} Else start each open session anew ({', '.join(open_here[:NAMED_MAX])}): what it writes then is proven.",
+            f"{put_back} Otherwise restart each open session ({', '.join(open_here[:NAMED_MAX])}): its new records are then signed.",
             "gitmem session start",
         )
 

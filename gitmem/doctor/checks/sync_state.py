@@ -22,9 +22,9 @@ class Autosync(Check):
         if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
             yield note(
                 "autosync-setting",
-                f"{autosync.KEY} is {text!r}, which is no interval: gitmem does not sync by itself.",
+                f"Invalid interval in {autosync.KEY}: {text!r}. Automatic sync is off.",
                 autosync.KEY,
-                "Set it anew.",
+                "Set it again.",
                 "gitmem init --autosync 30s",
             )
         remark = consent_messages.consent_remark(self.store)
@@ -33,19 +33,19 @@ class Autosync(Check):
                 "autosync-only-fetches",
                 remark,
                 autosync.KEY,
-                "An agent asks its user whether others may read this log there. It never agrees for its user.",
+                "An agent must ask its user whether others may read this log there, and must not consent for the user.",
             )
         trouble = autosync.last_failure(self.store.repo)
         if trouble is None:
             return
         finding = note if trouble.code in MAY_PASS else problem
         is_on = autosync.interval(self.store.repo) is not None
-        again = " It is tried again by itself, after some minutes at most." if is_on else ""
+        again = " It is retried automatically within a few minutes." if is_on else ""
         yield finding(
             "sync-failed",
             f"{trouble.what}, at {trouble.at}: {trouble.message}",
             "",
-            f"What was recorded here stays recorded. This is told until a sync is good.{again}",
+            f"Local records are kept. Shown until a sync succeeds.{again}",
             SYNC,
         )
 
@@ -61,9 +61,9 @@ class LeftOutboxes(Check):
             one = len(left) == 1
             yield note(
                 "outbox-left",
-                f"{len(left)} outbox{'' if one else 'es'} of a remote {'holds' if one else 'hold'} nothing that the log lacks.",
+                f"{len(left)} outbox{'' if one else 'es'} of a remote {'has' if one else 'have'} no lines that the log lacks.",
                 left[0],
-                "The next sync deletes what is still there.",
+                "The next sync deletes those that still exist.",
                 "gitmem sync",
             )
 

@@ -30,9 +30,9 @@ class ReadOnlyFolder(Check):
         if not is_writable(self.store):
             yield note(
                 "read-only",
-                "The git folder can't be written from here: what is recorded waits outside of it, and nothing can be repaired.",
+                "The git folder is not writable: new records wait outside of it, and nothing can be repaired.",
                 repo.common,
-                "Nothing is lost; the next command that may write there commits it. Else let this process write the folder.",
+                "Nothing is lost; the next command with write access commits them. Or give this process write access.",
                 command("ls", "-ld", repo.common, repo.state),
             )
 
@@ -57,7 +57,7 @@ class WaitingEntries(Check):
                         "wal-waits",
                         f"{count} recorded {'entries wait' if count > 1 else 'entry waits'} for a commit since {age:.0f} seconds{why}.",
                         file.path,
-                        "Nothing is lost; the next command that may write to the git folder, and finds this one, commits it.",
+                        "Nothing is lost; the next command that can read this folder and write the git folder commits them.",
                         mends=not stuck,
                     )
 
@@ -82,17 +82,17 @@ class WalFiles(Check):
             if os.listdir(wal.folder) and is_foreign(wal):
                 yield problem(
                     "foreign-wal",
-                    "The folder belongs to somebody else, or others may write to it: nothing is read from it.",
+                    "The folder is owned or writable by another user: nothing is read from it.",
                     wal.folder,
-                    "Look at what is there, then remove the folder.",
+                    "Check its content, then remove the folder.",
                 )
             elif wal.is_of_other_repo():
-                whose = wal_owner.path_in(wal.folder) or "nothing says which"
+                whose = wal_owner.path_in(wal.folder) or "unknown"
                 yield problem(
                     "wal-of-another-repository",
-                    f"Recorded lines wait here that are of another repository ({whose}); none of them is committed here.",
+                    f"This folder has uncommitted records of another repository ({whose}); they are not committed here.",
                     wal.folder,
-                    "Move the folder to where it can't be found by this path, or delete it if nobody needs what is in it.",
+                    "Move the folder to another path, or delete it if its content is not needed.",
                     command("ls", "-l", wal.folder),
                 )
             else:
@@ -107,7 +107,7 @@ class WalFiles(Check):
                 if os.path.lexists(path):
                     # Aside on the same file system, as files are moved and not copied.
                     near = None if os.path.dirname(wal.folder) == self.store.repo.state else wal.folder
-                    yield "wal-file", path, f"It is {put_aside(self.store, path, folder=near)} now."
+                    yield "wal-file", path, f"Moved to {put_aside(self.store, path, folder=near)}."
 
 
 def is_foreign(wal: WriteAheadLog) -> bool:
@@ -139,9 +139,9 @@ def _check_files(wal: WriteAheadLog) -> Iterator[Finding]:
     for name in unreadable(wal):
         yield problem(
             "wal-file",
-            "The file is damaged or none of a write-ahead log: it can't be committed as it is.",
+            "The file is damaged or not a write-ahead log: it cannot be committed.",
             os.path.join(wal.folder, name),
-            "It is moved aside, and whole lines in it that were acknowledged go into the log.",
+            "--fix moves it aside and adds its complete acknowledged lines to the log.",
         )
 
 
@@ -163,9 +163,9 @@ def _check_orphaned(store: Store) -> Iterator[Finding]:
             if path and not os.path.isdir(path):
                 yield note(
                     "wal-left",
-                    f"Recorded lines wait for a repository that is no longer at {path}.",
+                    f"Uncommitted records of a repository that is no longer at {path}.",
                     folder,
-                    "Put that repository back where it was and run gitmem there, or delete the folder.",
+                    "Move that repository back and run gitmem there, or delete the folder.",
                 )
 
 

@@ -81,7 +81,7 @@ def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
         updated = read_files.micros(given["updated_at"])
         if updated is None:
             _add_to_metadata(metadata, "updated_at", given["updated_at"])
-            remarks.append("its updated_at is no time; it stays in the metadata")
+            remarks.append("its updated_at is not a time; it is kept in the metadata")
         else:
             fields["updated_at"] = format_at(updated)
     count, last = _accesses(metadata, remarks)
@@ -103,8 +103,8 @@ def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
     """
     found = read_files.micros(given.get(name))
     if found is None and (otherwise is None or given.get(name) is not None):
-        what = "is no time since 1970" if given.get(name) is not None else "is missing"
-        raise UsageError(f"Its {name} {what}; nothing was written.", code="invalid-record")
+        what = "is not a time since 1970" if given.get(name) is not None else "is missing"
+        raise UsageError(f"Its {name} {what}. Nothing was written.", code="invalid-record")
     return found if found is not None else int(otherwise or 0)
 
 
@@ -112,7 +112,7 @@ def _metadata(given: Given) -> dict[str, object]:
     """Return the metadata, with the fields beside it that LumenFlow would drop on its next write."""
     own = given.get("metadata")
     if own is not None and not isinstance(own, dict):
-        raise UsageError("Its metadata is no object; nothing was written.", code="invalid-record")
+        raise UsageError("Its metadata is not an object. Nothing was written.", code="invalid-record")
     found: dict[str, object] = dict(own or {})
     for name, value in given.items():
         if name not in _OWN:
@@ -142,7 +142,7 @@ def _move(
         if metadata is None and isinstance(given, dict):
             del given[name]
         return
-    remarks.append(f"its {name} {sanitize(str(value))[:40]} is not of our form; it stays in the metadata")
+    remarks.append(f"its {name} {sanitize(str(value))[:40]} is not valid here; it is kept in the metadata")
     if metadata is not None:
         _add_to_metadata(metadata, name, value)
 
@@ -159,7 +159,7 @@ def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], 
     unfit = [each for each in clean if each not in fit and each != ""]
     if unfit:
         _add_to_metadata(metadata, "tags", unfit)
-        remarks.append("not all of its tags are of our form; the others stay in the metadata")
+        remarks.append("some of its tags are not valid here; they are kept in the metadata")
 
 
 def _status(fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
@@ -169,11 +169,11 @@ def _status(fields: dict[str, object], metadata: dict[str, object], remarks: lis
         fields["sensitive"] = sensitive
         del metadata["sensitive"]
     elif sensitive is not None:
-        remarks.append("its sensitive is neither true nor false; it stays in the metadata")
+        remarks.append("its sensitive is neither true nor false; it is kept in the metadata")
     status = metadata.get("status")
     if status not in node_fields.STATUSES:
         if status is not None:
-            remarks.append(f"its status {sanitize(str(status))[:40]} is unknown; it stays in the metadata")
+            remarks.append(f"its status {sanitize(str(status))[:40]} is unknown; it is kept in the metadata")
         return
     del metadata["status"]
     if status == "active":
@@ -197,7 +197,7 @@ def _accesses(metadata: dict[str, object], remarks: list[str]) -> tuple[int, int
         return 0, None
     count = access.get("count") if isinstance(access, dict) else None
     if not isinstance(access, dict) or type(count) is not int or count < 0:
-        remarks.append("its access is no count; it stays in the metadata")
+        remarks.append("its access is not a count; it is kept in the metadata")
         return 0, None
     rest = {name: value for name, value in access.items() if name not in ("count", "last_accessed_at")}
     del metadata["access"]
@@ -231,7 +231,7 @@ def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = Fal
     """
     relation_key = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
     if relation_key[0] == relation_key[2]:
-        raise UsageError("It relates a node to itself; nothing was written.", code="invalid-record")
+        raise UsageError("It relates a node to itself. Nothing was written.", code="invalid-record")
     at = time_of(given, "created_at", max(times.get(relation_key[0], 0), times.get(relation_key[2], 0)))
     metadata = given.get("metadata")
     rest = {name: value for name, value in given.items()

@@ -75,7 +75,7 @@ def signal(given: Given, *, allow_secret: bool = False) -> ImportedSignal:
             fields[name] = value
         else:
             kept[name] = value
-            remarks.append(f"its {name} is not of our form; it is kept beside the others")
+            remarks.append(f"its {name} is not valid here; it is kept as an additional field")
     if kept:
         fields["lumenflow"] = kept
     line = records.line("signal", at, fields, allow_secret=allow_secret)
@@ -92,7 +92,7 @@ def _address(given: object, what: str, kept: dict[str, object], remarks: list[st
     words = "".join(char if char.isprintable() and char not in ", " else " " for char in text).split()
     found = "-".join(words)[:200] or NOBODY
     kept.setdefault(f"{what}_was", given)
-    remarks.append(f"its {what} is not of our form; it is {found} here")
+    remarks.append(f"its {what} is not valid here; it becomes {found}")
     return found
 
 

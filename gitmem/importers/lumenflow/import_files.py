@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COMMIT_LINES_MAX = 10_000  # lines of one commit
 AT_ONCE = 500  # values in one query, as in `memory.load`
-_NOTHING = "; nothing was written"
+_NOTHING = " Nothing was written."
 
 
 def import_folder(
@@ -54,7 +54,7 @@ def import_folder(
     work = _ImportRun(store.db(), where, Imported(where, dry_run), allow_secret)
     found = work.found
     for name in read_files.others(where):
-        found.remark(name, 0, "it is none of LumenFlow's files that are read here")
+        found.remark(name, 0, "it is not one of the LumenFlow files that gitmem reads")
     times = work.import_nodes()
     work.import_relations(times)
     work.import_receipts(work.import_signals())
@@ -117,7 +117,7 @@ class _ImportRun:
                 if before[1].at != made.at:
                     self.found.remark(
                         read_files.NAMES["nodes"], number,
-                        f"{made.id} is another node than the one of line {before[0]}, and takes its place, "
+                        f"{made.id} differs from the node of line {before[0]} and replaces it, "
                         "as it does in LumenFlow",
                     )  # fmt: skip
             every[made.id] = (number, made)
@@ -137,7 +137,7 @@ class _ImportRun:
         for relation_key, (number, _) in every.items():
             for id in [each for each in relation_key.split("\n")[::2] if each not in here]:
                 self.found.remark(
-                    read_files.NAMES["relations"], number, f"{id} is not here; the relation is kept"
+                    read_files.NAMES["relations"], number, f"{id} is missing here; the relation is kept"
                 )
         known = {relation_key for relation_key in every if self.db.execute(
             "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1", relation_key.split("\n")
@@ -167,7 +167,7 @@ class _ImportRun:
             if id in self.others:
                 self.found.counts["receipts"]["differs"] += 1
             elif id not in of:
-                self.bad("receipts", number, f"it is for {sanitize(id)[:40]}, a signal that is not here")
+                self.bad("receipts", number, f"it is for the unknown signal {sanitize(id)[:40]}")
             else:
                 try:
                     made = convert_signals.receipts(given, of[id])
@@ -212,7 +212,7 @@ class _ImportRun:
             self.found.remark(
                 read_files.NAMES[kind],
                 number,
-                f"{id} stands in line {every[made.id][0]} with other content, which counts",
+                f"{id} has different content in line {every[made.id][0]}, which is used",
             )
 
     def _settle(
@@ -231,7 +231,7 @@ class _ImportRun:
             elif id in known:
                 counts["differs"] += 1
                 what = id.replace("\n", " ")
-                self.found.remark(file, number, f"{what} is in the log with other content, which is kept")
+                self.found.remark(file, number, f"{what} is in the log with different content, which is kept")
                 continue
             else:
                 counts["imported"] += 1

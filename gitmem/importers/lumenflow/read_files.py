@@ -34,9 +34,9 @@ def find(folder: str) -> str:
     """
     shown = sanitize(folder)[:200]
     if not os.path.isdir(folder):
-        what = "is no folder" if os.path.lexists(folder) else "is not there"
+        what = "is not a folder" if os.path.lexists(folder) else "does not exist"
         raise UsageError(
-            f"{shown} {what}; nothing was written.",
+            f"{shown} {what}. Nothing was written.",
             hint="Name the project's folder, or the folder .lumenflow/memory in it.",
             code="no-such-folder",
             next=[command("gitmem", "import", "lumenflow", ".")],
@@ -46,7 +46,7 @@ def find(folder: str) -> str:
         if any(os.path.isfile(os.path.join(found, name)) for name in NAMES.values()):
             return found
     raise UsageError(
-        f"{shown} has nothing of LumenFlow's memory; nothing was written.",
+        f"No LumenFlow memory in {shown}. Nothing was written.",
         hint=f"Its files are {', '.join(NAMES.values())}, in .lumenflow/memory of the checkout where it ran: "
         "each worktree has its own.",
         code="nothing-to-import",
@@ -89,7 +89,7 @@ def _object(line: bytes, whole: bool) -> tuple[dict[str, object] | None, str]:
     import json
 
     if line.startswith(MARKERS):
-        return None, "it is a conflict marker of git: a merge was left undone there"
+        return None, "it is a conflict marker of an unfinished git merge"
     try:
         found = json.loads(line.decode())
     except UnicodeDecodeError:
@@ -97,7 +97,7 @@ def _object(line: bytes, whole: bool) -> tuple[dict[str, object] | None, str]:
     except (ValueError, RecursionError):
         return None, "it is not JSON" if whole else "it is cut off, or not JSON"
     if not isinstance(found, dict):
-        return None, "it is no JSON object"
+        return None, "it is not a JSON object"
     return found, ""
 
 

@@ -40,7 +40,7 @@ def test_the_agent_is_told_its_session_where_its_commands_would_not_know_it(
     hook: Hook, tmp_path: Path
 ) -> None:
     """By its harness's variable, by a file of the client, by its JSON; else in words."""
-    exports = " Call it as `GITMEM_SESSION=sess-"
+    exports = " Run it as `GITMEM_SESSION=sess-"
     env_file = tmp_path / "env"
 
     assert exports not in hook.reads("codex", "SessionStart", "c-1")
@@ -233,7 +233,7 @@ def test_an_agent_that_another_one_started_is_itself(hook: Hook, run: Run) -> No
     text = hook.reads("codex", "SessionStart", "child-1", env={"GITMEM_SESSION": parent})
 
     (child,) = set(hook.sessions()) - {parent}
-    assert text.endswith(f"Call it as `GITMEM_SESSION={child} gitmem …`.")
+    assert text.endswith(f"Run it as `GITMEM_SESSION={child} gitmem …`.")
 
 
 def test_a_session_whose_start_nobody_saw_begins_with_its_next_prompt(

@@ -115,7 +115,7 @@ def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: 
 @pytest.mark.deep
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT"])
 def test_it_ends_when_told_and_ends_its_session(raw: Start, gitmem: Gitmem, how: str) -> None:
-    """Exit status 0, nothing but JSON on its output, and its name is free again."""
+    """Exit status 0, nothing but JSON on its output, and the name is free again."""
     agent = raw()
     agent.call("session", 1)
     agent.answer(1)
@@ -304,7 +304,7 @@ def test_closed_streams_are_a_sentence(shop: Path) -> None:
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "one of them is closed" in done.stderr and "Traceback" not in done.stderr
+    assert "output is closed" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_the_pipes_are_for_the_protocol_alone(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve) -> None:
             assert "mem_search" in await refused("mem_serch", {"query": "x"}, "usage")
             await refused("thread", {"id": "thread-000000000000"}, "unknown-id")
             await refused("sync", {}, "no-remote")
-            with pytest.raises(Exception, match=r"is in this log.*next: gitmem sync") as failed:
+            with pytest.raises(Exception, match=r"No such signal or thread.*next: gitmem sync") as failed:
                 await one.read_resource("gitmem://thread/thread-000000000000")
             assert "Traceback" not in str(failed.value)
             assert fields(await two.call_tool("inbox"))["signals"] == []
@@ -208,7 +208,7 @@ def test_sync_tells_how_far_it_is(serve: Serve, shop: Path, git: Git, tmp_path: 
 
     within(talk)
 
-    assert told[0] == (0, "exchanging with the usual remote")
+    assert told[0] == (0, "syncing with the default remote")
     assert told[-1][1] == "done" and told[-1][0] > 0
     assert "refs/heads/gitmem" in git("for-each-ref", cwd=hub)
 

@@ -69,5 +69,5 @@ def test_nothing_to_say_is_a_usage_error(run: Run, start: Start) -> None:
     said = run("mem", "checkpoint", "--trigger", "x", session=session)
 
     assert said.status == 2
-    assert "nothing was written" in said.err
+    assert "Nothing was written" in said.err
     assert "--help" in said.err

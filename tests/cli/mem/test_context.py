@@ -81,7 +81,7 @@ def test_reading_can_be_tracked_and_the_past_can_be_read(run: Run, start: Start)
 
     assert "known then" in then.out and "came later" not in then.out and id in then.out
     assert tracked.json["accessTracked"] == 2
-    assert refused.status == 2 and "no access can be recorded" in refused.err
+    assert refused.status == 2 and "--track-access cannot be combined" in refused.err
 
 
 def test_somebody_who_has_forgotten_everything_recovers(run: Run, start: Start) -> None:
@@ -106,7 +106,7 @@ def test_the_profile_is_shown_with_its_tags(run: Run, start: Start) -> None:
     text = run("mem", "profile", session=session)
     values = run("mem", "profile", "--tag", "convention", "--limit", "1", "--json", session=session).json
 
-    assert nothing.status == 0 and nothing.out.startswith("Nothing is known")
+    assert nothing.status == 0 and nothing.out.startswith("No project nodes")
     assert f"- [{id}] " in text.out and "1 node; tags: convention 1" in text.out
     assert f"next: gitmem mem show {id}" in text.out
     assert values["byTag"] == {"convention": 1} and values["totalProjectNodes"] == 1

@@ -26,7 +26,8 @@ def test_promote_by_id_by_node_and_by_unit(run: Run) -> None:
     assert "commit" in first.out and "next: gitmem mem show mem-" in first.out
     assert again["alreadyPromoted"] == [again["promotedNodes"][0]["id"]] and again["commit"] is None
     assert (
-        f"was promoted to {again['alreadyPromoted'][0]}" in run("mem", "promote", id, "--tag", "pitfall").out
+        f"already promoted to {again['alreadyPromoted'][0]}"
+        in run("mem", "promote", id, "--tag", "pitfall").out
     )
     create(run, "Half done", "--type", "note", "--wu", "WU-7")
     assert run("mem", "summarize", "--wu", "WU-7").status == 0
@@ -57,7 +58,7 @@ def test_dry_runs_say_so_and_their_next_command_does_it(run: Run) -> None:
 
     assert tried.out.startswith("would promote to mem-")
     assert f"next: gitmem mem promote {id} --tag faq" in tried.out
-    assert summary.out.startswith("would sum up 1 node in mem-")
+    assert summary.out.startswith("would summarize 1 node in mem-")
     assert "next: gitmem mem summarize --wu WU-7" in summary.out
     assert run("mem", "list", "--json").json["nodes"][0]["id"] == id
 
@@ -68,7 +69,7 @@ def test_summary_is_of_the_sessions_unit_by_default(run: Run, start: Callable[..
 
     said = run("mem", "summarize", session=session)
 
-    assert said.status == 0 and said.out.startswith("summed up 1 node in mem-")
+    assert said.status == 0 and said.out.startswith("summarized 1 node in mem-")
     assert [line for line in said.out.splitlines() if line.startswith("next: ")] == said.out.splitlines()[-2:]
     assert "\x1b" not in said.out and "\u202e" not in said.out
 
@@ -89,7 +90,7 @@ def test_summary_in_own_words_of_what_was_read(run: Run) -> None:
 
 
 def test_bare_triage_lists(run: Run) -> None:
-    assert "nothing waits for triage" in run("mem", "triage").out
+    assert "nothing to triage" in run("mem", "triage").out
     id = create(run, FORGED, "--type", "bug", "--priority", "P1")
     create(run, "Another", "--wu", "WU-7")
 
@@ -102,7 +103,7 @@ def test_bare_triage_lists(run: Run) -> None:
         node["id"] for node in run("mem", "triage", "--wu", "unlinked", "--json").json["discoveries"]
     ] == [id]
     assert run("mem", "triage", "--limit", "1", "--json").json["more"] == 1
-    assert "1 more node: --limit N shows more" in run("mem", "triage", "--limit", "1").out
+    assert "1 more node not shown; use --limit N" in run("mem", "triage", "--limit", "1").out
 
 
 def test_specification_is_data_and_its_words_cannot_leave_it(run: Run) -> None:
@@ -112,7 +113,7 @@ def test_specification_is_data_and_its_words_cannot_leave_it(run: Run) -> None:
 
     lines = said.out.splitlines()
     assert lines[:4] == [
-        "# nothing was written: --wu records which work unit it became",
+        "# nothing was written; --wu ID records the new work unit",
         "id: WU-4",
         'title: "Tabs are dropped"',
         'lane: "core: #1"',
@@ -127,10 +128,10 @@ def test_promotion_to_a_unit_closes_the_discovery(run: Run) -> None:
 
     said = run("mem", "triage", "promote", id, "--wu", "WU-9", "--title", "Keep tabs")
 
-    assert said.out.startswith(f"# {id} became WU-9, and is closed · commit ")
+    assert said.out.startswith(f"# {id} promoted to WU-9 and closed · commit ")
     assert 'title: "Keep tabs"' in said.out
-    assert "nothing waits" in run("mem", "triage").out
-    assert f"# {id} had become WU-9 before" in run("mem", "triage", "promote", id, "--wu", "WU-9").out
+    assert "nothing to triage" in run("mem", "triage").out
+    assert f"# {id} was already promoted to WU-9" in run("mem", "triage", "promote", id, "--wu", "WU-9").out
 
 
 def test_archive_from_triage(run: Run) -> None:
@@ -171,8 +172,8 @@ def test_index_tells_what_it_did(run: Run, repo: Path) -> None:
     said = run("mem", "index", "--source", "RULES.md=conventions", cwd=repo / "docs")
 
     assert said.status == 0
-    assert said.out.startswith("2 sources · 2 changed · 0 as before · commit ")
-    assert "docs/RULES.md" in said.out and "note: AGENTS.md was left out: it is binary." in said.out
+    assert said.out.startswith("2 sources · 2 changed · 0 unchanged · commit ")
+    assert "docs/RULES.md" in said.out and "note: AGENTS.md was skipped: it is binary." in said.out
     again = run("mem", "index", "--json").json
     assert (again["nodesCreated"], again["nodesSkipped"], again["commit"]) == (0, 1, None)
 

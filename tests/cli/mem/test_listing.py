@@ -39,7 +39,7 @@ def test_a_list_has_a_line_for_each_node_and_counts_the_rest(run: Run, write: Wr
     lines = said.out.splitlines()
     assert " · discovery · P1 · WU-7 · bug | node 2" in lines[0]
     assert "and more" not in said.out
-    assert lines[2] == "1 more node: --limit N shows more"
+    assert lines[2] == "1 more node not shown; use --limit N"
     assert lines[3].startswith("next: gitmem mem show mem-")
 
 
@@ -48,7 +48,7 @@ def test_an_empty_list_says_so_and_names_what_to_run(run: Run) -> None:
     done = run("mem", "list")
 
     assert done.status == 0
-    assert done.out.startswith("No node of the memory fits.\nnext: gitmem mem list --include-archived\n")
+    assert done.out.startswith("No nodes match.\nnext: gitmem mem list --include-archived\n")
 
 
 def test_a_list_tells_when_for_how_long_and_about_what(run: Run, write: Write) -> None:
@@ -144,7 +144,7 @@ def test_ready_is_about_the_work_unit_of_the_session(run: Run, write: Write, ses
 
     assert [node["id"] for node in mine["nodes"]] == [blocker]
     assert [(each["node"]["id"], each["blocked_by"]) for each in mine["blocked"]] == [(blocked, [blocker])]
-    assert f"waits for {blocker}: {blocked} · " in named.out
+    assert f"blocked by {blocker}: {blocked} · " in named.out
     assert f"next: gitmem mem show {blocker}" in named.out
 
 
@@ -164,8 +164,8 @@ def test_ready_names_circles(run: Run, write: Write, session: str) -> None:
 
     said = run("mem", "ready", "--wu", "WU-7")
 
-    assert "nothing is ready in WU-7" in said.out
-    assert "none of these can be ready" in said.out
+    assert "no ready nodes in WU-7" in said.out
+    assert "cycle, each is blocked" in said.out
     assert "next: gitmem mem relate " in said.out
 
 

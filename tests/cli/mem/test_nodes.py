@@ -41,7 +41,7 @@ def test_many_ids_are_not_all_printed(run: Run, session: str, monkeypatch: pytes
     lines = create().splitlines()
 
     assert lines[0].startswith("1,025 nodes · ")
-    assert lines[21] == "and 1,005 more"
+    assert lines[21] == "1,005 more not shown"
     assert sum(line.startswith("mem-") for line in lines) == 20
     assert len(create("-q").splitlines()) == 1_025
     assert len(json.loads(create("--json"))["nodes"]) == 1_025
@@ -79,17 +79,17 @@ def test_a_field_is_cleared_by_the_name_of_its_option(
 @pytest.mark.parametrize(
     ("args", "suggestions", "hint"),
     [
-        (["update", "ID", "--status", "done"], ["closed"], "It is one of active"),
-        (["update", "ID", "--status", "reopen"], ["active"], "It is one of active"),
-        (["update", "ID", "--status", "archive"], ["archived"], "It is one of active"),
-        (["update", "ID", "--clear", "a"], [], "It is one of priority"),
+        (["update", "ID", "--status", "done"], ["closed"], "Choose from active"),
+        (["update", "ID", "--status", "reopen"], ["active"], "Choose from active"),
+        (["update", "ID", "--status", "archive"], ["archived"], "Choose from active"),
+        (["update", "ID", "--clear", "a"], [], "Choose from priority"),
         (["update", "ID", "--type", "bug"], [], "--type discovery --tag bug"),
         (["create", "text", "--type", "decision"], [], "That is a tag: `--type discovery --tag decision`."),
         (["create", "text", "--type", "todo"], [], "That is a tag: `--type discovery --tag todo`."),
-        (["create", "text", "--type", "disc"], ["discovery"], "It is one of session"),
-        (["relate", "ID", "blocked_by", "ID"], [], "Turn it round: `gitmem mem relate B blocks A`."),
-        (["relate", "ID", "depends-on", "ID"], [], "Turn it round: `gitmem mem relate B blocks A`."),
-        (["relate", "ID", "relates", "ID"], ["related"], "It is one of blocks"),
+        (["create", "text", "--type", "disc"], ["discovery"], "Choose from session"),
+        (["relate", "ID", "blocked_by", "ID"], [], "Reverse it: `gitmem mem relate B blocks A`."),
+        (["relate", "ID", "depends-on", "ID"], [], "Reverse it: `gitmem mem relate B blocks A`."),
+        (["relate", "ID", "relates", "ID"], ["related"], "Choose from blocks"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
@@ -109,14 +109,14 @@ def test_a_wrong_word_leads_to_what_was_meant(
 @pytest.mark.parametrize(
     ("args", "what"),
     [
-        (["create", "text", "--priority", " "], "No priority is given"),
-        (["create", "text", "--lifecycle", " "], "No lifecycle is given"),
-        (["create", "text", "--type", " "], "No type of node is given"),
-        (["create", "text", "--wu", ""], "No work unit is given"),
-        (["list", "--status", ""], "No status is given"),
-        (["list", "--type", ""], "No type of node is given"),
-        (["promote", "ID"], "No taxonomy tag is given"),
-        (["profile", "--tag", ""], "No tag is given"),
+        (["create", "text", "--priority", " "], "Missing priority"),
+        (["create", "text", "--lifecycle", " "], "Missing lifecycle"),
+        (["create", "text", "--type", " "], "Missing type of node"),
+        (["create", "text", "--wu", ""], "Missing work unit"),
+        (["list", "--status", ""], "Missing status"),
+        (["list", "--type", ""], "Missing type of node"),
+        (["promote", "ID"], "Missing taxonomy tag"),
+        (["profile", "--tag", ""], "Missing tag"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
@@ -125,7 +125,7 @@ def test_an_empty_word_is_none(run: Run, session: str, args: list[str], what: st
     said = run("mem", *args, session=session)
 
     assert said.status == 2
-    assert f"{what}; nothing was written." in said.err
+    assert f"{what}. Nothing was written." in said.err
 
 
 def test_the_first_sentence_of_a_command_fits_beside_its_name() -> None:

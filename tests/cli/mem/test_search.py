@@ -34,7 +34,7 @@ def test_nothing_found_is_an_answer(run: Run) -> None:
     json = run("mem", "search", "zebra", "--json")
 
     assert said.status == json.status == 0
-    assert said.out.startswith("nothing found for zebra\\u001b[31m\n")
+    assert said.out.startswith("no matches for zebra\\u001b[31m\n")
     assert json.json["hits"] == [] and json.json["more"] is False
     assert json.json["next"][0] == "gitmem mem search zebra --include-archived"
 
@@ -124,8 +124,8 @@ def test_wider_matches_are_told_apart(run: Run) -> None:
     lines = run("mem", "search", "parser", "tab").out.splitlines()
 
     assert [line for line in lines if line.endswith(":")] == [
-        "these have words that begin so:",
-        "these have some of the words:",
+        "partial matches, words with this beginning:",
+        "partial matches, some of the words:",
     ]
 
 

@@ -45,7 +45,7 @@ def test_archive_as_text(run: Run, write: Callable[..., str]) -> None:
 
     said = run("mem", "archive", "--threshold", "0.7")
 
-    assert said.out.startswith("archived 1 of 1 node · 0 stay · 0 skipped · commit ")
+    assert said.out.startswith("archived 1 of 1 node · 0 kept · 0 skipped · commit ")
     assert f"{low}  0.5" in said.out
     assert "next: gitmem mem list --include-archived" in said.out
 
@@ -53,22 +53,22 @@ def test_archive_as_text(run: Run, write: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["archive", "--threshold", "low"], "is no number"),
+        (["archive", "--threshold", "low"], "Invalid number"),
         (["archive", "--threshold", "0"], "threshold"),
         (["archive", "--threshold", "-1"], "threshold"),
         (["archive", "--threshold", "nan"], "threshold"),
         (["archive", "--threshold", "inf"], "threshold"),
         (["archive", "--half-life", "0s"], "half-life"),
-        (["archive", "--half-life", "inf"], "no duration"),
+        (["archive", "--half-life", "inf"], "Invalid duration"),
         (["cleanup", "--ttl", "0d"], "time to live"),
-        (["cleanup", "--ttl", "soon"], "no duration"),
-        (["cleanup", "--ttl", "-3d"], "no duration"),
+        (["cleanup", "--ttl", "soon"], "Invalid duration"),
+        (["cleanup", "--ttl", "-3d"], "Invalid duration"),
         (["cleanup", "--decay", "--decay-threshold", "0"], "threshold"),
-        (["cleanup", "--session", "sess-nobody00"], "No session"),
-        (["delete", "--older-than", "old"], "no duration"),
-        (["delete"], "Nothing says what to delete"),
-        (["access", "mem-zzzzzzzzzzzz"], "No node"),
-        (["access", "mem-zzzzzzzzzzzz", "--record"], "No node"),
+        (["cleanup", "--session", "sess-nobody00"], "Unknown session"),
+        (["delete", "--older-than", "old"], "Invalid duration"),
+        (["delete"], "Missing ids or filters"),
+        (["access", "mem-zzzzzzzzzzzz"], "No such node"),
+        (["access", "mem-zzzzzzzzzzzz", "--record"], "No such node"),
     ],
 )
 def test_bad_input_is_refused_with_what_to_do(
@@ -98,7 +98,7 @@ def test_cleanup_tells_which_rule_took_what(run: Run, write: Callable[..., str])
     assert dry["decayResult"]["archivedIds"] == [low]
     assert dry["next"] == ["gitmem mem cleanup --decay --decay-threshold 0.7"]
     assert said.out.startswith("deleted 1 of 3 nodes · commit ")
-    assert "1 ephemeral · 1 kept as sensitive · 1 archived" in said.out
+    assert "1 ephemeral · 1 sensitive, kept · 1 archived" in said.out
     assert run("mem", "show", scratch, "--json").json["node"]["status"] == "deleted"
     assert run("mem", "show", low, "--json").json["node"]["status"] == "archived"
 
@@ -110,7 +110,7 @@ def test_delete_by_ids_by_filters_and_back(run: Run, write: Callable[..., str]) 
     done = run("mem", "delete", one, other)
     assert done.out.startswith("deleted 2 nodes · commit ")
     again = run("mem", "delete", one)
-    assert f"{one} was deleted before" in again.out
+    assert f"{one}: already deleted" in again.out
     assert run("mem", "list", "--json").json["total"] == 0
     assert run("mem", "update", one, "--clear", "deleted").status == 0
     assert run("mem", "list", "--json").json["total"] == 1

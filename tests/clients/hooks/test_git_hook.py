@@ -46,7 +46,7 @@ def push(repo: Path, hook: Hook) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("answer", "status"), [(0, 0), (1, 1), (2, 0), (3, 0), (4, 0)])
 def test_only_a_closed_gate_stops_a_push(answer: int, status: int, repo: Path) -> None:
-    """A gitmem that fails is told on standard error, and the push goes on."""
+    """A gitmem that fails is told on standard error, and the push continues."""
     gitmem(repo, answer)
     hook = hook_of(repo)
     git_hook.install(hook)

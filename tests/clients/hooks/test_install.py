@@ -340,7 +340,7 @@ def test_broken_settings_are_refused_and_left(
         install.install(places, [each.name for each in JSON_CLIENTS], PROJECT, program=PROGRAM)
 
     assert caught.value.code == "broken-settings"
-    assert str(path) in caught.value.message and "nothing was written" in caught.value.message
+    assert str(path) in caught.value.message and "Nothing was written" in caught.value.message
     assert everything(repo) == before
     if not isinstance(content, bytes):
         install.uninstall(places, ["all-found"], PROJECT)
@@ -716,5 +716,5 @@ def test_what_could_not_be_undone_is_said(
         with pytest.raises(StoreError) as caught:
             put_in(places, client)
 
-    _, said, left = caught.value.message.partition("could not be taken back: ")
+    _, said, left = caught.value.message.partition("could not be restored: ")
     assert said and target(places, client).script().path in left
