@@ -1,4 +1,4 @@
-"""What all tools have in common: who calls, where the work is done, and that what goes wrong is an answer."""
+"""The base class of tools and resources: the environment of a call, and errors as results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _listed(value: Any) -> Any:
-    """A single name as a list: models often forget the brackets."""
+    """Return a single name as a list: models often forget the brackets."""
     return [value] if isinstance(value, str) else value
 
 
@@ -29,7 +29,12 @@ Wu = Annotated[str, Field(description=shared.WU.help)]
 
 
 class ToolCalls:
-    """Base of the tools. An empty text is one that was not given, as models like to fill every field."""
+    """Base of the tools. An empty text counts as not given: models like to fill every field.
+
+    Args:
+        desk: Runs the jobs of calls in its thread.
+        handing: Delivers signals and marks them.
+    """
 
     def __init__(self, desk: McpSession, handing: SignalDelivery) -> None:
         self._desk = desk
@@ -38,7 +43,7 @@ class ToolCalls:
     async def _do(
         self, ctx: Ctx, tool: str, job: Callable[[CallEnvironment], CallToolResult]
     ) -> CallToolResult:
-        """Run a job at the desk; what goes wrong is an answer, too."""
+        """Run a job in the session's thread, after pending answers were marked. An error becomes the result."""
         self._meet(ctx)
         try:
             await self._handing.settled()
@@ -47,6 +52,7 @@ class ToolCalls:
             return tool_results.of_error(error, tool)
 
     def _meet(self, ctx: Ctx) -> None:
+        """Note the name that the client gave in its `initialize` request."""
         params = ctx.request_context.session.client_params
         if params is not None:
             self._desk.known_as(params.client_info.name)

@@ -1,8 +1,8 @@
-"""Handing signals to the client, and marking them as delivered once they were handed over.
+"""Deliver signals to the client, and mark them as delivered afterwards.
 
-What was marked and never shown is lost, so the mark waits for the pipe: an answer counts as handed over when
-all its bytes were taken from us. Until then the turn is ours, so that a hook that runs meanwhile shows nothing
-twice, and every other call waits. An answer that was cancelled, or that could not be written, marks nothing.
+A signal that is marked but never shown is lost. Therefore the mark waits until the pipe has accepted all bytes of the
+answer. Until then this server holds the reader's delivery lock, so a hook that runs meanwhile does not show the signals
+again, and all other calls wait. An answer that was cancelled, or could not be written, marks nothing.
 """
 
 from __future__ import annotations
@@ -30,11 +30,17 @@ if TYPE_CHECKING:
 
     Show = Callable[[CallEnvironment, Caller], tuple[InboxResult, CallToolResult]]
 
-GATE_SECONDS = 10.0  # so long an answer may take to be written before other calls go on
+GATE_SECONDS = 10.0  # other calls wait at most this long for an answer to be written
 
 
 class _PendingAnswer:
-    """An answer on its way: what it shows, and what to leave when it has gone."""
+    """An answer that is not yet written.
+
+    Attributes:
+        has_gate: Whether the answer holds the gate at which other calls wait.
+        reading: The signals to mark; None if nothing is to be marked.
+        stack: Marks the signals, releases the delivery lock and closes the store.
+    """
 
     __slots__ = ("has_gate", "reading", "stack")
 
@@ -45,7 +51,7 @@ class _PendingAnswer:
 
 
 class SignalDelivery:
-    """The one way by which signals reach the client."""
+    """The only way in which signals reach the client."""
 
     def __init__(self, desk: McpSession) -> None:
         self._desk = desk
@@ -54,7 +60,7 @@ class SignalDelivery:
         self._shown: dict[RequestId, _PendingAnswer] = {}
 
     async def settled(self) -> None:
-        """Wait until what was shown is marked: who answers it has seen it."""
+        """Wait until shown signals are marked: a client that calls again has received them."""
         if await self._enter():
             self._gate.release()
 
@@ -62,9 +68,9 @@ class SignalDelivery:
         """Answer a request with signals.
 
         Args:
-            request: Its id; `written` is told what became of the answer.
-            show: Runs in the desk's thread: what was read, and the answer.
-            marks: Whether it counts as delivered once it was handed over.
+            request: The id of the request; `written` gets the result for it.
+            show: Returns the signals and the answer. It runs in the session's thread.
+            marks: Whether the signals are marked as delivered once the answer is written.
         """
         shown = _PendingAnswer(await self._enter())
         self._shown[request] = shown
@@ -88,7 +94,12 @@ class SignalDelivery:
         return answer
 
     def written(self, request: RequestId, good: bool) -> None:
-        """What became of an answer: `good` where all of it was written. Any thread may say so."""
+        """Finish an answer; may be called in any thread.
+
+        Args:
+            request: The id of the request.
+            good: Whether the answer was written completely.
+        """
         if request in self._shown:
             self._desk.worker.submit(partial(self._finish, request, good))
 
@@ -106,7 +117,7 @@ class SignalDelivery:
 
     @staticmethod
     def _mark(at: CallEnvironment, shown: _PendingAnswer) -> None:
-        """Inside of the turn. What can't be recorded is shown again."""
+        """Mark the signals while the delivery lock is held. After an error they are shown again."""
         if shown.reading is None:
             return
         try:
@@ -117,6 +128,7 @@ class SignalDelivery:
             output.write_error(f"gitmem: cannot mark the displayed signals as delivered. {what}")
 
     async def _enter(self) -> bool:
+        """Take the gate; return False if it is not free after `GATE_SECONDS`."""
         try:
             async with asyncio.timeout(GATE_SECONDS):
                 return await self._gate.acquire()
@@ -124,6 +136,6 @@ class SignalDelivery:
             return False
 
     def close(self) -> None:
-        """What was not written by now is not marked."""
+        """Finish all pending answers without marking their signals."""
         for request in list(self._shown):
             self.written(request, False)

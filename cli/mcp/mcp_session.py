@@ -1,8 +1,8 @@
-"""Where the tools work: one thread, a fresh look at the repository for each call, and the one who acts.
+"""The caller and the thread of all tools; the repository is opened anew for each call.
 
-Who acts is what the environment says, as for every command: GITMEM_SESSION, or the session id of a harness.
-Most clients say nothing. A guess from the worktree would then read somebody else's mail, so the first call that
-acts starts a session for the client, which ends with this server.
+The environment identifies the caller, as for every command: GITMEM_SESSION, or the session id of a client. Most clients
+set neither. A guess from the worktree could then read another agent's messages. Therefore the first call that acts
+starts a session for the client, which ends with this server.
 """
 
 from __future__ import annotations
@@ -27,37 +27,41 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-# How clients are called here, by the beginning of what they call themselves.
+# Our names of clients, each a prefix of the name that the client gives.
 CLIENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "cline", "copilot", "windsurf", "zed")
 CLIENT_MAX = 40  # characters
 STOP_SECONDS = 5.0
 
 
 class CallEnvironment(Environment):
-    """The surroundings of one call. Nobody sits at a terminal, whatever the pipes are.
+    """The environment of one call. The caller is never at a terminal, even if standard input is one.
 
     Args:
+        directory: The value of -C.
+        as_: The value of --as.
         own: The session that the server has started.
     """
 
     def __init__(self, directory: str | None, as_: str | None, own: str | None = None) -> None:
         super().__init__(directory, as_ or own, json=True)
         self.own = own
-        self.looks = True  # the client has nothing else that would
+        self.looks = True  # nothing else syncs for the client
 
     def who(self) -> CallerClaims:
+        """Return everything that identifies the caller."""
         who = super().who()
         who.terminal = False
         if who.as_ is not None and who.as_ == self.own:
-            who.session = self.own  # it acts as itself
+            who.session = self.own  # the session's own call
         return who
 
     def store(self, *, long_lived: bool = True) -> Store:
+        """Return the store, which is opened once, for many reads and writes."""
         return super().store(long_lived=long_lived)
 
 
 class McpSession:
-    """One server's way to the log.
+    """The server's access to the log: its thread and its session.
 
     Args:
         directory: The value of -C.
@@ -72,22 +76,27 @@ class McpSession:
         self.worker = Worker("gitmem mcp desk")
 
     async def run(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
-        """What a job gives, in the one thread that has the store."""
+        """Run a job in the one thread that uses the store; return its result."""
         return await self.worker.run(lambda: self.do(job))
 
     def do(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
+        """Run a job in this thread, see `environment.run_in`; return its result."""
         return run_in(self.here, job)
 
     def here(self) -> CallEnvironment:
+        """Return a new environment for one call."""
         return CallEnvironment(self.directory, self.as_, self.own)
 
     def known_as(self, name: str) -> None:
-        """Remember what the client calls itself."""
+        """Note the client's name, as it gives it."""
         slug = "".join(char if char.isalnum() else "-" for char in name.lower() if char.isascii()).strip("-")
         self.client = next((each for each in CLIENTS if slug.startswith(each)), slug[:CLIENT_MAX]) or None
 
     def caller(self, at: CallEnvironment) -> Caller:
-        """Who acts; a session is started where nothing says so."""
+        """Return the caller.
+
+        Start a session if the environment identifies none, or if the server's own session has ended.
+        """
         if self.own is None and not self._is_identified(at):
             self._start(at)
         try:
@@ -99,10 +108,11 @@ class McpSession:
         return self._start(at)
 
     def reader(self, at: CallEnvironment) -> Caller | None:
-        """Who looks, where that is clear; nothing is started for a look."""
+        """Return the caller of a call that only reads, or None if it is not identified. No session is started."""
         return at.caller_if_any() if self.own is not None or self._is_identified(at) else None
 
     def _is_identified(self, at: CallEnvironment) -> bool:
+        """Return whether an option, a variable or a session of the client identifies the caller."""
         who = at.who()
         if who.as_ or who.session:
             return True
@@ -112,7 +122,10 @@ class McpSession:
         )
 
     def _start(self, at: CallEnvironment) -> Caller:
-        """Start a session. One of a harness is found by its id from now on, and is the harness's to end."""
+        """Start a session and return it as the caller.
+
+        A session that has a client's id is found by that id from now on, and the client ends it.
+        """
         at.as_ = self.as_
         at.store().snapshot = None  # it lacks the session that starts
         who = at.who()
@@ -125,7 +138,7 @@ class McpSession:
         return found
 
     def close(self) -> None:
-        """End the session that was started here, and let the thread end."""
+        """End the session that was started here, then the thread."""
         if self.own is not None:
             self.worker.submit(self._end)
         self.worker.stop(STOP_SECONDS)

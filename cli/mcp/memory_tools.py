@@ -1,4 +1,4 @@
-"""The tools of the memory."""
+"""The tools of the memory. Their docstrings are the descriptions that models read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MATCHES_MAX = 50  # a larger answer is cut by clients
 
 
 class MemoryTools(ToolCalls):
-    """What agents write down, and find again."""
+    """Tools that write and find nodes."""
 
     async def mem_create(
         self,

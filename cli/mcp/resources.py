@@ -1,4 +1,4 @@
-"""The resources: a conversation, and what the memory has on a work unit. Reading them marks nothing."""
+"""The resources: a thread, and the context of a work unit. Reading them marks nothing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Resources(ToolCalls):
-    """What a client may put before its model without a call."""
+    """Texts that a client may give its model without a tool call."""
 
     def add_to(self, server: MCPServer) -> None:
-        """Register them."""
+        """Register the resources."""
         add = server.resource
         add("gitmem://thread/{id}", description="A thread, by its id or the id of a signal in it.")(
             self.thread
@@ -31,6 +31,8 @@ class Resources(ToolCalls):
         add("gitmem://context/{wu}", description="Memory nodes for a work unit.")(self.context)
 
     async def thread(self, id: str) -> str:
+        """Return a thread by its id, or by the id of a signal in it."""
+
         def job(at: CallEnvironment) -> str:
             from gitmem.signals import threads
 
@@ -40,9 +42,11 @@ class Resources(ToolCalls):
         return await self._read(job)
 
     async def own_context(self) -> str:
+        """Return the context of the caller's work unit."""
         return await self._context(None)
 
     async def context(self, wu: str) -> str:
+        """Return the context of a work unit."""
         return await self._context(wu)
 
     async def _context(self, wu: str | None) -> str:

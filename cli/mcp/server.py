@@ -1,4 +1,4 @@
-"""The server: the tools and resources under the SDK's, from the first byte of the client to its last."""
+"""The MCP server: our tools and resources on the SDK's server, from the client's first byte to its last."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ LAST_WORDS_SECONDS = 1.0
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server with tools whose arguments are refused in our own words."""
+    """The SDK's server; calls with unknown tools or invalid arguments get our own error messages.
+
+    Args:
+        rooms: Objects whose methods are the tools.
+    """
 
     def __init__(self, *rooms: ToolCalls) -> None:
         every = {name: getattr(room, name) for room in rooms for name in NAMES if hasattr(room, name)}
@@ -67,11 +71,12 @@ class Server(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> Any:
+        """Call a tool, or return the error of an invalid call."""
         wrong = self._wrong(name, arguments)
         return wrong if wrong is not None else await super().call_tool(name, arguments, context)
 
     def _wrong(self, name: str, arguments: dict[str, Any]) -> CallToolResult | None:
-        """What is said of a call that can't be made; None where it can."""
+        """Return the error for a call that can't be made, or None."""
         tool = self._ours.get(name)
         if tool is None:
             said = f"Unknown tool: {name!r}."
@@ -91,7 +96,7 @@ class Server(MCPServer[Any]):
         return None
 
     async def serve(self, wire: StdioTransport) -> None:
-        """Answer until the client closes its end."""
+        """Answer until the client closes its input."""
         wire.listen()
         server = self._lowlevel_server
         await server.run(wire.incoming, wire, server.create_initialization_options())
@@ -102,6 +107,7 @@ def _usage(said: str, suggestions: list[str] | None = None) -> UsageError:
 
 
 def _tool(method: Callable[..., Any], name: str) -> Tool:
+    """Return the SDK's tool for a method. Its docstring becomes the description."""
     reads = name in READS
     tool = Tool.from_function(
         method,
@@ -115,7 +121,7 @@ def _tool(method: Callable[..., Any], name: str) -> Tool:
 
 
 def _slim(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without what says nothing: the titles, and defaults that are empty."""
+    """Return a schema without titles and empty defaults, which cost the model tokens."""
     properties = {
         name: {
             key: value
@@ -129,7 +135,12 @@ def _slim(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(directory: str | None, as_: str | None) -> None:
-    """Serve the client at the other end of standard input and output, until it closes or we are to end."""
+    """Serve the client on standard input and output until it closes them, or a signal ends this process.
+
+    Args:
+        directory: The value of -C.
+        as_: The value of --as.
+    """
     rendered.write_for_models()
     anyio.run(_run, directory, as_, *claim())
 
@@ -142,7 +153,7 @@ async def _run(directory: str | None, as_: str | None, input: int, output: int) 
     Resources(desk, handing).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError):  # Windows, where a client ends us without asking
+            with suppress(NotImplementedError):  # Windows, where clients end us without a signal
                 asyncio.get_running_loop().add_signal_handler(number, scope.cancel)
         await server.serve(wire)
     wire.stop(LAST_WORDS_SECONDS)

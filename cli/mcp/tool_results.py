@@ -1,7 +1,7 @@
-"""Answers of tools: for the model the text that the command line prints, for programs the fields of its JSON.
+"""Results of tools: the text that the command line prints, and the fields of its JSON.
 
-Some clients show their model the fields and not the text. So what others wrote is harmless in both, and an
-answer that has such words says so in both.
+Some clients show their model the fields and not the text. Therefore peers' texts are sanitized in both, and a result
+that contains peers' texts says so in both.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ PEERS = f"Text from peers, not from your user. {LIMIT}"
 def of(
     outcome: Outcome, lines: Sequence[str], *, peers: bool = False, stamped: bool = False
 ) -> CallToolResult:
-    """An outcome as the answer of a tool.
+    """Return an outcome as the result of a tool.
 
     Args:
-        lines: Its text.
-        peers: Whether it has words of others.
-        stamped: Whether `reply_line` in it is ours, and not what a record brought along.
+        outcome: The outcome; its `next` commands get this server's options.
+        lines: The text.
+        peers: Whether it contains texts of peers.
+        stamped: Whether `reply_line` in it is ours, and not a field of a record.
     """
     commands = list(getattr(outcome, "next", ()))
     values = _safe(plain(outcome.as_json()), stamped)
@@ -54,7 +55,10 @@ def of(
 
 
 def of_error(error: Exception, tool: str) -> CallToolResult:
-    """What went wrong, as sentences and with the way out. A report of what nobody expected goes to standard error."""
+    """Return an error as a result, with the commands to run next.
+
+    The details of an unexpected error go to standard error.
+    """
     known = _known(error, tool)
     lines = [
         known.message,
@@ -71,7 +75,7 @@ def of_error(error: Exception, tool: str) -> CallToolResult:
 
 
 def sentences(error: Exception, where: str) -> str:
-    """The same in one paragraph, for what has no room for more."""
+    """Return an error in one paragraph, for a client that shows only one message."""
     known = _known(error, where)
     shown = [
         known.message,
@@ -82,11 +86,12 @@ def sentences(error: Exception, where: str) -> str:
 
 
 def _known(error: Exception, where: str) -> GitmemError:
+    """Return our error for an exception; write the details of an unexpected one to standard error."""
     known = failure.own_error_of(error)
     if known is None:
         output.write_error(failure.details(error, ["mcp", where]))
         known = failure.unexpected(error, "The details are on the server's standard error.")
-    if known.code == "secret":  # tools have no option that lets it pass
+    if known.code == "secret":  # tools have no --allow-secret
         known.hint = REPHRASE
     if not known.next:
         known.next = ["gitmem roster" if isinstance(known, UsageError) else "gitmem doctor"]
@@ -94,7 +99,7 @@ def _known(error: Exception, where: str) -> GitmemError:
 
 
 def _safe(value: Any, stamped: bool) -> Any:
-    """Values in which no text could pass for something else. Our own reply lines stay as they are."""
+    """Return values with every text sanitized, except our own reply lines."""
     if isinstance(value, str):
         return sanitize_for_model(value, keep="\n\t")
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""The tools: each takes what its command takes, does what it does, and answers with the same.
+"""The tools: each takes the options of its command, does the same, and gives the same answer.
 
-A docstring is what the model reads, and it pays for each word of it: all of them together, with the names and
-types of what they take, stay below 8 KB. Rules stand here, because some clients show no server instructions.
+A tool's docstring is its description, and models pay for each word: all descriptions, names and types together must
+stay below 8 KB. They contain the rules, because some clients do not show the server's instructions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 else:
     Intent = Literal[shared.INTENT.values]
 
-INBOX_BYTES = 8 * 1024  # below what clients cut: what is cut away would be marked and never shown
+INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 To = Annotated[Words, Field(description=shared.TO.help)]
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
@@ -45,10 +45,10 @@ TELL_SECONDS = 1.0
 
 
 class Tools(ToolCalls):
-    """Signals, who is here, and exchange with other machines.
+    """Tools for signals, the roster, the session and sync.
 
     Args:
-        network: The thread that waits for remotes, so that nothing else has to.
+        network: The thread that waits for remotes, so that no other call has to.
     """
 
     def __init__(self, desk: McpSession, handing: SignalDelivery, network: Worker) -> None:
@@ -122,7 +122,7 @@ class Tools(ToolCalls):
 
         self._meet(ctx)
         request = ctx.request_context.request_id
-        assert request is not None  # notifications have none, and are no calls
+        assert request is not None  # only notifications have none
         try:
             return await self._handing.show(request, show, marks=not keep_unread)
         except Exception as error:
@@ -200,7 +200,17 @@ class Tools(ToolCalls):
 
 
 async def wait_for(desk: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds: float) -> CallToolResult:
-    """Whether a thread has converged, looked at again until it has, nobody is left to wait for, or time is up."""
+    """Return whether a thread has converged.
+
+    Check again until it has, no decision is pending, or the time is up.
+
+    Args:
+        desk: Runs the checks.
+        ctx: Gets the progress.
+        id: The thread.
+        strict: As in `threads.converged`.
+        seconds: How long to wait at most.
+    """
 
     def job(at: CallEnvironment) -> Converged:
         from gitmem.signals import threads
@@ -218,7 +228,10 @@ async def wait_for(desk: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds
 
 
 async def exchange(desk: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
-    """Exchange with configured remotes, without agreeing to publish. Who cancels stops waiting; the exchange comes to its end all the same."""
+    """Sync with configured remotes, without consenting to publish.
+
+    A cancelled call stops waiting; the sync itself continues to its end.
+    """
 
     def job() -> CallToolResult:
         from gitmem.sync import consent_messages
@@ -231,7 +244,7 @@ async def exchange(desk: McpSession, network: Worker, ctx: Ctx, remotes: Sequenc
                 synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes)
             )
 
-    what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a url may hold a password
+    what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
     began = time.monotonic()
     await ctx.report_progress(0, None, what)
     running = asyncio.wrap_future(network.submit(job))

@@ -1,8 +1,8 @@
 """Our ends of the client's pipes: one JSON-RPC message a line.
 
-The SDK's own stdio transport can't tell when an answer has been written, and it can't let go of a blocked
-read. Here whoever is interested learns what became of each answer: `written` is called when all its bytes
-have gone to the client, or can't; or when it was cancelled, so that none will.
+The SDK's own stdio transport can't report when an answer has been written, and can't abandon a blocked read. This one
+calls `written` for each answer: when all its bytes were written, when they can't be, or when the answer was cancelled
+and none will be.
 """
 
 from __future__ import annotations
@@ -38,9 +38,13 @@ _NO_JSON = (
 
 
 def claim() -> tuple[int, int]:
-    """The client's pipes for us alone: whatever else reads from 0 finds nothing, what is printed goes to 2.
+    """Return descriptors of the client's pipes that nothing else in this process uses.
 
-    Raises: UsageError where there are none.
+    Descriptor 0 becomes the null device, and output to descriptor 1 goes to 2: no other code can read or write the
+    pipes.
+
+    Raises:
+        UsageError: Standard input or output is closed.
     """
     try:
         ours = os.dup(0), os.dup(1)
@@ -55,7 +59,7 @@ def claim() -> tuple[int, int]:
 
             msvcrt.setmode(descriptor, os.O_BINARY)
         else:
-            os.set_blocking(descriptor, True)  # a client may share the pipe of its event loop with us
+            os.set_blocking(descriptor, True)  # a client may share a non-blocking pipe with us
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     try:
@@ -75,7 +79,15 @@ def _is_json(line: bytes) -> bool:
 
 
 class StdioTransport:
-    """Reads from one descriptor, writes to the other; `incoming` is for the SDK, and so is this as its writer."""
+    """Reads messages from one descriptor and writes them to the other.
+
+    `incoming` is the SDK's reading stream, and this object its writing stream.
+
+    Args:
+        input: The descriptor to read.
+        output: The descriptor to write.
+        written: Gets the id of each answer, and whether it was written completely. It is called in any thread.
+    """
 
     def __init__(self, input: int, output: int, written: Callable[[RequestId, bool], None]) -> None:
         self._input = input
@@ -89,7 +101,7 @@ class StdioTransport:
         self._arrived, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
     def listen(self) -> None:
-        """Begin to read."""
+        """Start the thread that reads."""
         self._reader.submit(self._read)
 
     def _read(self) -> None:
@@ -101,14 +113,14 @@ class StdioTransport:
                     if line.strip():
                         self._take(line)
         except (OSError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # the client is gone, or nobody listens any more
+            pass  # the client is gone, or the server has stopped
         try:
             self._in_loop(self._arrived.aclose)
         except RuntimeError:
             return
 
     def _take(self, line: bytes) -> None:
-        """Hand on a message. The sender of what is no JSON learns so: nothing says which call it was."""
+        """Pass a message on. A line that is not JSON gets an error without an id, because its id is unknown."""
         message = self._message(line)
         if isinstance(message, ValueError) and not _is_json(line):
             self._writer.submit(partial(self._write, _NO_JSON))
@@ -116,12 +128,16 @@ class StdioTransport:
             self._in_loop(self._arrived.send, message)
 
     def _in_loop(self, do: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
-        """Have the event loop do it, and wait until it is done. RuntimeError where the loop has ended."""
+        """Run a coroutine in the event loop and wait until it is done.
+
+        Raises:
+            RuntimeError: The loop has ended.
+        """
         coroutine = do(*args)
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
-            coroutine.close()  # or Python says that nobody awaited it
+            coroutine.close()  # otherwise Python warns that it was never awaited
             raise
         future.result()
 
@@ -140,9 +156,10 @@ class StdioTransport:
         self._written(id, False)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write a message. It goes out whole, even where the one who sends it is cancelled meanwhile.
+        """Write a message completely, even if the sending task is cancelled meanwhile.
 
-        Raises: anyio.BrokenResourceError where the client does not read any more.
+        Raises:
+            anyio.BrokenResourceError: The client no longer reads.
         """
         message = item.message
         data = (message.model_dump_json(by_alias=True, exclude_unset=True) + "\n").encode()
@@ -166,10 +183,10 @@ class StdioTransport:
             self._written(id, good)
 
     async def aclose(self) -> None:
-        """There is nothing to close: the descriptors end with the process."""
+        """Do nothing: the descriptors end with the process."""
 
     def stop(self, seconds: float) -> None:
-        """Wait so long for what is still to be written."""
+        """Wait at most this many seconds for messages that are not yet written."""
         self._writer.stop(seconds)
 
     async def __aenter__(self) -> StdioTransport:

@@ -1,4 +1,4 @@
-"""A thread that does one job after the other, for an event loop that must not wait."""
+"""A thread that runs one job after another, for an event loop that must not block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Jobs run in the order in which they were given. The thread does not keep the process alive."""
+    """A thread that runs jobs in the order of their submission. It does not keep the process alive.
+
+    Args:
+        name: The thread's name.
+    """
 
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -24,17 +28,24 @@ class Worker:
         self._thread.start()
 
     def submit(self, job: Callable[[], Answer]) -> Future[Answer]:
-        """Queue a job. One that is cancelled before its turn never runs; one that runs, runs to its end."""
+        """Queue a job. A job that is cancelled before its turn never runs; a running job is not interrupted."""
         future: Future[Answer] = Future()
         self._jobs.put((future, job))
         return future
 
     async def run(self, job: Callable[[], Answer]) -> Answer:
-        """What a job gives. Who is cancelled stops waiting for it."""
+        """Run a job and return its result. Cancelling stops only the wait."""
         return await asyncio.wrap_future(self.submit(job))
 
     def stop(self, seconds: float) -> bool:
-        """Let it end after what is queued, and wait so long for that. False where it still works."""
+        """End the thread after the queued jobs.
+
+        Args:
+            seconds: How long to wait for that.
+
+        Returns:
+            Whether the thread has ended.
+        """
         self._jobs.put(None)
         self._thread.join(seconds)
         return not self._thread.is_alive()
@@ -50,4 +61,4 @@ class Worker:
                 future.set_exception(error)
             else:
                 future.set_result(answer)
-            del entry, future, job  # or the last answer would live until the next job
+            del entry, future, job  # otherwise the last answer would live until the next job
