@@ -230,6 +230,7 @@ class LocalLog:
             self._clone_id = read_word(path)
             if self._clone_id is None:
                 self._clone_id = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
+                self.make_state()  # without the folder the next process would have another id
                 write_word(path, self._clone_id)
         return self._clone_id
 
