@@ -41,7 +41,7 @@ def message(commits: Sequence[Commit], count: int) -> str:
     )
     head = f"{count} record{'s' if count != 1 else ''} from {agents} agent{'s' if agents != 1 else ''}"
     if more:
-        body.append(f"{more:,} more not shown")
+        body.append(f"and {more:,} more")
     return f"{head}\n\n" + "\n".join(body) + "\n" + _fitting(ordered)
 
 

@@ -159,7 +159,7 @@ def patch_fields(found: Archived) -> PatchContent:
 def commit_body(scores: Mapping[str, float], reason: str) -> str:
     """Return the body of a commit that archives by decay."""
     lines = [f"{id} {score:.3g}" for id, score in list(scores.items())[:TOLD]]
-    more = [f"{len(scores) - TOLD} more not shown"] if len(scores) > TOLD else []
+    more = [f"and {len(scores) - TOLD} more"] if len(scores) > TOLD else []
     return "\n".join([f"{reason[:1].upper()}{reason[1:]}", "", *lines, *more])
 
 
