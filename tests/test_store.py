@@ -99,7 +99,7 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
         with log.batch() as batch:
             log.who = CallerClaims(identity="a:b:planck", terminal=True)
             started = log.sessions.start(name="Planck")
-            with pytest.raises(UsageError, match="planck is held"):
+            with pytest.raises(UsageError, match="planck is in use"):
                 lifecycle.start(log.store, CallerClaims(identity="a:b:other"), name="planck")
             changed = lifecycle.change(log.store, log.caller, name="Max", wu="WU-1")
             assert (changed.display_name, changed.wu_id, changed.recorded) == ("Max", "WU-1", True)
