@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 4  # lines of one id in one answer
 CLONE = "clone"  # may differ, too: that of the session that the line names
-# The fields that may differ, and their names in answers.
+OTHER = "other fields"  # if no compared field differs
+# The fields that may differ, at least `KEYED_FIELDS`, and their names in answers.
 COMPARED = {
-    "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "created_at": "time",
-    "recipients": "recipients", "intent": "intent", "message": "message", "thread_id": "thread",
-    "reply_to": "answered signal", "wu_id": "work unit", "requires_ack": "wish for an answer",
+    "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "via": "recording session",
+    "created_at": "time", "recipients": "recipients", "target_role": "target role", "intent": "intent",
+    "message": "message", "thread_id": "thread", "reply_to": "answered signal", "wu_id": "work unit",
+    "initiative_id": "initiative", "lane": "lane", "delegation_id": "delegation", "artifact_path": "artifact",
+    "requires_ack": "wish for an answer", "workspace_id": "workspace", "origin": "origin",
 }  # fmt: skip
 
 
@@ -95,6 +98,8 @@ def mark(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> N
         if any(each.get(field) != fields[0].get(field) for each in fields)
     ]
     differs += [CLONE] if len(set(clones)) > 1 else []
+    if len(fields) > 1 and not differs:
+        differs = [OTHER]
     for number, (each, clone) in enumerate(zip(fields, clones, strict=True), 1):
         conflict: Conflict = {"number": number, "shown": len(fields), "versions": total, "differs": differs}
         if clone:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.mailbox.content import KEYED_FIELDS
+from gitmem.signals import conflicts
+
 from .forging import Clone, Hub, changed
 
 EARLIER = "2020-01-01T00:00:00.000000Z"
@@ -140,3 +143,27 @@ def test_a_hook_marks_the_conflict(asked: tuple[Hub, Clone, Clone, dict[str, str
     assert events and events[0]["next"] == [f"gitmem thread {signal['signal_id']}", "gitmem doctor"], given
     assert "CONFLICT" in (curie.path / "signals").read_text()
     assert "--agree" not in (curie.path / "signals").read_text()
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"lane": "release"}, "lane"),
+        ({"artifact_path": "b.txt"}, "artifact"),
+        ({"sender_role": "x"}, "other fields"),
+    ],
+)
+def test_a_conflict_says_in_what_the_lines_differ(
+    asked: tuple[Hub, Clone, Clone, dict[str, str]], fields: dict[str, str], word: str
+) -> None:
+    """Also where that is not the message."""
+    hub, _, curie, signal = asked
+    hub.forge(changed(hub.line_of(signal["signal_id"]), **fields, mac=None))
+    curie.sync()
+    for each in curie("inbox", "--no-mark", "--json").json["signals"]:
+        assert each["conflict"]["differs"] == [word]
+
+
+def test_every_keyed_field_is_compared() -> None:
+    """Lines that differ only in a field without a name would differ in "other fields"."""
+    assert set(KEYED_FIELDS) <= set(conflicts.COMPARED)
