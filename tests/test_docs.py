@@ -14,6 +14,7 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import own_sessions, session_view
+from gitmem.conformance import adapter, definitions
 from gitmem.digests import Mac
 from gitmem.git import remotes
 from gitmem.log import check_budget, lines, ref, wal_record
@@ -21,6 +22,7 @@ from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
 from gitmem.mailbox import broadcasts
+from gitmem.mailbox.content import KEYED_FIELDS
 from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import fast_validate, ids, models
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
@@ -342,6 +344,16 @@ def test_every_field_of_every_kind_is_in_its_table(kind: str) -> None:
         name for name, field in fields.items() if field.is_required()
     }
     assert f"\n### {kind} (stream `{records.STREAMS[kind]}`)" in FORMAT
+
+
+def test_the_lists_of_keyed_fields_agree() -> None:
+    """Clones with other lists disagree on conflicts. The suite lacks what only importers write."""
+    content = FORMAT.partition("\n### Content\n")[2].partition("\n##")[0]
+    (told,) = re.findall(r"a missing one as its default: (.*?)\. A signal id", content, re.DOTALL)
+
+    assert re.findall(r"`(\w+)`", told.replace(", else `signal_id`", "")) == list(KEYED_FIELDS)
+    assert set(KEYED_FIELDS) - set(definitions.KEYED) == {"target_role", "delegation_id"}
+    assert set(definitions.KEYED) == set(KEYED_FIELDS) & set(adapter.Signal.__annotations__)
 
 
 def test_the_picture_shows_folders_that_exist() -> None:

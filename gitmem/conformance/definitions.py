@@ -13,7 +13,8 @@ from .adapter import Signal
 Called = Mapping[str, Collection[str]]  # a session's id → what else it is called
 
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
-# Where two senders of one key may have been apart: what must be the same for the signals to be the same.
+# Where two senders of one key may have been apart: what must be the same for the signals to be the same. These are
+# gitmem's keyed fields that a signal of an adapter has: only importers write `target_role` and `delegation_id`.
 KEYED = (
     "sender_identity",
     "thread_id",

@@ -43,7 +43,8 @@ class View:
     """Tables that are derived from lines.
 
     `add` is called inside the transaction of `catch_up` with all new lines of the view's kinds. Lines arrive in any
-    order, and the resulting tables must not depend on it. Increase `version` when `add` changes and `ddl` does not.
+    order, and the resulting tables must not depend on it. Change `version`, any value with a constant `repr`, when `add` changes
+    and `ddl` does not.
     """
 
     __slots__ = ("add", "ddl", "kinds", "version")
@@ -53,7 +54,7 @@ class View:
         kinds: Sequence[str],
         ddl: Sequence[str],
         add: Callable[[sqlite3.Connection, Rows], None],
-        version: int = 1,
+        version: object = 1,
     ) -> None:
         self.kinds = frozenset(kinds)
         self.ddl = tuple(ddl)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOCAL = "local"  # the origin of signals that no importer wrote
 # Two clones may create one signal from one idempotency key; these fields must then be equal. Fields that depend on
 # where and when it was recorded may differ: session and name of the sender, `seen`, how the recipients were resolved,
-# and the interrupt class, which the turn limit of one clone may lower.
+# and the interrupt class, which the turn limit of one clone may lower. docs/format.md section 8 has the same list.
 KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 
@@ -43,6 +43,8 @@ def is_keyed(record: SignalRecord) -> bool:
 
 def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
     """Return a key of a line's content. Lines of one id with different keys conflict.
+
+    The index stores it: after any other change here than of `KEYED_FIELDS`, raise the version of `mailbox_view.VIEW`.
 
     Args:
         record: The signal; None if this version can't read it.

@@ -12,6 +12,7 @@ from ..trust import sender_tables
 from . import broadcasts, receipts
 from .broadcasts import IMPORTED_ORIGIN as IMPORTED_ORIGIN
 from .broadcasts import BroadcastStart
+from .content import KEYED_FIELDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -237,4 +238,5 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=8)
+# Stored contents depend on the keyed fields.
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(8, KEYED_FIELDS))

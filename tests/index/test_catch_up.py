@@ -327,7 +327,7 @@ def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
     def shout(db: sqlite3.Connection, rows: Rows) -> None:
         db.executemany("INSERT INTO note VALUES (?)", [(str(row.record["text"]).upper(),) for row in rows])
 
-    loud = View(["note"], NOTES.ddl, shout, version=NOTES.version + 1)
+    loud = View(["note"], NOTES.ddl, shout, version=2)
     index = index_file.open_index(log.repo, "test", [loud], _read_all)
     catch_up.catch_up(index, log)
     assert _notes(index) == ["A"]

@@ -13,7 +13,7 @@ from gitmem import records, views
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
-from gitmem.mailbox import broadcasts, mailbox_view
+from gitmem.mailbox import broadcasts, content, mailbox_view
 from gitmem.records import ids
 
 DAY = broadcasts.BACKLOG_MICROS
@@ -338,3 +338,17 @@ def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving(
 
     moved = {reader for (reader,) in index.db.execute("SELECT reader FROM reader WHERE cursor > 0")}
     assert READERS[0] in moved and len(moved) == 2
+
+
+def test_an_index_with_other_contents_is_not_used() -> None:
+    """Stored contents depend on the keyed fields, which are part of the view's version, and on this computation.
+
+    If the second assertion fails, raise the number in the version of `mailbox_view.VIEW`: otherwise an old index
+    compares contents of two kinds.
+    """
+    assert content.KEYED_FIELDS in mailbox_view.VIEW.version  # type: ignore[operator]
+    key = {"idempotency_key": "deploy-1", "signal_id": ids.keyed_id("sig", "a:b:one", "deploy-1")}
+    record = records.read_kind("signal", signal(1, 0, "a:b:one", ["a:b:two"], **key))
+    assert record is not None
+    assert content.is_keyed(record)
+    assert content.content_of(record, b"").hex()[:16] == "7cc0b1e4002fe6aa"
