@@ -368,13 +368,13 @@ def test_the_picture_shows_folders_that_exist() -> None:
 
 def test_the_way_of_a_signal_passes_at_most_25_files() -> None:
     """Somebody should be able to follow it in an hour; each file is named once or more."""
-    way = ARCHITECTURE.partition("## The way of a signal")[2].partition("To other machines")[0]
+    way = ARCHITECTURE.partition("## The way of a signal")[2].partition("From one clone to another")[0]
     assert len(set(re.findall(r"`((?:cli|gitmem)/[\w/]+\.py)`", way))) <= 25
 
 
 def test_the_architecture_page_stays_short() -> None:
     """Somebody should read it before the first line of code."""
-    assert len(ARCHITECTURE.splitlines()) <= 200
+    assert len(ARCHITECTURE.split()) <= 2_230
 
 
 def test_the_paths_that_the_pages_name_exist() -> None:
