@@ -9,6 +9,7 @@ import json
 import os
 from typing import NamedTuple
 
+from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..text.shell_quote import command
 from . import user_files
@@ -131,12 +132,16 @@ class InstallRecord(NamedTuple):
 
     Attributes:
         is_new: Whether install created the settings file.
-        inserted: The texts that it added to the settings, in order.
+        after: The digest of the settings as it left them; "" if it did not change them.
+        ranges: The spans in that text that it added. They are exact even where a part occurs more than once.
+        inserted: The texts in these spans; they are found again where the user has edited the file around them.
         made: The members that it added: `hooks` and `hooks.EVENT`.
         folders: The folders that it created.
     """
 
     is_new: bool = False
+    after: str = ""
+    ranges: Sequence[tuple[int, int]] = ()
     inserted: Sequence[str] = ()
     made: Sequence[str] = ()
     folders: Sequence[str] = ()
@@ -144,6 +149,29 @@ class InstallRecord(NamedTuple):
     def encode(self) -> bytes:
         """Return the record as a line of JSON."""
         return (json.dumps(self._asdict()) + "\n").encode()
+
+    def insert(self, text: str, parts: Sequence[tuple[int, str]]) -> tuple[str, InstallRecord]:
+        """Return a text with parts inserted at ascending offsets of it, and this record with these parts."""
+        ranges: list[tuple[int, int]] = []
+        added = 0
+        for at, part in parts:
+            start, added = at + added, added + len(part)
+            text = text[:start] + part + text[start:]
+            ranges.append((start, start + len(part)))
+        inserted = [part for _, part in parts]
+        return text, self._replace(after=_digest(text), ranges=ranges, inserted=inserted)
+
+    def cut(self, text: str) -> str | None:
+        """Return a text without what install inserted; None if the text is not as install left it."""
+        if self.after != _digest(text):
+            return None
+        for start, end in reversed(self.ranges):
+            text = text[:start] + text[end:]
+        return text
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def read_record(path: str) -> InstallRecord | None:
@@ -153,9 +181,11 @@ def read_record(path: str) -> InstallRecord | None:
             values = json.loads(file.read())
         return InstallRecord(
             is_new=bool(values["is_new"]),
-            inserted=[str(each) for each in values["inserted"]],
+            after=str(values["after"]),
+            ranges=[(int(start), int(end)) for start, end in values["ranges"]],
+            inserted=[str(each) for each in values.get("inserted", ())],  # earlier versions noted spans alone
             made=[str(each) for each in values["made"]],
             folders=[str(each) for each in values["folders"]],
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -125,7 +125,7 @@ class SettingsFile(ManagedFile):
         made = [HOOKS, *(f"{HOOKS}.{name}" for name in wanted)]
         if text is None or not text.strip().strip(BOM):
             whole = _layout({**dict(self.client.extra), HOOKS: wanted})
-            return (text or "") + whole, InstallRecord(is_new=text is None, inserted=[whole], made=made)
+            return InstallRecord(text is None, made=made).insert(text or "", [(len(text or ""), whole)])
         root, hooks = self._parse(text)
         style = Style(root)
         members: list[tuple[str | None, object]] = [
@@ -140,9 +140,7 @@ class SettingsFile(ManagedFile):
             edits += style.append(hooks, [(name, wanted[name]) for name in wanted if name not in there])
             for name, event in there.items():
                 edits += style.append(event, [(None, value) for value in wanted[name]])
-        edits = sorted([*edits, *style.append(root, members)])
-        record = InstallRecord(inserted=[part for _, part in edits], made=made)
-        return splice(text, [(at, at, part) for at, part in edits]), record
+        return InstallRecord(made=made).insert(text, sorted([*edits, *style.append(root, members)]))
 
     def remove_from(self, text: str, record: InstallRecord | None) -> str | None:
         """Return a text without our entries, or None if install created the file and nothing else is in it.
@@ -153,10 +151,12 @@ class SettingsFile(ManagedFile):
         Args:
             record: What install noted, or None, as in another clone.
         """
-        if record is not None and not record.inserted:
+        if record is not None and not record.after:
             record = None  # of an install that left the settings as they were
-        if record is not None and (cut := self._without(text, record.inserted)) is not None:
-            return None if record.is_new and not cut else cut
+        if record is not None:
+            cut = record.cut(text)
+            if cut is not None or (cut := self._without(text, record.inserted)) is not None:
+                return None if record.is_new and not cut else cut
         root, hooks = self._parse(text)
         assert hooks is not None
         made = record.made if record is not None else self._made(root, hooks)

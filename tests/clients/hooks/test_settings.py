@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -108,7 +109,7 @@ def test_without_the_record_ours_go_and_nothing_else(
     """What is known of the containers that were made is enough for the same settings."""
     _, text = style
     after, record = added(text, groups=groups)
-    record = record._replace(inserted=["somebody has laid it out anew"])
+    record = record._replace(after="another text", inserted=["somebody has laid it out anew"])
 
     rest = removed(after, record, groups=groups)
 
@@ -168,6 +169,30 @@ def test_what_a_user_put_behind_ours_or_copied_is_seen() -> None:
     after, record = added('{"hooks": {"Else": [{}]}}')
     copied = after.replace("[{}", f"[{{}}, {json.dumps(entries()[0].value)}")
     assert value(copied) and removed(copied, record) == '{"hooks": {"Else": [{}]}}'
+
+
+def test_a_part_of_ours_that_the_user_has_as_well_does_not_stay() -> None:
+    """An unchanged text is restored by spans: the part alone would not tell which of the two is ours."""
+    text = '{"a": {"b": 0, "version": 1}, "hooks": {"stop": []}}'
+    file = SettingsFile(CLIENTS["cursor"], "hooks.json", lambda wake: entries(groups=False), "no record")
+
+    after, record = file.add(text, entries(groups=False))
+
+    assert any(after.count(part) > 1 for part in record.inserted)
+    assert file.remove_from(after, record) == text
+
+
+@pytest.mark.parametrize("text", ["", "{\n}\n", '{"a": 1}', '{"hooks": {"stop": []}}'])
+def test_a_record_of_an_earlier_version_restores_the_bytes(text: str, tmp_path: Path) -> None:
+    """It has spans and no texts; an upgrade must not leave a user with other bytes."""
+    path = tmp_path / "record"
+    file = SettingsFile(CLIENTS["cursor"], "hooks.json", lambda wake: entries(groups=False), str(path))
+    after, record = file.add(text, entries(groups=False))
+    earlier = json.loads(record.encode())
+    del earlier["inserted"]
+    path.write_text(json.dumps(earlier), encoding="utf-8")
+
+    assert file.without_ours(after.encode()) == text.encode()
 
 
 def test_a_handler_of_ours_in_a_foreign_group_goes_alone() -> None:
