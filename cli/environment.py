@@ -228,7 +228,7 @@ class Environment:
         """Return the store, which is opened once.
 
         Args:
-            lives_on: Whether many reads and writes will follow, which are worth the import of dulwich.
+            long_lived: Whether many reads and writes will follow, which are worth the import of dulwich.
         """
         if self._store is None:
             from gitmem.open_store import open_store

@@ -1,1 +1,1 @@
-"""One file a noun: read options, one operation, one rendering."""
+"""The commands: each function reads its options, calls one operation, and renders the outcome."""

@@ -63,7 +63,7 @@ def agents_md(
 
 
 def _worktree(at: Environment) -> str | None:
-    """Return the top of the work tree; None outside of one, where a file may be named all the same."""
+    """Return the top of the work tree; None outside of one, where FILE can still be given."""
     try:
         return at.repo.worktree
     except UsageError:

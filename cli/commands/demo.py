@@ -1,4 +1,4 @@
-"""`gitmem demo`: four agents in two clones agree, before your eyes."""
+"""`gitmem demo`: four agents in two clones propose, reject, sync and agree in a temporary repository."""
 
 from __future__ import annotations
 
@@ -50,14 +50,18 @@ def demo(
 
 
 def _next_commands(kept: str | None) -> list[str]:
-    """Commands that work where the reader is, and write nothing there."""
+    """Return commands that work in the reader's folder and write nothing there.
+
+    Args:
+        kept: The folder of the demo's project; None if it was deleted.
+    """
     import sys
 
     from gitmem.text.shell_quote import command
 
     program = "gitmem"
     found: list[str] = []
-    if os.path.basename(sys.prefix) == ".venv":  # tried from a checkout; elsewhere `gitmem` is not found
+    if os.path.basename(sys.prefix) == ".venv":  # run from a checkout: `gitmem` is not on PATH
         checkout = os.path.dirname(sys.prefix)
         if os.path.isfile(os.path.join(checkout, "cli", "app.py")):
             found.append(command("pipx", "install", os.path.relpath(checkout)))
@@ -72,7 +76,7 @@ def _next_commands(kept: str | None) -> list[str]:
 
 
 def _build(stage: Sandbox) -> None:
-    """One project with a remote, two linked worktrees and a second clone."""
+    """Create one project with a remote, two linked worktrees and a second clone."""
     stage.tell(["# A project with two worktrees, its remote, and a clone on another machine", ""])
     stage.git(".", "init", "--quiet", "--bare", "--initial-branch=main", "hub.git")
     stage.git(".", "init", "--quiet", "--initial-branch=main", "project")
@@ -88,7 +92,7 @@ def _build(stage: Sandbox) -> None:
 
 
 def _run_steps(stage: Sandbox) -> str:
-    """The play; the picture that it ends with."""
+    """Run the agents' commands; return the git log that the demo ends with."""
     planck = Agent("Planck", "project", "demo:architect:shop")
     curie = Agent("Curie", "prices", "demo:implementer:prices")
     gauss = Agent("Gauss", "import", "demo:implementer:import")
@@ -141,5 +145,6 @@ def _run_steps(stage: Sandbox) -> str:
 
 
 def _start(stage: Sandbox, agent: Agent) -> None:
+    """Start an agent's session."""
     said = stage.gitmem(agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity)
     agent.session = said.rpartition("GITMEM_SESSION=")[2].strip()

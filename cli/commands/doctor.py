@@ -18,29 +18,34 @@ if TYPE_CHECKING:
 
 
 class LocalInstallation:
-    """The merge driver and the hooks of clients: how they are, and how they are put right."""
+    """The merge driver and the hooks of clients, for doctor: their state, and how to install them."""
 
     def __init__(self, at: Environment) -> None:
         self.at = at
 
     def driver(self) -> DriverStatus:
+        """Return the state of the merge driver in git's config."""
         return driver.installer.status(self.at.repo)
 
     def hooks(self) -> HookStatus:
+        """Return the installed hooks of each client and of git."""
         from gitmem.clients.hooks import status
 
         return status.read_status(places(self.at), git_hook(self.at))
 
     def install_driver(self) -> list[str]:
+        """Install the merge driver; return what was changed."""
         return driver.installer.install(self.at.repo, driver.program())
 
     def install_hooks(self, client: str, scope: str) -> list[str]:
+        """Install a client's hooks; return the files that were written."""
         from gitmem.clients.hooks import install
 
         found = install.install(places(self.at, scope), [client], scope, program=program())
         return [path for each in found.clients for path in each.files]
 
     def install_pre_push(self) -> None:
+        """Install the gate in git's pre-push hook, if the repository has a folder for hooks."""
         hook = git_hook(self.at)
         if hook is not None:
             install_gate(self.at, hook)

@@ -74,8 +74,8 @@ def gate(
 def _before_push(at: Environment) -> int:
     """Check the gate for git's pre-push hook, which passes no options.
 
-    Print nothing where the gate is open. A gate that the caller has passed with a reason counts as open. Say what
-    could not be checked.
+    Print nothing if the gate is open. A gate that the caller has passed with a reason counts as open. Report what could
+    not be checked.
     """
     from gitmem.agents.pushing_caller import pushing
     from gitmem.sessions import work_units
@@ -101,7 +101,7 @@ def _before_push(at: Environment) -> int:
 
 
 def _print_unchecked(at: Environment, found: GateUnchecked) -> None:
-    """Say what was not checked, and that the log lacks lines where it does."""
+    """Print what was not checked, with a warning if records are missing from the log."""
     from gitmem import moved_back
 
     moved_back.add_warning(at.store(), found)
@@ -109,10 +109,12 @@ def _print_unchecked(at: Environment, found: GateUnchecked) -> None:
 
 
 def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
-    """Answer, with commands that act as the one who is asked.
+    """Print the result, with next commands that act as the checked session.
 
     Args:
-        who: Options that say so, where the surroundings don't.
+        at: The environment.
+        found: The result.
+        who: The options that select the session, if the environment does not.
     """
     from gitmem.text.shell_quote import command
 

@@ -51,7 +51,7 @@ def log(
     from gitmem.signals import history
 
     most = number("-n", n, ENTRIES)
-    commit_process.try_commit_waiting(at.store())  # so that git tells the same story
+    commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_unknown_sender(at, from_)
     output.answer(at.json, found, signals.format_history)
@@ -89,7 +89,7 @@ def converged(
             else:
                 autosync.start(at, autosync.LOOK)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
-        seen = waker.stamp()  # before looking: what comes in between is a change
+        seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         found = threads.converged(at.store(), id or thread or "", strict=strict, caller=at.caller_if_any())
         if found.converged or time.monotonic() >= deadline:
             break

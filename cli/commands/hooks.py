@@ -92,10 +92,14 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
 
 
 def places(at: Environment, scope: str = "user") -> ClientFolders:
-    """What the environment, the home folder and the PATH say of clients.
+    """Return the folders and programs of clients, from the environment, the home folder and PATH.
 
     Args:
+        at: The environment.
         scope: Only `project` needs a repository.
+
+    Raises:
+        UsageError: The scope is `project`, and there is no repository.
     """
     import shutil
 
@@ -128,7 +132,7 @@ def places(at: Environment, scope: str = "user") -> ClientFolders:
 
 
 def _place(at: Environment) -> Repo | None:
-    """The repository; None where there is none."""
+    """Return the repository, or None outside of one."""
     try:
         return at.repo
     except UsageError as error:
@@ -147,14 +151,14 @@ def _no_project(at: Environment) -> UsageError:
 
 
 def program() -> str | None:
-    """The absolute path of the console script that hooks are to run; None where there is none."""
+    """Return the absolute path of the console script for hooks, or None if it does not exist."""
     import sys
 
     return script("gitmem", os.path.abspath(sys.argv[0]))
 
 
 def git_hook(at: Environment) -> Hook | None:
-    """Git's hook here; None where there is no repository, or the folder of its hooks is outside of it."""
+    """Return git's pre-push hook; None without a repository, or if its hooks folder is outside of the repository."""
     from gitmem.clients.hooks import git_hook as operation
 
     place = _place(at)
@@ -162,20 +166,23 @@ def git_hook(at: Environment) -> Hook | None:
         return None
     try:
         return operation.find(place, _configured(at))
-    except (
-        GitmemError
-    ):  # a repository that gitmem keeps no log in: clients' hooks may be installed all the same
+    except GitmemError:  # a repository that can't have a log: clients' hooks may be installed nevertheless
         return None
 
 
 def _configured(at: Environment) -> str | None:
+    """Return the value of `core.hooksPath`, if any."""
     from gitmem.clients.hooks import git_hook as operation
 
     return at.store().git.config(operation.CONFIG).get("core.hookspath")
 
 
 def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
-    """The hook that was asked for. UsageError where there is none of that name, or it is not ours to write."""
+    """Return the git hook of this name.
+
+    Raises:
+        UsageError: The name is unknown, or the hooks folder is outside of the repository.
+    """
     from gitmem.clients.hooks import git_hook as operation
 
     if which != operation.PRE_PUSH:
@@ -195,7 +202,7 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
 
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
-    """Put the gate into git's hook."""
+    """Install the gate in git's hook, and write the file of paths that the hook reads."""
     from gitmem.clients import hook_paths
     from gitmem.clients.hooks import git_hook as operation
     from gitmem.shared_mode import make_dirs

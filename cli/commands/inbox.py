@@ -88,10 +88,11 @@ def inbox(
 
 
 def _is_empty(at: Environment, *, count: bool) -> bool:
-    """Answer where nothing is unread, without opening the store. False where nothing was said.
+    """Answer without opening the store if nothing is unread; return False if nothing was printed.
 
     Args:
-        count: Whether only the number is wanted.
+        at: The environment.
+        count: Whether to print only the number.
     """
     client_id = at.client_session[1] if at.client_session else None
     if at.as_ is not None or not (at.session or client_id):
@@ -116,7 +117,7 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
 
 
 def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
-    """The inbox once more, with the options that were typed."""
+    """Return the inbox command with the options of this call."""
     from gitmem.text.shell_quote import command
 
     words: list[str] = []
@@ -131,7 +132,7 @@ def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
 
 
 def note_unknown_sender(at: Environment, name: str | None) -> None:
-    """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
+    """Print a note if the name of --from is unknown, because the empty result does not show that."""
     from gitmem.agents import suggestions
 
     if name and not suggestions.is_known(at.store(), name):

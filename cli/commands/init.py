@@ -66,7 +66,7 @@ def init(
     if autosync is not None:
         changed = _unique([*changed, *installer.set_autosync(store.repo, every)])
         operation.apply_autosync(store, found, every)
-    if is_agent(at):  # its user decides what is published
+    if is_agent(at):  # the agent's user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
     values = {**found.as_json(), "program": merger, "changed": changed}
     output.answer_values(at.json, values, upkeep.init(found, merger, changed), found.next)

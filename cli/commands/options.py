@@ -1,7 +1,7 @@
 """The options that commands share, with their help.
 
-Only typer evaluates the annotations of a command (`cli/app.py`): command modules import this module, typer and
-`Annotated` for the type checker alone, so that running a command imports none of them.
+Only typer evaluates the annotations of a command (`cli/app.py`). Command modules import this module, typer and
+`Annotated` only for the type checker, so running a command imports none of them.
 """
 
 from __future__ import annotations

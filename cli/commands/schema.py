@@ -28,6 +28,6 @@ def schema(
         found = records.schema(kind)
     else:
         found = {each: records.schema(each) for each in records.KINDS}
-    if at.json:  # every answer ends so; without --json it is the schema alone
+    if at.json:  # as in every JSON answer; without --json only the schema is printed
         found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
     output.write_json(found)

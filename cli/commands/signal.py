@@ -117,7 +117,7 @@ def reply(
 
 
 def _publish(at: Environment, sent: Sent) -> None:
-    """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
+    """Sync after a signal. A failed sync becomes a warning, because the signal is recorded nevertheless."""
     from gitmem.signals import history
 
     from ..syncing import sync_after_command
@@ -133,7 +133,7 @@ def _publish(at: Environment, sent: Sent) -> None:
 
 
 def lines_of(found: Sent) -> list[str]:
-    """A signal that was recorded, as text."""
+    """Return a recorded signal as text."""
     from gitmem.signals.message_frame import SEPARATOR, sender_text
 
     signal = found.signal

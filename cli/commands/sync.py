@@ -1,4 +1,4 @@
-"""`gitmem sync`. With nothing new it is to cost hardly more than git's own fetch."""
+"""`gitmem sync`. With nothing new it should cost hardly more than git's own fetch."""
 
 from __future__ import annotations
 

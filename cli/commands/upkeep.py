@@ -1,4 +1,4 @@
-"""`gitmem upkeep` and `gitmem commit-waiting`, which commands start in the background. Nobody listens: they say nothing."""
+"""`gitmem upkeep` and `gitmem commit-waiting`, which commands start in the background: they print nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def upkeep(at: Environment) -> None:
     """Update the index, and combine the log's small packs if there are many. Prints nothing."""
     store = at.store()
     store.starts_upkeep = None
-    store.db()  # with full priority: others wait for it
+    store.db()  # with full priority: other processes wait for it
     if hasattr(os, "nice"):
         os.nice(10)
     store.keep_up()

@@ -1,4 +1,4 @@
-"""`gitmem watch`: show what comes, and see to what runs beside it."""
+"""`gitmem watch`: show signals as they arrive, and run syncs and --exec commands."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def watch(
 
 
 def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: BackgroundSyncs | None) -> None:
-    """Show and wait, until it is enough."""
+    """Show unread signals and wait for more, until the watch, its session or its reader ends."""
     changed = True
     while not showing.stop.is_set():
         if changed:
             for batch in seen.unread():
                 if not showing.show(batch, seen):
-                    return  # nobody reads what is shown: it stays unread
+                    return  # standard output is closed: the signals stay unread
         if seen.ended:
             _note(f"watch ended: the session of {seen.of.name} has ended")
             return
@@ -124,11 +124,14 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
 
 
 class SignalPrinter:
-    """Where signals are shown: standard output, a file, a command.
+    """Shows signals: on standard output, in the file of --write, and by the command of --exec.
 
     Args:
-        command: What to run for each signal to this reader in particular.
-        limit: Seconds that it may take.
+        at: The environment.
+        of: The reader.
+        stop: Set when the watch must end.
+        command: The command to run for each signal that names the reader; None for none.
+        limit: Its time limit in seconds.
     """
 
     def __init__(
@@ -143,7 +146,15 @@ class SignalPrinter:
         self._unwritten = False
 
     def show(self, batch: InboxResult, seen: Watch) -> bool:
-        """Show a batch, and have the watch leave unread what could not be handed on. False where nobody reads it."""
+        """Show a batch; signals that could not be written to the file, or whose command failed, stay unread.
+
+        Args:
+            batch: The signals.
+            seen: The watch that marks them.
+
+        Returns:
+            False if standard output is closed.
+        """
         self.of = seen.of
         if self.at.json:
             said = "\n".join(render.event(fields, self.of) for fields in batch.signals)
@@ -166,6 +177,7 @@ class SignalPrinter:
         return True
 
     def _write(self, kept: SignalFile, batch: InboxResult) -> bool:
+        """Add a batch to the file; return whether it was written. Report only the first of several failures."""
         try:
             kept.add(
                 [render.text(fields, self.of, age=_minute(fields["created_at"])) for fields in batch.signals]
@@ -181,9 +193,9 @@ class SignalPrinter:
         return True
 
     def _run(self, fields: ShownSignal) -> str | None:
-        """Run the command, if there is one, for a signal; what went wrong, or None.
+        """Run the command for a signal, if there is one; return the error as a sentence, or None.
 
-        No text of the signal is in its command line.
+        The command line contains no text of the signal.
         """
         if self.command is None:
             return None
@@ -196,7 +208,7 @@ class SignalPrinter:
             "GITMEM_SENDER": fields["sender_identity"],
         }
         if self.of.session is not None:
-            environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` answers for this reader
+            environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` acts as this reader
         event = render.event(fields, self.of) + "\n"
         return children.run(
             self.command, input=event.encode("utf-8", "backslashreplace"), environment=environment,
@@ -205,25 +217,29 @@ class SignalPrinter:
 
 
 class WatchEnded:
-    """Set by INT and TERM. The second one ends what is under way, too: a reader that takes nothing, say."""
+    """A flag that is set by SIGINT, SIGTERM or SIGHUP.
+
+    A second signal interrupts a blocked operation, too, such as a write to a reader that does not read.
+    """
 
     def __init__(self) -> None:
         self._set = False
         self._before: dict[int, object] = {}
 
     def is_set(self) -> bool:
+        """Return whether the watch must end."""
         return self._set
 
     def __enter__(self) -> WatchEnded:
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
                 self._before[number] = signal.signal(number, self._on)
         return self
 
     def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]  # it came from there
+            signal.signal(number, handler)  # type: ignore[arg-type]  # `signal.signal` returned it
 
     def _on(self, number: int, frame: FrameType | None) -> None:
         if self._set:
@@ -232,7 +248,7 @@ class WatchEnded:
 
 
 def _other(store: Store, of: WatchOwner) -> str:
-    """How to watch for an agent, where a person may have meant one that works here."""
+    """Return a hint on --session for a person in a worktree where an agent works; otherwise ""."""
     from gitmem.agents import local_sessions
 
     meant = of.caller is not None and of.caller.is_person and local_sessions.of_worktree(store)
@@ -240,12 +256,13 @@ def _other(store: Store, of: WatchOwner) -> str:
 
 
 def _polling() -> bool:
-    """Whether file-system events are not to be asked for, by the variable that `watchfiles` has for it."""
+    """Return whether `WATCHFILES_FORCE_POLLING` of `watchfiles` forbids file-system events."""
     value = os.environ.get("WATCHFILES_FORCE_POLLING") or "false"
     return value.lower() not in ("false", "disable", "disabled")
 
 
 def _seconds(option: str, text: str | None) -> float | None:
+    """Return an option's duration in seconds, at least LEAST_SECONDS; None without the option."""
     if text is None:
         return None
     seconds = duration(text)
@@ -255,7 +272,7 @@ def _seconds(option: str, text: str | None) -> float | None:
 
 
 def _minute(at: str) -> str:
-    """`2026-11-21 20:00Z`."""
+    """Return a time as `2026-11-21 20:00Z`."""
     return f"{at[:16].replace('T', ' ')}Z"
 
 

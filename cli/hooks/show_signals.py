@@ -74,11 +74,11 @@ def deliver(
     """Print a reader's unread signals in its client's form, then record the receipts.
 
     Args:
-        via: The program of the reply lines, see `who.via`.
+        via: The program of the reply lines, see `hook_caller.via`.
         directed: Whether to show only signals that may interrupt.
         before: A text that comes first, even without signals.
         intro: A text that comes first only with signals.
-        variables: See `answers.answer`.
+        variables: See `client_output.answer`.
     """
     with delivery_lock.delivery_lock(store, caller.reader) as free:
         mine = free and call.kind in READS[call.client]

@@ -35,7 +35,7 @@ class StopWait:
     Args:
         state: The folder of gitmem's own files.
         session_id: Our session.
-        harness: The client's id of it.
+        client_session: The client's id of it.
     """
 
     __slots__ = ("_flag", "_mark", "_parent", "_prompt", "_said", "_session", "_token")

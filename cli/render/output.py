@@ -41,14 +41,14 @@ def answer_values(
 
 
 def write_json(values: Mapping[str, object]) -> bool:
-    """Print one line of JSON, see `say`."""
+    """Print one line of JSON, see `write`."""
     from .as_json import as_json
 
     return write(as_json(values))
 
 
 def write_lines(lines: Sequence[str]) -> bool:
-    """Print lines, see `say`."""
+    """Print lines, see `write`."""
     return write("\n".join(lines))
 
 
@@ -135,7 +135,7 @@ def is_flushed() -> bool:
 
 
 def set_options(directory: str | None, as_: str | None) -> None:
-    """Remember -C and --as as typed, for `onward`."""
+    """Remember -C and --as as typed, for `with_options`."""
     _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
 
 

@@ -1,1 +1,1 @@
-"""`gitmem mem …`: what agents write down for whoever comes later."""
+"""The commands `gitmem mem …`, which write and read the memory."""

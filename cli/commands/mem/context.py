@@ -79,7 +79,7 @@ def recover(
 
 
 def _print_block(at: Environment, found: Context | Recovered) -> None:
-    """The block alone, so that it can stand in a prompt: its budget leaves no room for anything beside it."""
+    """Print only the block, for a prompt: its size is limited, and nothing may be added to it."""
     if at.json:
         output.answer(True, found, render.block)
     elif found.block:

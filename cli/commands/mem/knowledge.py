@@ -1,4 +1,4 @@
-"""`gitmem mem promote|summarize|triage|index`: from what was noted to what the project knows."""
+"""`gitmem mem promote|summarize|triage|index`: turn notes into knowledge of the project."""
 
 from __future__ import annotations
 
@@ -170,6 +170,11 @@ _TAKES = {
 
 
 def _check(action: str, given: set[str], count: int) -> None:
+    """Reject options and a missing id that do not fit the action.
+
+    Raises:
+        UsageError: An option does not belong to the action, or an id is missing.
+    """
     wrong = sorted(given - _TAKES[action])
     if wrong:
         raise UsageError(

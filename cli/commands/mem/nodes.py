@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         Wu,
     )
 
-# What `--clear` takes beside the names of fields: those of their options.
+# `--clear` accepts names of options, too, for the fields that have another name.
 FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "paths", "meta": "metadata"}
 
 

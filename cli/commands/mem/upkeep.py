@@ -108,7 +108,11 @@ def access(
 
 
 def score(text: str | None) -> float:
-    """A decay score. UsageError where it is no number; whether it is above 0 is the operation's business."""
+    """Return a decay score, or the default. The operation checks that it is above 0.
+
+    Raises:
+        UsageError: The text is not a number.
+    """
     from gitmem.memory.decay import THRESHOLD
 
     try:
@@ -122,5 +126,9 @@ def score(text: str | None) -> float:
 
 
 def micros(text: str | None) -> int | None:
-    """Microseconds of a duration."""
+    """Return a duration in microseconds, or None.
+
+    Raises:
+        UsageError: The text is not a duration.
+    """
     return None if text is None else int(duration(text) * 1_000_000)
