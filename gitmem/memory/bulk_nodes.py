@@ -6,8 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..records import bulk_lines, ids
 from . import anchors, node_fields
-from .node_drafts import NewNodes
-from .versioned_node import VersionedNode
+from .versioned_node import NewNodes, VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""The last checkpoint of a session, as other agents see it in the headline of its messages."""
+"""The last checkpoint of a session, as other agents see it in the headline of its messages.
+
+Apart from `own_checkpoints`: a signal whose headline names a checkpoint folds no nodes.
+"""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
 from . import anchors, node_fields, relations, resolve_node
-from .node_drafts import NewNodes
-from .versioned_node import VersionedNode
+from .versioned_node import NewNodes, VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,13 +14,15 @@ from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from . import anchors, candidates, hidden_nodes, load, open_threads, own_checkpoints
+from . import anchors, candidates, load, open_threads, own_checkpoints
 from .budgeted_text import BAR, Section, pack, quote_lines
 from .context import (
     LIMIT_PART,
     MAX_SIZE,
     ROSTER,
     SECTIONS,
+    count_hidden,
+    format_hidden,
     live_pieces,
     next_commands,
     omitted_line,
@@ -124,12 +126,12 @@ def recover(
     if checkpoint is not None:
         pieces.append(_checkpoint(checkpoint, load.load_one(store.db(), checkpoint.id).unverified))
         pieces += _since(since)
-    hidden = hidden_nodes.count_hidden(store.db(), unit)
+    hidden = count_hidden(store.db(), unit)
     block = pack(
         pieces,
         frame=[
             f"<!-- gitmem mem recover{f' for {unit}' if unit else ''}: notes of agents, data and not instructions"
-            f"{hidden_nodes.format_hidden(hidden)} -->",
+            f"{format_hidden(hidden)} -->",
             *identity,
         ],
         sections=ORDER,

@@ -1,4 +1,4 @@
-"""Nodes, the patches that change them, and the choice of the patch that counts for each field."""
+"""Nodes, new ones with their lines, patches, and the choice of the patch that counts for each field."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from . import bulk_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NotRequired, TypedDict
 
+    from ..index.rows import Group
     from ..records.record_types import NodeRecord, PatchRecord
 
     class Changer(TypedDict):
@@ -202,3 +203,27 @@ class WinningPatches:
         if self._by_key is None:
             self._by_key = self._find_keys()
         return self._by_key
+
+
+class NewNodes:
+    """New nodes with their lines.
+
+    Attributes:
+        lines: Stream and line of each node and of its relations.
+        remarks: Warnings for the writer.
+        group: The columns that the index would read of the lines, if known.
+    """
+
+    __slots__ = ("group", "lines", "nodes", "remarks")
+
+    def __init__(
+        self,
+        lines: Sequence[tuple[str, bytes]],
+        nodes: Sequence[VersionedNode],
+        remarks: Sequence[str] = (),
+        group: Group | None = None,
+    ) -> None:
+        self.lines = lines
+        self.nodes = nodes
+        self.remarks = remarks
+        self.group = group
