@@ -77,7 +77,7 @@ def _before_push(at: Environment) -> int:
     Print nothing if the gate is open. A gate that the caller has passed with a reason counts as open. Report what could
     not be checked.
     """
-    from gitmem.agents.pushing_caller import pushing
+    from gitmem.agents.caller import pushing
     from gitmem.sessions import work_units
     from gitmem.signals import gate as operation
 

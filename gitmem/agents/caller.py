@@ -58,6 +58,29 @@ def is_unidentified(store: Store, who: CallerClaims) -> bool:
     return who.is_silent and not local_sessions.candidates(store)
 
 
+def pushing(store: Store, who: CallerClaims) -> list[Caller]:
+    """Return who may be pushing, for git's pre-push hook.
+
+    It is the caller that `who` names, else every session of this worktree in 24 hours: git gives its hook no terminal.
+    If this worktree has no session, the person pushes. Return nobody if no caller of this clone can be addressed.
+    """
+    from . import local_sessions
+
+    try:
+        try:
+            found = find(store, who)
+            return [found] if found else []
+        except UsageError as error:
+            if error.code != "which-session":
+                raise
+        here = [of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
+        return here or [person(store, "nobody")]
+    except UsageError as error:
+        if error.code != "no-person":
+            raise
+        return []
+
+
 def _named(store: Store, text: str) -> Caller:
     if presence.get(store, text) is not None:
         return of_session(_session(store, text, "--as names"), "as")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_recipients, own_sessions, presence, unproven_sessions
+from ..agents import heartbeats, own_recipients, own_sessions, presence
 from ..agents.serialize import row
 from ..index.step_limit import StepLimit
 from ..mailbox import mailbox_view
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ..agents.serialize import SessionRow
     from ..store import Store
 
+_UNPROVEN = (
+    "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
+    " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
+)
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
@@ -111,7 +115,7 @@ def roster(
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
-    warnings = (outcome.remark, unproven_sessions.warning(store), own_recipients.warning(store))
+    warnings = (outcome.remark, _unproven_warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
 
@@ -160,3 +164,28 @@ def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Calle
     if any(one.reader in ours for one in found):
         return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
     return ["gitmem session start"]
+
+
+def list_unproven(store: Store) -> list[Presence]:
+    """Return the open sessions of the last 30 days with this clone's id but without a valid MAC or a local file.
+
+    A session of gitmem 0.1 has no MAC, but a file while it is open. Without a clone key nothing can be checked.
+    """
+    if store.keys.now().mac is None:
+        return []
+    oldest = store.now() - heartbeats.FORGOTTEN_MICROS
+    rows = store.db().execute(_UNPROVEN, (store.log.clone_id(),)).fetchall()
+    found = [presence.get(store, str(id)) for (id,) in rows if not heartbeats.is_here(store, str(id))]
+    return [one for one in found if one is not None and one.record_at > oldest]
+
+
+def _unproven_warning(store: Store) -> str | None:
+    """Return the warning about unproven sessions, or None."""
+    found = list_unproven(store)
+    if not found:
+        return None
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return (
+        f"FORGED: {found[0].session_id}{more} claims to have been started in this clone, which is not true. `gitmem doctor` "
+        "lists forged records."
+    )

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator
 
 from ... import records
-from ...agents import forgeries, heartbeats, unproven_sessions
+from ...agents import forgeries, heartbeats
 from ...digests import is_signed
 from ...errors import StoreError
 from ...log import ledger
+from ...sessions import roster
 from ...signals import history
 from ...text.sanitize import sanitize
 from ...trust import clone_key
@@ -97,7 +98,7 @@ class UnprovenSessions(Check):
     codes = ("not-started-here",)
 
     def check(self) -> Iterator[Finding]:
-        for one in unproven_sessions.list_unproven(self.store):
+        for one in roster.list_unproven(self.store):
             yield problem(
                 "not-started-here",
                 f"Session {one.session_id} ({sanitize(one.name)}) claims to have been started in this clone. It has no valid "
