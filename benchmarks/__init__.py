@@ -1,1 +1,1 @@
-"""What the project must reach, measured: `python -m benchmarks`. See README.md beside this file."""
+"""Performance measurements and their limits: `python -m benchmarks`. See README.md in this folder."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAMES…] [--quick]`: build the wheel, install it where nothing else is, and measure that."""
+"""`python -m benchmarks [NAMES…] [--quick]`: build the wheel, install it in an empty environment, and measure it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .measure import Figure, table, tell
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
-# A tokenizer for the row that counts tokens, and a package of 2024 for the vocabulary in it: neither runs otherwise.
+# A tokenizer for the row that counts tokens, and a package of 2024 with the vocabulary. No other row uses them.
 TOKENIZER = ("tokenizers>=0.20", "anthropic==0.38.0")
-INSIDE = "GITMEM_BENCHMARKS_INSIDE"  # says where the sources are to who runs beside the installed wheel
+INSIDE = "GITMEM_BENCHMARKS_INSIDE"  # the folder of the sources, for the run beside the installed wheel
 
 
 def main() -> int:
+    """Parse the command line and measure; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=rows.__doc__)
     parser.add_argument(
         "names",
@@ -41,7 +42,16 @@ def main() -> int:
 
 
 def install_and_run(folder: str, module: str, args: list[str]) -> int:
-    """Run a module again in a new environment that has the wheel alone, out of reach of the checkout."""
+    """Run a module in a new environment that contains only the wheel, and can't import the checkout.
+
+    Args:
+        folder: A temporary folder.
+        module: The module.
+        args: Its arguments.
+
+    Returns:
+        The exit status.
+    """
     tell("building and installing the wheel")
     source, wheels, fresh, helper = (
         os.path.join(folder, name) for name in ("source", "wheels", "environment", "helper")
@@ -54,7 +64,7 @@ def install_and_run(folder: str, module: str, args: list[str]) -> int:
         else:
             shutil.copy(path, copy)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    # Console scripts are as quick as the pip that writes them: today's, not the one that came with Python.
+    # The speed of console scripts depends on the pip that writes them: use the newest, not the one bundled with Python.
     _run([sys.executable, "-m", "venv", helper], clean)
     pip = [os.path.join(helper, "bin", "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "install", "--upgrade", "pip"], clean)
@@ -84,13 +94,13 @@ def _measure(folder: str, names: list[str], *, quick: bool) -> int:
     stage = Stage(
         folder, os.path.dirname(sys.executable), QUICK if quick else FULL, sources=os.environ[INSIDE]
     )
-    os.environ.update(stage.environment)  # the library starts git, too
+    os.environ.update(stage.environment)  # the library starts git in this process's environment
     figures: list[Figure] = []
     with Adoption() as adopted:
         for name in names:
             started = time.monotonic()
             figures += rows.EVERY[name](stage)
-            adopted.wait()  # what one row leaves running is no load for the next
+            adopted.wait()  # background processes of one row must not slow down the next
             tell(f"{name}: {time.monotonic() - started:.0f} s")
     git = stage.git(folder, "--version").strip().removeprefix("git version ")
     print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")

@@ -1,4 +1,4 @@
-"""Appends: one after the other in one process, and by many processes at once."""
+"""Appends: one after another in one process, and by many processes at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDS = 3
 
 
 def sends(stage: Stage) -> list[Figure]:
-    """`signals.send`, and after each a commit of the same line by hand in a copy of the repository."""
+    """Measure `signals.send`, and after each send a commit of the same line by hand in a copy of the repository."""
     where = stage.repository("sends")
     caller = stages.start(where, "Caller")
     to = stages.NAMES[1]
@@ -51,7 +51,7 @@ def sends(stage: Stage) -> list[Figure]:
 
 
 def writers(stage: Stage) -> list[Figure]:
-    """Many processes that append at once, both ways in turn; the middle of three rounds."""
+    """Measure many processes that append at once, in both ways in turn; use the median of three rounds."""
     took: dict[str, list[float]] = {"library": [], "hand": []}
     with Adoption() as adopted:
         for number in range(ROUNDS):
@@ -65,7 +65,7 @@ def writers(stage: Stage) -> list[Figure]:
 
 
 def _at_once(stage: Stage, name: str, kind: str) -> float:
-    """Milliseconds from the word to start, given to processes that wait for it, to the last one's answer."""
+    """Return the milliseconds from the start command, for which all processes wait, to the last answer."""
     where = stage.repository(name)
     names = stages.NAMES[: stage.size.writers]
     sessions = [stages.start(where, each) for each in names]

@@ -1,7 +1,7 @@
-"""One of many clones of one remote that write at once: does what it is told on standard input, a word a line.
+"""One of many clones of one remote that write at once. It reads commands from standard input, one a line.
 
-It says `ready`; on `meet` it syncs; on `go TIME` it sends at its own times from then on, and tells how long
-each signal took to be on the remote; on `heal` it syncs again, without delay.
+It prints `ready` at its start. `meet` syncs. `go TIME` sends signals from that time on, at the clone's own intervals,
+and prints how long each took to reach the remote. `heal` syncs again, without the delay.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ SAFE = ("synced", "up-to-date")
 
 
 class Slow:
-    """A network that has a delay before each command, and remembers what arrived when."""
+    """A network that waits before each command, and records when each commit arrived."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
         self.delay = 0.0
-        self.arrived: list[tuple[float, str]] = []  # when git said so, by the monotonic clock, and the commit
+        self.arrived: list[tuple[float, str]] = []  # monotonic time of git's answer, and the commit
         self.asked = {"fetch": 0, "push": 0, "rejected": 0, "delete": 0}
 
     def fetch(self, url: str, into_prefix: str, timeout: float) -> Mapping[str, tuple[str, str]] | None:
+        """See `GitNetwork.fetch`."""
         self._wait("fetch")
         return self.network.fetch(url, into_prefix, timeout)
 
@@ -52,6 +53,7 @@ class Slow:
         force: bool = False,
         meanwhile: Callable[[], object] | None = None,
     ) -> Literal["pushed", "rejected"]:
+        """See `GitNetwork.push`."""
         self._wait("push")
         found = self.network.push(url, new, ref, expected, timeout, force=force, meanwhile=meanwhile)
         if found == "pushed":
@@ -61,10 +63,12 @@ class Slow:
         return found
 
     def delete(self, url: str, refs: Mapping[str, str], timeout: float) -> None:
+        """See `GitNetwork.delete`."""
         self._wait("delete")
         self.network.delete(url, refs, timeout)
 
     def has_branches(self, url: str, timeout: float) -> bool:
+        """See `GitNetwork.has_branches`."""
         time.sleep(self.delay)
         return self.network.has_branches(url, timeout)
 
@@ -74,6 +78,8 @@ class Slow:
 
 
 class Clone:
+    """A clone that sends signals and syncs."""
+
     def __init__(self, log: Log, number: int, delay: float) -> None:
         self.log = log
         self.number = number
@@ -84,12 +90,12 @@ class Clone:
         self.sent: list[tuple[float, float, str]] = []
 
     def sync(self) -> bool:
-        """Whether everything that was here is on the remote now."""
+        """Sync; return whether all local lines are on the remote now."""
         (remote,) = self.log.sync(publish=True).remotes
         return remote.state in SAFE
 
     def push_own(self) -> bool:
-        """The floor: a bare push to a ref that nobody else writes."""
+        """Do the floor's work: push to a ref that no other clone writes."""
         time.sleep(self.delay)
         tip = self.log.store.git.tip(ref.LOG_REF)
         own = f"{ref.LOG_REF}:refs/heads/own-{self.number}"
@@ -100,7 +106,17 @@ class Clone:
         return True
 
     def run(self, start: float, count: int, gap: float, publish: Callable[[], bool]) -> None:
-        """Send `count` signals, each when it is due or, where the clone still syncs then, right after; sync each."""
+        """Send signals, each at its due time, or after a sync that still runs then; sync after each.
+
+        Args:
+            start: The monotonic time of the start.
+            count: The number of signals.
+            gap: The mean of the seconds between two due times.
+            publish: Syncs; returns whether all lines are on the remote.
+
+        Raises:
+            RuntimeError: The signals could not be published in time.
+        """
         dice = random.Random(self.number)
         at = start + gap * dice.random()
         due = []
@@ -122,7 +138,7 @@ class Clone:
                 raise RuntimeError(f"clone {self.number} could not publish its signals")
 
     def waits(self) -> list[tuple[float, float]]:
-        """Seconds until the first push that brought each signal there: from its send, and from when it was due."""
+        """Return the seconds until the first push that contained each signal, from its send and from its due time."""
         found = []
         for due, began, signal in self.sent:
             there = next(
@@ -137,9 +153,10 @@ class Clone:
 
 
 def main() -> None:
+    """Obey the commands on standard input."""
     kind, where, session, number, count, gap, delay = sys.argv[1:]
     clone = Clone(stage.open_log(where, session), int(number), float(delay))
-    clone.log.inbox(mark=False)  # the index is open, and everything imported, before the word
+    clone.log.inbox(mark=False)  # open the index and import everything before the start
     print("ready", flush=True)
     for line in sys.stdin:
         word, *rest = line.split()

@@ -1,4 +1,4 @@
-"""The floor of writing: the objects and the ref of an append, made with dulwich and nothing else."""
+"""The floor of writing: the objects and the ref update of an append, made with dulwich alone."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ AUTHOR = b"A Person <person@example.org>"
 
 
 class Hand:
-    """One repository; objects are fsynced, compressed as git does it, and trees of one's own not read again."""
+    """One repository. Objects are fsynced and compressed as git does it; trees written here are cached."""
 
     def __init__(self, common: str) -> None:
         objects = os.path.join(common, "objects")
         self.store = DiskObjectStore(objects, loose_compression_level=1, fsync_object_files=True)
         self.refs = DiskRefsContainer(common)
         self._trees: dict[ObjectID, Tree] = {}
-        self._root: tuple[ObjectID, ObjectID] | None = None  # the last commit and its tree
+        self._root: tuple[ObjectID, ObjectID] | None = None  # the last commit, and its tree
 
     def tip(self) -> ObjectID:
+        """Return the commit of the log's ref."""
         return self.refs[REF]
 
     def commit(self, oid: ObjectID) -> Commit:
+        """Return a commit by its id."""
         found = self.store[oid]
         assert isinstance(found, Commit)
         return found
 
     def read(self, tip: ObjectID, path: str) -> bytes:
-        """The content of a file; empty where there is none."""
+        """Return the content of a file in a commit; empty if it does not exist."""
         oid = self._root_of(tip)
         for name in path.encode().split(b"/"):
             tree = self.store[oid]
@@ -86,7 +88,7 @@ class Hand:
         return written
 
     def _own(self, oid: ObjectID | None) -> Tree:
-        """A tree to change: a new one, the one that is in memory, or one that is read."""
+        """Return a tree to change: a new one, a cached one, or one read from the disk."""
         if oid is None:
             return Tree()
         found = self._trees.pop(oid, None) or self.store[oid]
@@ -104,7 +106,7 @@ class Segments:
         self._last: tuple[ObjectID, str, bytes] | None = None  # commit, path and content of the last segment
 
     def signal(self, line: bytes, message: str) -> None:
-        """Commit one signal's line. What this object wrote last is not read again."""
+        """Commit one signal's line. The content that this object wrote last is cached."""
         tip = self.hand.tip()
         path = ref.segment_path("signals", line, self.token)
         known = self._last is not None and self._last[:2] == (tip, path)
@@ -117,6 +119,6 @@ class Segments:
 
 
 def message(sender: str, to: str, text: str, signal: str) -> str:
-    """A commit's message, such as gitmem writes."""
+    """Return a commit message in gitmem's form."""
     trailers = f"Signal: {signal}\nThread: thread-{signal[4:]}\nWU: WU-1\nAgent: {stage.identity(sender)}\n"
     return f"{sender} → {to}: {text}\n\n{text}\n\n{trailers}"

@@ -1,4 +1,4 @@
-"""Doctor: what a look at every line of a long log costs, and how much memory it takes, with every git that it starts."""
+"""Doctor: the CPU time and the peak memory of a check of every line of a long log, with all git processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from . import stage as stages
 from .measure import Figure, cpu_of, in_turn
 from .stage import Stage
 
-LINES_A_COMMIT = 30  # as many as busy agents write in the second that a commit waits for
-ROUNDS = 3  # of some seconds each
+LINES_A_COMMIT = 30  # what busy agents write in the second before a commit
+ROUNDS = 3  # each takes seconds
 MEMORY_MB = 200
 POLL_SECONDS = 0.005
-# Reads every file of lines by one `git cat-file --batch`, and every line with the json package.
+# Reads every segment with one `git cat-file --batch`, and parses every line with the json package.
 READING = """
 import json, subprocess
 listed = subprocess.run(["git", "ls-tree", "-r", "-z", "refs/gitmem/log"], capture_output=True, check=True).stdout
@@ -40,7 +40,7 @@ git.wait()
 
 
 def doctor(stage: Stage) -> list[Figure]:
-    """CPU of `gitmem doctor` in a sound clone whose log is long and packed, against reading the lines."""
+    """Measure the CPU of `gitmem doctor` in a sound clone with a long packed log, against reading the lines."""
     where, environment = _long_log(stage)
     got, base = in_turn(
         min(stage.size.rounds, ROUNDS),
@@ -53,7 +53,7 @@ def doctor(stage: Stage) -> list[Figure]:
 
 
 def doctor_memory(stage: Stage) -> list[Figure]:
-    """The memory that it takes, with every git that it starts."""
+    """Measure the peak memory of `gitmem doctor` with all its git processes."""
     where, environment = _long_log(stage)
     peak = peak_megabytes([stage.program("gitmem"), "doctor"], where, environment)
     what = f"`doctor` at {stage.size.checked:,} lines, peak memory of it and its gits"
@@ -61,7 +61,7 @@ def doctor_memory(stage: Stage) -> list[Figure]:
 
 
 def _long_log(stage: Stage) -> tuple[str, dict[str, str]]:
-    """A repository whose log has many lines, in packs, and an index that knows them; the environment of a session."""
+    """Return a repository with a long packed log and an up-to-date index, and the environment of a session in it."""
     count = stage.size.checked
     where = os.path.join(stage.folder, f"checked-{count}")
     if os.path.isdir(where):
@@ -78,7 +78,7 @@ def _long_log(stage: Stage) -> tuple[str, dict[str, str]]:
 
 
 def _publish(where: str, lines: Iterator[tuple[str, bytes]]) -> None:
-    """Put lines into a log as busy agents do: each commit makes some segments longer."""
+    """Write lines to a log as busy agents do: each commit appends to some segments."""
     somebody = Signature("A Person", "person@example.org", stages.START // 1_000_000)
     drafts = [Draft(dict(each), somebody, somebody, "Some lines\n") for each in _commits(lines)]
     with stages.open_log(where) as log:
@@ -89,7 +89,7 @@ def _publish(where: str, lines: Iterator[tuple[str, bytes]]) -> None:
 
 
 def _commits(lines: Iterator[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
-    """The segments that each commit changes."""
+    """Yield the segments that each commit changes, by path."""
     growing: dict[str, tuple[str, bytes]] = {}
     number = 0
     while some := list(islice(lines, LINES_A_COMMIT)):
@@ -107,17 +107,20 @@ def _commits(lines: Iterator[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
 
 
 def peak_megabytes(command: list[str], folder: str, environment: dict[str, str]) -> float:
-    """The most memory that a command and its children have taken at one time, as far as the system tells.
+    """Return the peak memory of a command and its children, in MB, as far as the system reports it.
 
-    On Linux the peaks of all that live at one time are added, which is never too little. Else the greatest of them counts,
-    and this process, which a child is for a moment.
+    On Linux it is the sum of the peaks of all processes that run at one time, which is never too small. On other
+    systems it is the greatest single peak, which includes this process, because a child begins as a copy of it.
+
+    Raises:
+        RuntimeError: The command failed.
     """
     quiet = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
-    with contextlib.chdir(folder):  # posix_spawn knows no folder
+    with contextlib.chdir(folder):  # posix_spawn takes no working folder
         pid = os.posix_spawn(command[0], command, environment, file_actions=quiet)
     most, ended = 0.0, 0
     while not ended:
@@ -131,9 +134,9 @@ def peak_megabytes(command: list[str], folder: str, environment: dict[str, str])
 
 
 def _with_children(pid: int) -> list[int]:
-    """A process and all that it started. A child that is not yet another program has its parent's memory, not its own."""
+    """Return a process and all its descendants, without forked children before their exec: those share its memory."""
     found = [pid]
-    for each in found:  # it grows
+    for each in found:  # the loop appends to it
         try:
             with open(f"/proc/{each}/task/{each}/children", encoding="ascii") as file:
                 found += [
@@ -150,7 +153,7 @@ def _command(pid: int) -> bytes:
 
 
 def _peak_of(pid: int) -> int:
-    """The peak of a process, in kB; 0 where that is not known."""
+    """Return the peak of a process in kB; 0 if it is unknown."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             return next((int(row.split()[1]) for row in file if row.startswith("VmHWM:")), 0)

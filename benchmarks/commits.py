@@ -1,4 +1,4 @@
-"""Commits: what an isolated signal costs with the commit that it ends in, and how long that takes to be there."""
+"""Commits: the cost of an isolated signal with its commit, and the time until that commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG_REF_FILE = ("refs", "gitmem", "log")
 
 
 def isolated(stage: Stage) -> list[Figure]:
-    """A signal, its commit and whatever else it sets off, against an earlier version that commits before it answers."""
+    """Measure a signal with its commit and all background work, against a version that commits before it answers."""
     what = "`gitmem signal` and its commit by itself, CPU of all processes"
     floor = f"the same at {earlier.COMMIT}"
     with Adoption() as adopted:
@@ -48,7 +48,7 @@ def isolated(stage: Stage) -> list[Figure]:
 
 
 def after_answer(stage: Stage) -> list[Figure]:
-    """p95 from the answer of `gitmem signal` to its commit, on an idle machine."""
+    """Measure the p95 from the answer of `gitmem signal` to its commit, on an idle machine."""
     where, session = with_history(stage, "after-answer")
     environment = {**stage.environment, "GITMEM_SESSION": session}
     waits = []
@@ -61,7 +61,7 @@ def after_answer(stage: Stage) -> list[Figure]:
 
 
 def _until_commit(stage: Stage, where: str, environment: dict[str, str]) -> float:
-    """Milliseconds from a signal's last output until the ref names another commit; one poll at least."""
+    """Return the milliseconds from a signal's last output until the ref has another commit; at least one poll."""
     before = _tip(stage, where)
     command = [stage.program("gitmem"), *signal_args("Reader")]
     with subprocess.Popen(command, cwd=where, env=environment, stdout=subprocess.PIPE) as process:
@@ -79,7 +79,7 @@ def _until_commit(stage: Stage, where: str, environment: dict[str, str]) -> floa
 
 
 def _tip(stage: Stage, where: str) -> str:
-    """The commit of the log's ref, without starting a git where the ref has a file of its own."""
+    """Return the commit of the log's ref; read the ref's file if there is one, otherwise start git."""
     try:
         with open(os.path.join(where, ".git", *LOG_REF_FILE)) as file:
             return file.read().strip()

@@ -1,4 +1,4 @@
-"""Many clones of one remote that write at the same time: how long a signal takes to be there."""
+"""Many clones of one remote that write at once: the time until a signal is on the remote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GAP_SECONDS = 2.0
 
 
 class Run:
-    """What became of one run: the seconds that each signal took, and what the remote had at the end."""
+    """The results of one run: the seconds of each signal, and the final state of the remote."""
 
     def __init__(self, waits: list[tuple[float, float]], asked: dict[str, int]) -> None:
         self.from_send = sorted(wait for wait, _ in waits)
@@ -31,11 +31,11 @@ class Run:
         self.merges = self.outboxes = self.lines = 0
 
     def at(self, share: float) -> float:
-        """A percentile of the time from the send, in milliseconds."""
+        """Return a percentile of the time from the send, in milliseconds."""
         return _percentile(self.from_send, share)
 
     def due_at(self, share: float) -> float:
-        """The same from when the signal was due: with the wait for the clone's own sync before."""
+        """Return a percentile of the time from the due time, with the wait for an earlier sync of the clone."""
         return _percentile(self.from_due, share)
 
 
@@ -44,15 +44,24 @@ def _percentile(seconds: list[float], share: float) -> float:
 
 
 def twenty(stage: Stage) -> list[Figure]:
+    """Measure 20 clones."""
     return _clones(stage, stage.size.crowd, 10, 4)
 
 
 def fifty(stage: Stage) -> list[Figure]:
+    """Measure 50 clones."""
     return _clones(stage, stage.size.large_crowd, 4, 5)
 
 
 def _clones(stage: Stage, clones: int, signals: int, at_most: float) -> list[Figure]:
-    """p95 of so many clones that send so many signals each, in turn with the floor."""
+    """Measure the p95 of clones that send signals, in turn with the floor.
+
+    Args:
+        stage: The stage.
+        clones: The number of clones.
+        signals: The number of signals of each.
+        at_most: The limit of the ratio.
+    """
     runs: dict[str, list[Run]] = {"shared": [], "own": []}
     for number in range(stage.size.crowds):
         for kind, found in runs.items():
@@ -85,7 +94,7 @@ def _middle(runs: list[Run], of: Callable[[Run], float]) -> float:
 
 
 class Process:
-    """A clone, and the process that writes in it."""
+    """A clone, and the process that writes to it."""
 
     def __init__(self, stage: Stage, kind: str, where: str, number: int, signals: int) -> None:
         session = stages.start(where, f"Clone{number}")
@@ -109,11 +118,13 @@ class Process:
         )
 
     def say(self, word: str) -> None:
+        """Write a command to the process."""
         assert self.process.stdin is not None
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
     def answer(self) -> Any:
+        """Read an answer of the process."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"a clone ended with {self.process.wait()}"
@@ -131,7 +142,7 @@ def _run(stage: Stage, name: str, kind: str, clones: int, signals: int) -> Run:
         processes.append(Process(stage, kind, where, number, signals))
     for each in processes:
         each.answer()
-    for each in processes:  # one by one: all have one log and nothing to send
+    for each in processes:  # one after another: afterwards all have the same log and nothing to send
         each.say("meet")
         each.answer()
     start = time.monotonic() + 1

@@ -1,4 +1,4 @@
-"""An earlier version of gitmem, run from its sources by the interpreter that runs the present one."""
+"""An earlier version of gitmem, run from its sources by the same interpreter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARTS = ("gitmem", "cli", "merge_driver")
 
 
 def program(stage: Stage) -> str | None:
-    """A console script of that version; None where the history of the sources does not have it."""
+    """Return a console script of that version; None if the sources' history does not contain it."""
     folder = os.path.join(stage.folder, f"gitmem-{COMMIT}")
     script = os.path.join(folder, "gitmem-earlier")
     if os.path.exists(script):
@@ -37,7 +37,7 @@ def program(stage: Stage) -> str | None:
 
 
 def with_history(stage: Stage, program: str, name: str) -> tuple[str, str]:
-    """What `startup.with_history` makes, begun by that version."""
+    """Return what `startup.with_history` returns, for a log that the earlier version started."""
     where = stage.repository(name)
     session = _start(stage, program, where, "Caller")
     stages.publish(where, stages.sessions(stages.START))

@@ -1,4 +1,4 @@
-"""Hooks of agents, run as a client runs them: what a tool call pays with nothing new and with news, in time and in tokens."""
+"""Hooks of agents, run as a client runs them: time and tokens of a tool call without and with new signals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PEERS = ("Planck", "Curie", "Noether")
 
 
 class Agent:
-    """A session of Claude Code with hooks, and others that signal it."""
+    """A session of Claude Code with hooks, and other sessions that send it signals."""
 
     def __init__(self, stage: Stage, name: str) -> None:
         self.where = stage.repository(name)
@@ -49,10 +49,11 @@ class Agent:
         return own
 
     def command(self, event: str) -> list[str]:
+        """Return the command that runs the hook of an event."""
         return ["/bin/sh", self.script, event]
 
     def run(self, event: str) -> str:
-        """What the hook of an event puts before the model."""
+        """Run the hook of an event; return the text that it adds for the model."""
         done = subprocess.run(
             self.command(event), cwd=self.where, env=self.environment, input=json.dumps(_said(event)),
             capture_output=True, text=True, check=True,
@@ -60,20 +61,21 @@ class Agent:
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
 
     def signal(self, number: int, text: str) -> None:
+        """Send the agent a signal from one of the others."""
         peer = PEERS[number % len(PEERS)]
         with stages.open_log(self.where, self.peers[peer]) as log:
             log.signals.send(text, to=[self.reader], wu=f"WU-{100 + number}")
 
 
 def _said(event: str) -> dict[str, object]:
-    """What Claude Code says: a tool has printed two kilobytes."""
+    """Return Claude Code's input of a hook, with a tool's output of two kilobytes."""
     said = {"session_id": HARNESS, "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": event}
     more = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "x" * 2_000}}
     return {**said, **(more if event == "PostToolUse" else {"source": "startup"})}
 
 
 def quiet(stage: Stage) -> list[Figure]:
-    """The script after a tool call, nothing new, by the clock on the wall."""
+    """Measure the wall time of the script after a tool call with nothing new."""
     agent = Agent(stage, "hook-quiet")
     one, other = (
         wall_of(command, agent.where, agent.environment, stdin=agent.input)
@@ -84,7 +86,7 @@ def quiet(stage: Stage) -> list[Figure]:
 
 
 def one_signal(stage: Stage) -> list[Figure]:
-    """The script after a tool call, one signal: the shell, gitmem, and whatever they start."""
+    """Measure the CPU of the script after a tool call with one signal: the shell, gitmem, and their children."""
     agent = Agent(stage, "hook-signal")
     body = cpu_of(agent.command("PostToolUse"), agent.where, agent.environment, stdin=agent.input)
     number = iter(range(10_000))
@@ -102,7 +104,7 @@ def one_signal(stage: Stage) -> list[Figure]:
 
 
 def tokens(stage: Stage) -> list[Figure]:
-    """Tool calls with signals now and then: all that the hooks print, against the messages."""
+    """Measure the tokens of all hook output of many tool calls with a few signals, against the messages themselves."""
     name, count = counter()
     figures: list[Figure] = []
     for kind, texts, at_most in (
@@ -120,7 +122,7 @@ def tokens(stage: Stage) -> list[Figure]:
 def _injected(
     agent: Agent, calls: int, texts: Sequence[str], count: Callable[[str], int]
 ) -> tuple[float, float]:
-    """Tokens that hooks have put before the model, and tokens of what was said."""
+    """Return the tokens that hooks added for the model, and the tokens of the messages."""
     due = {(number * calls) // SIGNALS: number for number in range(SIGNALS)}
     got = base = 0
     for call in range(calls):
@@ -134,7 +136,10 @@ def _injected(
 
 
 def counter() -> tuple[str, Callable[[str], int]]:
-    """How tokens are counted: by a tokenizer whose vocabulary is there, else in words and signs."""
+    """Return the unit's name and the function that counts.
+
+    It counts tokens if a vocabulary is there, otherwise words and signs.
+    """
     spec = find_spec("anthropic")
     if spec is None or spec.origin is None or find_spec("tokenizers") is None:
         import re

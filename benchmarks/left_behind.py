@@ -1,4 +1,4 @@
-"""Processes that a command leaves running when it ends: adopted, waited for, and their CPU counted."""
+"""Background processes that outlive their command: adopt them, wait for them, and count their CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37
 
 
 class Adoption:
-    """While it is entered, a process whose parent has ended becomes a child of this one. Linux only.
+    """Makes orphaned processes children of this one while it is entered. Linux only.
 
     Attributes:
         works: False on other systems: then nothing is adopted, and `wait` returns at once.
@@ -47,10 +47,13 @@ class Adoption:
                 _prctl(_SET_CHILD_SUBREAPER, self._before)
 
     def wait(self, seconds: float = WAIT_SECONDS) -> float:
-        """Wait until every process that was adopted has ended.
+        """Wait until every adopted process has ended.
 
-        Returns: Milliseconds of CPU that they used, with the children that they waited for.
-        Raises: TimeoutError where one still runs after so many seconds.
+        Returns:
+            The milliseconds of CPU that they and the children that they waited for used.
+
+        Raises:
+            TimeoutError: A process still runs after this many seconds.
         """
         used, until = 0.0, time.monotonic() + seconds
         while left := (_children() - self._known if self.works else set()):

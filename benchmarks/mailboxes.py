@@ -1,6 +1,6 @@
-"""Other programs with which agents write to each other, and ours, all used in one way: as their help says.
+"""Other message programs for agents, and ours, all used as their help describes.
 
-Each has a home of its own. The names: `caller` writes, `reader` reads, `others` have the rest of the mail.
+Each has its own home. `caller` writes, `reader` reads, and the other messages belong to `others`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ CALL_SECONDS = 60.0
 
 
 class Mailbox:
-    """One program. `version` is what the package index is asked for; None: not from there.
+    """One program.
 
     Attributes:
-        pid: The process of its server; None where it has none.
-        each: How many messages each of many writers sends.
+        version: Its requirement for the package index; None if it is not installed from there.
+        pid: The process of its server; None if it has none.
+        each: The number of messages of each writer when many write at once.
     """
 
     name = ""
@@ -44,18 +45,18 @@ class Mailbox:
         self.where = self.home
 
     def begin(self, writers: int) -> None:
-        """Make whoever writes and reads known."""
+        """Register the writers and the reader."""
 
     def fill(self, count: int) -> None:
-        """Have so many messages that were read."""
+        """Store this many messages that are already read."""
         raise NotImplementedError
 
     def command(self, number: int = 0) -> list[str]:
-        """Send to the reader, as one of the writers."""
+        """Return the command that sends a message to the reader as one of the writers."""
         raise NotImplementedError
 
     def sending(self, number: int) -> Callable[[], None]:
-        """A call that sends one message as that writer; it raises where the program says that it failed."""
+        """Return a function that sends one message as that writer; it raises an error if the program reports one."""
         command = self.command(number)
 
         def send() -> None:
@@ -67,18 +68,18 @@ class Mailbox:
         return send
 
     def sending_at_once(self, number: int) -> Callable[[], None]:
-        """The same where many do it."""
+        """Return such a function for a writer that writes at the same time as others."""
         return self.sending(number)
 
     def stop_writers(self) -> None:
-        """End what `sending_at_once` has started."""
+        """End the processes that `sending_at_once` has started."""
 
     def read(self) -> str:
-        """What the reader's inbox shows; it is marked as read."""
+        """Return the text of the reader's inbox; it is marked as read."""
         raise NotImplementedError
 
     def stored(self) -> int:
-        """How many messages there are."""
+        """Return the number of stored messages."""
         raise NotImplementedError
 
     def _out(self, *command: str) -> str:
@@ -88,10 +89,12 @@ class Mailbox:
         return done.stdout
 
     def end(self) -> None:
-        """Stop what still runs."""
+        """End all processes that still run."""
 
 
 class Gitmem(Mailbox):
+    """gitmem's commands."""
+
     name = "gitmem"
     note = "a process a call"
 
@@ -116,11 +119,13 @@ class Gitmem(Mailbox):
         return self._out(self.stage.program("gitmem"), "--as", stages.session_of(0), "inbox")
 
     def stored(self) -> int:
-        self._out(self.stage.program("gitmem"), "log", "-n", "1")  # commits what waits
+        self._out(self.stage.program("gitmem"), "log", "-n", "1")  # commits waiting records
         return self.stage.signals(self.where)
 
 
 class GitmemLibrary(Gitmem):
+    """gitmem's library in long-lived processes."""
+
     name = "gitmem, in a process that lives on"
     note = "the library, as `gitmem mcp` uses it"
 

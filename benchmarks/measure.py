@@ -1,4 +1,4 @@
-"""Time two things in turn, so that other load on the machine affects both alike."""
+"""Time two things in turn, so that other load on the machine affects both equally."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Timed = Callable[[], float]
 
 
 class Figure:
-    """One line of the table: two medians of one unit, and how many times the floor is allowed.
+    """One line of the table: two medians in one unit, and the limit of their ratio.
 
     Attributes:
         at_most: The limit of the ratio; None for a line without a target.
-        missing: Why it was not measured; None where it was.
+        missing: Why it was not measured; None if it was.
     """
 
     def __init__(
@@ -43,21 +43,22 @@ class Figure:
 
     @property
     def ratio(self) -> float:
+        """Our median divided by the floor's."""
         return self.got / self.base
 
     @property
     def met(self) -> bool | None:
-        """Whether the ratio is within the limit; None where there is no limit or no figure."""
+        """Whether the ratio is within the limit; None without a limit or a measurement."""
         return None if self.at_most is None or self.missing else self.ratio <= self.at_most
 
 
 def not_measured(what: str, floor: str, at_most: float | None, why: str) -> Figure:
-    """A line that keeps its place in the table with the reason why it has no figure."""
+    """Return a line of the table with the reason why it was not measured."""
     return Figure(what, floor, math.nan, math.nan, at_most, "", missing=why)
 
 
 class Took:
-    """Milliseconds that something took: CPU with that of children it waited for, and wall clock."""
+    """The milliseconds of a measurement: CPU, with that of awaited children, and wall clock."""
 
     __slots__ = ("cpu", "wall")
 
@@ -69,12 +70,13 @@ class Took:
 def run(command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull) -> Took:
     """Run a command to its end, without output.
 
-    Raises: RuntimeError where it fails.
+    Raises:
+        RuntimeError: It failed.
     """
     null, given = os.open(os.devnull, os.O_RDWR), os.open(stdin, os.O_RDONLY)
     try:
         quiet = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
-        with contextlib.chdir(folder):  # posix_spawn knows no folder
+        with contextlib.chdir(folder):  # posix_spawn takes no working folder
             start = time.perf_counter()
             pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
         _, status, used = os.wait4(pid, 0)
@@ -90,19 +92,19 @@ def run(command: Sequence[str], folder: str, environment: dict[str, str], *, std
 def cpu_of(
     command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
 ) -> Timed:
-    """CPU milliseconds of a command and of every child that it waited for."""
+    """Return a function that measures the CPU milliseconds of a command and its awaited children."""
     return lambda: run(command, folder, environment, stdin=stdin).cpu
 
 
 def wall_of(
     command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
 ) -> Timed:
-    """Milliseconds from the start of a command to its end."""
+    """Return a function that measures the milliseconds from the start of a command to its end."""
     return lambda: run(command, folder, environment, stdin=stdin).wall
 
 
 def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[float, float]:
-    """The medians of two measures that are taken in pairs, each first every other time."""
+    """Return the medians of two measurements that are taken in pairs, with alternating order."""
     for _ in range(warm):
         one()
         other()
@@ -120,7 +122,7 @@ def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[fl
 def took_in_turn(
     rounds: int, one: Callable[[], Took], other: Callable[[], Took], *, warm: int = 1
 ) -> tuple[Took, Took]:
-    """As `in_turn`, of both clocks."""
+    """Return both clocks' medians, measured as by `in_turn`."""
     taken: tuple[list[Took], list[Took]] = ([], [])
 
     def noting(place: int, measure: Callable[[], Took]) -> Timed:
@@ -142,7 +144,7 @@ def took_in_turn(
 
 
 def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: None) -> Timed:
-    """CPU milliseconds of a call in this process, without its preparation."""
+    """Return a function that measures the CPU milliseconds of a call in this process, without its preparation."""
 
     def once() -> float:
         before()
@@ -154,7 +156,7 @@ def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: 
 
 
 def took_here(body: Callable[[], object]) -> Took:
-    """Both clocks of one call in this process."""
+    """Return both clocks of one call in this process."""
     before, start = cpu(), time.perf_counter()
     body()
     passed = time.perf_counter() - start
@@ -162,24 +164,25 @@ def took_here(body: Callable[[], object]) -> Took:
 
 
 def cpu() -> float:
-    """CPU seconds of this process and of the children that it waited for."""
+    """Return the CPU seconds of this process and its awaited children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def wall(body: Callable[[], object]) -> float:
-    """Milliseconds that a call takes."""
+    """Return the milliseconds of a call."""
     start = time.perf_counter()
     body()
     return (time.perf_counter() - start) * 1e3
 
 
 def p95(took: Sequence[float]) -> float:
+    """Return the 95th percentile."""
     return sorted(took)[min(len(took) - 1, int(len(took) * 0.95))]
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """The figures in Markdown."""
+    """Return the figures as a table in Markdown."""
     rows = [
         "| what | floor | figure | of the floor | ratio | at most | met? |",
         "|---|---|--:|--:|--:|--:|---|",
@@ -202,5 +205,5 @@ def _short(value: float) -> str:
 
 
 def tell(text: str) -> None:
-    """Show progress."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)

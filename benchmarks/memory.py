@@ -1,4 +1,4 @@
-"""The memory: a context and a search in a large one, an archive pass over all of it, many nodes at once."""
+"""The memory: context, search and archive in a large one, and many new nodes at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMIT = search.LIMIT
 
 
 def context(stage: Stage) -> list[Figure]:
-    """`mem context` in a large memory and in a small one."""
+    """Measure `mem context` in a large memory and in a small one."""
     size = stage.size
     large, small = (nodes.memory(stage, f"memory-{count}", count) for count in (size.nodes, size.few_nodes))
     readers = {where: stages.start(where, "Reader") for where in (large, small)}
@@ -51,7 +51,7 @@ def context(stage: Stage) -> list[Figure]:
 
 
 def questions() -> list[str]:
-    """Ten: of common words, of rare ones, of both; a name, a phrase, a beginning, one in whole English."""
+    """Return ten queries: common words, rare words, both, a name, a phrase, a prefix, and a whole English question."""
     words = nodes.vocabulary()
     names = [word for word in words if "_" in word]
     return [
@@ -69,11 +69,11 @@ def questions() -> list[str]:
 
 
 def recall(stage: Stage) -> list[Figure]:
-    """`mem search`, and the same question put to FTS5 alone."""
+    """Measure `mem search`, against the same queries to FTS5 alone."""
     where = nodes.memory(stage, f"memory-{stage.size.nodes}", stage.size.nodes)
     asked = questions()
     with stages.open_log(where, stages.start(where, "Searcher")) as log:
-        log.memory.search(asked[0])  # makes the index of words
+        log.memory.search(asked[0])  # builds the full-text index
         widest = [_widest(log, each) for each in asked]
         db = log.store.db()
         bare = (
@@ -95,14 +95,14 @@ def recall(stage: Stage) -> list[Figure]:
 
 
 def _widest(log: Log, question: str) -> str:
-    """The last expression that a search puts to FTS5: the narrower ones found too little."""
+    """Return the last expression that a search passes to FTS5, after narrower ones found too little."""
     with mock.patch.object(search, "_best", wraps=search._best) as best:
         log.memory.search(question)
     return str(best.call_args.args[1])
 
 
 def archive(stage: Stage) -> list[Figure]:
-    """An archive pass over a memory in which all has decayed, and all lines read and written once."""
+    """Measure an archive pass over a fully decayed memory, against reading and writing all lines once."""
     count = stage.size.nodes
     where = nodes.memory(stage, f"memory-to-archive-{count}", count, project=False)
     caller = stages.start(where, "Archivist")
@@ -135,7 +135,7 @@ def archive(stage: Stage) -> list[Figure]:
 
 
 def _mark_all(source: str, target: str) -> None:
-    """What a store in one file of JSON lines must do at least, without looking at what it reads."""
+    """Do the least work of a store in one JSON Lines file: rewrite each line without examining it."""
     with open(source, "rb") as file:
         records = [json.loads(line) for line in file]
     with open(target, "wb") as file:
@@ -147,7 +147,7 @@ def _mark_all(source: str, target: str) -> None:
 
 
 def creates(stage: Stage) -> list[Figure]:
-    """Many nodes in one call, and their lines made by hand and appended to a file."""
+    """Measure many nodes in one call, against lines that are made by hand and appended to a file."""
     count = stage.size.batch
     where = nodes.memory(stage, "memory-to-fill", stage.size.few_nodes)
     caller = stages.start(where, "Creator")
@@ -195,7 +195,7 @@ def creates(stage: Stage) -> list[Figure]:
 
 
 def _by_hand(given: Mapping[str, object], same: Mapping[str, object]) -> bytes:
-    """The line of a node, checked by nobody."""
+    """Return the line of a node, without validation."""
     seconds, micros = divmod(time.time_ns() // 1000, 1_000_000)
     fields = {
         "at": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micros:06}Z",
@@ -211,7 +211,7 @@ def _by_hand(given: Mapping[str, object], same: Mapping[str, object]) -> bytes:
         "session_id": same["sender_session"],
         "paths": given.get("paths"),
         **same,
-        "mac": os.urandom(13).hex(),  # as long as the one that we compute
+        "mac": os.urandom(13).hex(),  # as long as a real MAC
     }
     return _dumped({name: value for name, value in fields.items() if value})
 
@@ -228,7 +228,7 @@ def _append(path: str, lines: Sequence[bytes]) -> None:
 
 
 def _copies(where: str) -> Iterator[str]:
-    """Copies of a repository that a measure changes."""
+    """Yield copies of a repository for measurements that change it."""
     for number in count_up():
         copy = f"{where}-{number}"
         shutil.copytree(where, copy)
@@ -240,5 +240,5 @@ def _commits(stage: Stage, where: str) -> int:
 
 
 def _few(stage: Stage) -> int:
-    """Rounds of what takes seconds."""
+    """Return the number of rounds of a measurement that takes seconds."""
     return max(1, stage.size.rounds // 5)

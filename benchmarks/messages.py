@@ -1,8 +1,8 @@
-"""What agents write to each other: for counting what a frame adds to it. Made up, in the manner of working notes."""
+"""Made-up messages between agents, in the style of working notes, to count the tokens that a frame adds."""
 
 from __future__ import annotations
 
-# Of 60 to 120 words: what was done, what it means for the other, and a question or a next step.
+# 60 to 120 words: the work done, its effect on the recipient, and a question or a next step.
 USUAL = (
     "I have split the price rules out of checkout.py into pricing/rules.py, one function a rule, and the old entry point"
     " now only calls them in order. The tests of the discount table pass; the two for rounding in test_totals.py fail,"
@@ -54,7 +54,7 @@ USUAL = (
     " redesign slips past this week, tell me, and I will do it separately on Friday so that the pin does not stay.",
 )
 
-# Of 12 to 16 words: most of them could be an emoji.
+# 12 to 16 words: short acknowledgements.
 SHORT = (
     "The parser drops tabs in the third column; is that on purpose?",
     "Done, pushed as 3f9c2d1. The flaky test is gone on my machine.",

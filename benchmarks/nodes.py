@@ -1,4 +1,4 @@
-"""Memories of any size: repositories whose files go on changing while agents write nodes down."""
+"""Memories of any size, in repositories whose files change while agents write nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .stage import Stage
 WU = "WU-1"
 OTHERS = 100  # further work units
 FILES = 50
-PORTIONS = 20  # in which nodes are written; after each of them a file of the project changes
+PORTIONS = 20  # of nodes; after each of them a file of the project changes
 NODES_LEAST = 25  # in each portion
 VOCABULARY = 5_000
 TYPES = {"discovery": 5, "note": 2, "checkpoint": 2, "summary": 1}
@@ -26,7 +26,7 @@ SYLLABLE = (("b", "br", "d", "f", "g", "k", "l", "m", "p", "pr", "s", "st", "t",
 
 @cache
 def vocabulary() -> list[str]:
-    """Made-up words of two and three syllables, the most common first; every tenth is a name in snake_case."""
+    """Return made-up words of two and three syllables, most common first; every tenth is a name in snake_case."""
     dice = random.Random(41)
     found: dict[str, None] = {}
     while len(found) < VOCABULARY:
@@ -37,13 +37,13 @@ def vocabulary() -> list[str]:
 
 @cache
 def _weights() -> list[float]:
-    """How often each word is said: as in prose, the inverse of its place."""
+    """Return the frequency of each word: the inverse of its rank, as in prose."""
     total = 0.0
     return [total := total + 1 / (place + 10) for place in range(VOCABULARY)]
 
 
 def content(dice: random.Random) -> str:
-    """60 to 300 bytes in a few lines at most; one word in three is a small one."""
+    """Return 60 to 300 bytes in a few lines; one word in three is a function word."""
     wanted = dice.randint(60, 290)
     words: list[str] = []
     size = 0
@@ -56,7 +56,10 @@ def content(dice: random.Random) -> str:
 
 
 def nodes(count: int, *, project: bool = True, seed: int = 3) -> Iterator[Mapping[str, object]]:
-    """What `append_many` takes: of ten nodes one belongs to `WU`, one to the project, the rest to other work units."""
+    """Yield arguments for `append_many`.
+
+    Of ten nodes, one belongs to `WU`, one to the project, and the rest to other work units.
+    """
     dice = random.Random(seed)
     types, weights = list(TYPES), list(TYPES.values())
     for number in range(count):
@@ -79,11 +82,15 @@ def nodes(count: int, *, project: bool = True, seed: int = 3) -> Iterator[Mappin
 
 
 def file(number: int) -> str:
+    """Return the path of a file of the project."""
     return f"part{number % 5}/file{number}.py"
 
 
 def memory(stage: Stage, name: str, count: int, *, project: bool = True) -> str:
-    """A repository with so many nodes of the last two months, its index up to date. Made once for each name."""
+    """Return a repository with this many nodes of the last two months and an up-to-date index.
+
+    It is created once for each name.
+    """
     where = os.path.join(stage.folder, name)
     if os.path.isdir(where):
         return where
@@ -103,12 +110,12 @@ def memory(stage: Stage, name: str, count: int, *, project: bool = True) -> str:
     for portion in range(portions):
         at = stages.START + span * portion // portions
         share = count * (portion + 1) // portions - count * portion // portions
-        # Each portion in a log that is opened anew: the one that begins a log has its index in memory.
+        # Open the log anew for each portion: the store that creates a log keeps its index in memory.
         with stages.open_log(where, caller, now=now) as log:
             log.memory.append_many(islice(every, share))
         _change(stage, where, portion, f"form {portion}")
         _commit(stage, where, f"Change {file(portion)}")
-    for number in range(0, FILES, 2):  # so that also among the youngest nodes some are stale
+    for number in range(0, FILES, 2):  # so some of the youngest nodes are stale, too
         _change(stage, where, number, "the last form")
     _commit(stage, where, "Change every other file")
     with stages.open_log(where, caller) as log:

@@ -1,4 +1,4 @@
-"""Other programs with which agents write to each other, as `mailboxes` has them."""
+"""Other message programs for agents, see `mailboxes`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 class AgentMailCli(Mailbox):
+    """agent-mail-cli."""
+
     name = "agent-mail-cli"
     version = "agent-mail-cli==0.5.1"
     note = "a process a call"
@@ -62,6 +64,8 @@ class AgentMailCli(Mailbox):
 
 
 class Hcom(Mailbox):
+    """hcom."""
+
     name = "hcom"
     version = "hcom==0.7.31"
     note = "a native program, a process a call"
@@ -76,11 +80,11 @@ class Hcom(Mailbox):
 
     def fill(self, count: int) -> None:
         others = [self._start() for _ in range(19)]
-        for number in range(count):  # by its own hand: its tables hang together in more than one way
+        for number in range(count):  # by its own command: its tables depend on each other
             to = [self.reader, *others][number % 20]
             self._out(*self._send(self.writers[0], to))
-        with contextlib.suppress(subprocess.CalledProcessError):  # how it says that there is nothing
-            while self.read():  # some at a time
+        with contextlib.suppress(subprocess.CalledProcessError):  # its exit status without messages
+            while self.read():  # it returns a few at a time
                 continue
 
     def _send(self, sender: str, to: str) -> list[str]:
@@ -98,8 +102,10 @@ class Hcom(Mailbox):
 
 
 class McpAgentMail(Mailbox):
+    """mcp-agent-mail, with its HTTP server."""
+
     name = "mcp-agent-mail"
-    version = "mcp-agent-mail==0.1.0"  # MIT; later versions and relatives have other terms
+    version = "mcp-agent-mail==0.1.0"  # MIT; later versions and forks have other licences
     note = "a warm server, a request a call; its `fetch_inbox` marks nothing"
     each = 3
 

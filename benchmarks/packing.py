@@ -1,4 +1,4 @@
-"""What the log weighs on the disk: packed at the end, and as it packs itself while it grows."""
+"""The log's size on disk: packed at the end, and packed automatically while it grows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .stage import Stage
 
 BURST_MAX = 5
 GROUP = 4
-MOST_BYTES = 600.0  # a signal's: 60 MB for 100,000
+MOST_BYTES = 600.0  # for a signal: 60 MB for 100,000
 
 
 def bursts(stage: Stage) -> list[Figure]:
-    """Many signals of the course of a month in a pack, those of one second in one commit."""
+    """Measure a month of signals in one pack; the signals of one second are in one commit."""
     where = stage.repository("bursts")
     caller = stages.start(where, "Caller")
     names = stages.NAMES[1:5]
@@ -49,7 +49,7 @@ def bursts(stage: Stage) -> list[Figure]:
 
 
 def kept_up(stage: Stage) -> list[Figure]:
-    """The objects of the log after many signals, a commit each and several together; nobody ran a gc."""
+    """Measure the log's objects after many signals, with one or several in each commit, without any gc."""
     count = stage.size.packed
     found = []
     for group, at_most in ((1, None), (GROUP, 1)):
@@ -67,7 +67,12 @@ def kept_up(stage: Stage) -> list[Figure]:
 
 
 def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int, int, float, float]:
-    """Bytes of objects, most packs, packs at the end, seconds in all, seconds in packing; signals of the course of a month."""
+    """Send signals over the course of a month.
+
+    Returns:
+        The bytes of all objects, the greatest number of packs, the packs at the end, and the seconds of everything and
+        of packing.
+    """
     where = stage.repository(name)
     caller = stages.start(where, "Caller")
     names = stages.NAMES[1:5]

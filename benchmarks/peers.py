@@ -1,6 +1,6 @@
-"""`python -m benchmarks.peers [--quick]`: gitmem side by side with other programs for the same purpose.
+"""`python -m benchmarks.peers [--quick]`: compare gitmem with other programs for the same purpose.
 
-They come from the package index, each into an environment and a home of its own, and go when it ends.
+They are installed from the package index, each into its own environment and home, and removed at the end.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from .stage import Stage
 
 UNREAD = 5
-PEER = "hcom"  # the fastest of the others
+PEER = "hcom"  # the fastest of the other programs
 WRITERS = 32
 
 
 class Size:
+    """How much is measured."""
+
     def __init__(self, *, messages: int, rounds: int, writers: int) -> None:
         self.messages = messages
         self.rounds = rounds
@@ -44,6 +46,7 @@ QUICK = Size(messages=1_000, rounds=5, writers=8)
 
 
 def main() -> int:
+    """Parse the command line and measure; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller numbers, for a first look")
     asked = parser.parse_args()
@@ -56,14 +59,14 @@ def main() -> int:
         from .stage import Stage
 
         stage = Stage(folder, os.path.dirname(sys.executable), STAGE_SIZE)
-        os.environ.update(stage.environment)  # the library starts git, too
+        os.environ.update(stage.environment)  # the library starts git in this process's environment
         kinds = (Gitmem, GitmemLibrary, AgentMailCli, Hcom, McpAgentMail)
         print(measure(stage, QUICK if asked.quick else FULL, kinds))
     return 0
 
 
 def measure(stage: Stage, size: Size, kinds: Sequence[type[Mailbox]]) -> str:
-    """The two tables, in Markdown."""
+    """Return the two tables in Markdown."""
     boxes = []
     try:
         for kind in kinds:
@@ -98,6 +101,8 @@ def _programs(stage: Stage, wanted: str | None) -> str:
 
 
 class Took:
+    """The measurements of one program."""
+
     def __init__(self) -> None:
         self.send: list[float] = []
         self.send_cpu: list[float] = []
@@ -107,7 +112,7 @@ class Took:
 
 
 def _alone(boxes: list[Mailbox], size: Size, adopted: Adoption) -> dict[Mailbox, Took]:
-    """One send and one inbox, each program in turn. What one leaves running ends before the next one starts."""
+    """Measure one send and one inbox, each program in turn. Background processes of one end before the next starts."""
     took = {box: Took() for box in boxes}
     for _ in range(size.rounds + 1):
         for box, each in took.items():
@@ -140,7 +145,7 @@ def _table_alone(took: dict[Mailbox, Took], size: Size) -> str:
 
 
 def _against(took: dict[Mailbox, Took]) -> list[str]:
-    """How the sends of ours stand against the program of `PEER`; nothing where that was not measured."""
+    """Return how our sends compare with those of `PEER`; nothing if that was not measured."""
     sends = {box.name: statistics.median(each.send[1:]) for box, each in took.items()}
     peer = sends.pop(PEER, None)
     if peer is None:
@@ -154,7 +159,7 @@ def _pair(wall: list[float], used: list[float]) -> str:
 
 
 def _timed(box: Mailbox, body: Callable[[], object], used: list[float]) -> float:
-    """Milliseconds by the clock on the wall; those of CPU go into the list: ours, children's, the server's."""
+    """Return wall milliseconds; append those of CPU to `used`: ours, the children's and the server's."""
     before, start = _cpu(box.pid), time.perf_counter()
     body()
     passed = (time.perf_counter() - start) * 1e3
@@ -163,7 +168,7 @@ def _timed(box: Mailbox, body: Callable[[], object], used: list[float]) -> float
 
 
 def _cpu(server: int | None) -> float:
-    """CPU seconds of a server and its children, or else of this process and its children."""
+    """Return the CPU seconds of a server and its children, or otherwise of this process and its children."""
     if server is None:
         return cpu()
     with open(f"/proc/{server}/stat") as file:
@@ -172,7 +177,7 @@ def _cpu(server: int | None) -> float:
 
 
 def _together(boxes: list[Mailbox], size: Size, adopted: Adoption) -> str:
-    """Many writers at once."""
+    """Measure many writers at once."""
     rows = [
         f"| {size.writers} writers at once | sends of each | sends/s | p50, ms | p95, ms | longest, ms | ok | errors | stored − ok |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -192,7 +197,7 @@ def _together(boxes: list[Mailbox], size: Size, adopted: Adoption) -> str:
 
 
 def _race(box: Mailbox, writers: int) -> tuple[list[float], int, float]:
-    """Milliseconds of each send that succeeded, how many failed, and the seconds of all of it."""
+    """Return the milliseconds of each successful send, the number of failures, and the seconds of the whole race."""
     start = threading.Barrier(writers + 1)
     ok: list[float] = []
     failed: list[str] = []

@@ -1,4 +1,4 @@
-"""Reading: whether an inbox stays as quick as the log grows, and what catching up costs."""
+"""Reading: the inbox while the log grows, and the cost of index updates."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ UNREAD = 5
 
 
 def growth(stage: Stage) -> list[Figure]:
-    """`inbox` in a long log and in a short one."""
+    """Measure `inbox` in a long log and in a short one."""
     return _grown(stage, stage.size.many, 1.3)
 
 
 def million(stage: Stage) -> list[Figure]:
-    """`inbox` in a log as nobody has one yet."""
+    """Measure `inbox` in a log of a million lines."""
     return _grown(stage, stage.size.most, 1.5)
 
 
@@ -51,18 +51,18 @@ def _grown(stage: Stage, many: int, at_most: float) -> list[Figure]:
 
 
 def _with_signals(stage: Stage, name: str, count: int) -> str:
-    """A log of so many signals whose first agent has a few unread and whose second has none."""
+    """Create a log of this many signals; its first agent has a few unread ones and its second has none."""
     where = stage.repository(name)
     stages.start(where, "Caller")
     stages.publish(where, stages.sessions(stages.START))
     stages.publish(where, stages.history(count, unread=UNREAD), commits=20)
     with stages.open_log(where) as log:
-        log.store.db()  # catches up
+        log.store.db()  # updates the index
     return where
 
 
 def catching_up(stage: Stage) -> list[Figure]:
-    """An index that lacks a thousand records, as after a sync."""
+    """Measure the update of an index that lacks a thousand records, as after a sync."""
     where = stage.repository("catching-up")
     stages.start(where, "Caller")
     stages.publish(where, stages.sessions(stages.START))

@@ -1,7 +1,7 @@
-"""Whether `mem search` finds what is meant, on text that nobody wrote for it.
+"""Whether `mem search` finds the right text, on texts that were not written for it.
 
-`python -m benchmarks.retrieval [--history REPOSITORY] [--packages A,B]`: docstrings of installed packages and
-messages of commits become nodes; questions are made of their names, first lines and subjects by a rule.
+`python -m benchmarks.retrieval [--history REPOSITORY] [--packages A,B]`: docstrings of installed packages and commit
+messages become nodes. A rule makes questions of their names, first lines and subjects.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ QUESTIONS_MAX = 1_000
 SHOWN = 10
 DAY = 24 * 3600 * 1_000_000
 NOW = 1_793_000_000_000_000
-AGES_MAX = 180 * DAY  # of docstrings: each is of any age up to this
-WORDS_LEAST = 20  # of a text that is left when its first line is taken for the question
+AGES_MAX = 180 * DAY  # of docstrings, which get a random age up to this
+WORDS_LEAST = 20  # of a text without the first line, which becomes the question
 BODY_LEAST = 8  # words of a commit's body
 FOREVER = 10**30
 _NAME_PARTS = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -50,19 +50,21 @@ class Task:
         self.questions: list[tuple[str, int]] = []
 
     def add(self, text: str, at: int, question: str | None = None) -> None:
+        """Add a text, and its question if it has one."""
         if question:
             self.questions.append((question, len(self.texts)))
         self.texts.append(text)
         self.times.append(at)
 
     def sampled(self) -> list[tuple[str, int]]:
+        """Return a fixed random sample of the questions."""
         dice = random.Random(SEED)
         many = self.questions
         return many if len(many) <= QUESTIONS_MAX else dice.sample(many, QUESTIONS_MAX)
 
 
 def docstrings(packages: Sequence[str]) -> list[tuple[str, str]]:
-    """Name and docstring of every function and class; each text once."""
+    """Return the name and docstring of every function and class; each text once."""
     found: dict[str, str] = {}
     for path in (path for package in packages for path in _sources(package)):
         try:
@@ -90,7 +92,10 @@ def _sources(package: str) -> Iterator[str]:
 
 
 def by_name(found: Sequence[tuple[str, str]]) -> Task:
-    """The question is the name in words; the text is without the name. Names of one word, or of two texts, ask nothing."""
+    """Ask for a docstring by its name in words; the text does not contain the name.
+
+    Names of one word, or of two texts, are not used.
+    """
     task, dice = Task("docstring, by its name"), random.Random(SEED)
     often = Counter(name for name, _ in found)
     for name, text in found:
@@ -101,7 +106,7 @@ def by_name(found: Sequence[tuple[str, str]]) -> Task:
 
 
 def by_first_line(found: Sequence[tuple[str, str]]) -> Task:
-    """The question is the first paragraph with one word in three dropped; the text is the rest."""
+    """Ask for a docstring by its first paragraph without every third word; the text is the rest."""
     task, dice = Task("docstring, by its first lines"), random.Random(SEED)
     for _, text in found:
         first, _, rest = text.partition("\n\n")
@@ -111,7 +116,7 @@ def by_first_line(found: Sequence[tuple[str, str]]) -> Task:
 
 
 def by_subject(history: str) -> Task:
-    """The question is a commit's subject with one word in three dropped; the text is its body. Dates are real."""
+    """Ask for a commit by its subject without every third word; the text is the body, with the real date."""
     task, dice = Task("commit, by its subject"), random.Random(SEED)
     log = subprocess.run(
         ["git", "-C", history, "log", "--no-merges", "--reverse", "--format=%ct%x00%s%x00%b%x01"],
@@ -136,7 +141,7 @@ def _thinned(text: str, dice: random.Random) -> str:
 
 
 def measure(task: Task) -> list[tuple[str, float, float]]:
-    """Recall among the first five and mean reciprocal rank among the first ten, of each ranking."""
+    """Return each ranking with its recall among the first five and mean reciprocal rank among the first ten."""
     newest = sorted(range(len(task.texts)), key=lambda number: -task.times[number])[:SHOWN]
     with tempfile.TemporaryDirectory(prefix="gitmem-retrieval-") as folder:
         number_of = _write(task, folder)
@@ -159,7 +164,7 @@ def measure(task: Task) -> list[tuple[str, float, float]]:
 
 
 def _write(task: Task, folder: str) -> dict[str, int]:
-    """The texts as nodes, a commit for each day; which id is which text."""
+    """Write the texts as nodes, with one commit for each day; return the number of the text by node id."""
     for command in (("init", "-q"), ("config", "user.name", "A"), ("config", "user.email", "a@example.org")):
         subprocess.run(["git", "-C", folder, *command], check=True)
     subprocess.run(["git", "-C", folder, "commit", "-q", "--allow-empty", "-m", "First"], check=True)
@@ -179,7 +184,7 @@ def _write(task: Task, folder: str) -> dict[str, int]:
 
 
 def _plain(texts: Sequence[str]) -> Callable[[str], list[int]]:
-    """FTS5 as it comes: its own tokeniser, any of the words, no decay."""
+    """Return a search by FTS5 alone: its own tokenizer, any of the words, no decay."""
     db = sqlite3.connect(":memory:")
     db.execute("CREATE VIRTUAL TABLE plain USING fts5(content)")
     db.executemany("INSERT INTO plain (rowid, content) VALUES (?, ?)", enumerate(texts))
@@ -205,6 +210,7 @@ def _score(task: Task, ask: Callable[[str], list[int]]) -> tuple[float, float]:
 
 
 def main() -> int:
+    """Parse the command line, measure and print the table; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__)
     parser.add_argument(
         "--history", default=".", metavar="REPOSITORY", help="whose commits to take; the one here"

@@ -1,4 +1,4 @@
-"""What the project must reach, each a ratio to a floor that is measured in the same run."""
+"""The measurements and their limits. Each limit is a ratio to a floor that is measured in the same run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def _of(module: str, name: str) -> Callable[[Stage], list[Figure]]:
-    """A measure, imported when it is run: the command that builds the wheel needs nothing installed."""
+    """Return a measurement that imports its module when it runs.
+
+    Therefore the command that builds the wheel needs no installed packages.
+    """
 
     def measure(stage: Stage) -> list[Figure]:
         from importlib import import_module
@@ -52,7 +55,7 @@ ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
     "contention-20": _of("contention", "twenty"),
     "contention-50": _of("contention", "fifty"),
 }
-# Measured where they are named: they take long.
+# Measured only if they are named: they take long.
 ON_DEMAND: dict[str, Callable[[Stage], list[Figure]]] = {
     "inbox-million": _of("reading", "million"),
     "kept-up": _of("packing", "kept_up"),

@@ -1,4 +1,4 @@
-"""Where measures take place: fresh repositories, sessions in them, logs of any length."""
+"""The stage of measurements: fresh repositories, sessions in them, and logs of any length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.lines import digest
 
-COMMIT_SECONDS = 30.0  # by then whatever was recorded is in a commit
+COMMIT_SECONDS = 30.0  # the limit for recorded lines to be committed
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DAY = 24 * 3600 * 1_000_000
 START = time.time_ns() // 1000 - 60 * DAY  # microseconds since 1970: two months of history, until now
@@ -30,7 +30,7 @@ WORDS = [
 
 
 class Size:
-    """How much is measured. What the issue names is in `FULL` alone."""
+    """How much is measured. The targets of the project hold for `FULL`."""
 
     def __init__(
         self, *, rounds: int, sends: int, writers: int, each: int, many: int, few: int, fresh: int, lines: int,
@@ -71,10 +71,10 @@ class Stage:
     """A temporary folder.
 
     Args:
-        folder: Empty, and anybody's to fill.
+        folder: An empty folder.
         programs: The folder of the console scripts.
         size: How much to measure.
-        sources: The checkout whose history has earlier versions.
+        sources: The checkout whose history contains earlier versions.
     """
 
     def __init__(self, folder: str, programs: str, size: Size, *, sources: str = HERE) -> None:
@@ -83,14 +83,15 @@ class Stage:
         self.size = size
         self.sources = sources
         self.environment = environment(folder)
-        if size.pace != 1:  # else gitmem waits before a commit as long as it does by default
+        if size.pace != 1:  # otherwise the default wait before a commit applies
             self.environment["GITMEM_COMMIT_AFTER"] = f"{size.pace:g}"
 
     def program(self, name: str) -> str:
+        """Return the path of a console script."""
         return os.path.join(self.programs, name)
 
     def repository(self, name: str) -> str:
-        """A fresh repository with one commit and somebody's name in its config."""
+        """Create a repository with one commit and a user in its config."""
         where = os.path.join(self.folder, name)
         self.git(self.folder, "init", "--quiet", "--initial-branch=main", where)
         self.git(where, "config", "user.name", "A Person")
@@ -99,20 +100,25 @@ class Stage:
         return where
 
     def git(self, where: str, *args: str) -> str:
+        """Run git in a folder; return its output."""
         done = subprocess.run(
             ["git", *args], cwd=where, env=self.environment, capture_output=True, text=True, check=True
         )
         return done.stdout
 
     def signals(self, where: str, commit: str = ref.LOG_REF) -> int:
-        """How many signals a commit of the log has."""
+        """Return the number of signals in a commit of the log."""
         look = ["grep", "-hoE", '"signal_id":"[^"]*"', commit, "--", "signals"]
         return len(set(self.git(where, *look).split()))
 
     def await_signals(self, where: str, count: int) -> None:
-        """Wait until the log's commits have so many signals. Raises: TimeoutError where some stay away."""
+        """Wait until the log's commits contain this many signals.
+
+        Raises:
+            TimeoutError: Some are still missing after `COMMIT_SECONDS`.
+        """
         subprocess.run(
-            [self.program("gitmem"), "log", "-n", "1"],  # commits what waits for nobody
+            [self.program("gitmem"), "log", "-n", "1"],  # commits waiting records
             cwd=where, env=self.environment, stdout=subprocess.DEVNULL, check=True,
         )  # fmt: skip
         until = time.monotonic() + COMMIT_SECONDS
@@ -123,18 +129,19 @@ class Stage:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """Nobody's configuration, and no session of a harness."""
+    """Return an environment without the user's configuration and without a client's session."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
     return {**kept, "HOME": folder, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def start(where: str, name: str) -> str:
-    """A session of an agent in a repository; its id."""
+    """Start a session of an agent in a repository; return its id."""
     with open_log(where) as log:
         return str(log.sessions.start(name=name, agent_identity=identity(name)).session_id)
 
 
 def identity(name: str) -> str:
+    """Return the agent identity of a name."""
     return f"bench:worker:{name.lower()}"
 
 
@@ -148,10 +155,11 @@ def open_log(
     """Open a repository's log.
 
     Args:
-        session: Who acts.
-        commit_after: Seconds between an answer and its commit. By default each answer follows its commit, so that a
-            measure finds what it prepared in the ref; None is what gitmem itself does by default.
-        now: The wall clock, microseconds since 1970; the real one by default.
+        where: The repository.
+        session: The session that acts.
+        commit_after: Seconds between an answer and its commit. By default each commit precedes its answer, so a
+            measurement finds its preparations in the ref. None means gitmem's own default.
+        now: The wall clock in microseconds since 1970; by default the real one.
     """
     options: dict[str, Any] = {"session": session}
     if now is not None:
@@ -162,33 +170,37 @@ def open_log(
 
 
 def now() -> int:
+    """Return the time in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
 def day(seconds: int) -> str:
+    """Return the day of a time, such as `2026-11/21`."""
     return time.strftime("%Y-%m/%d", time.gmtime(seconds))
 
 
 def dice(seed: int) -> random.Random:
+    """Return a seeded random generator."""
     return random.Random(seed)
 
 
 def message(dice: random.Random) -> str:
+    """Return a random message."""
     return " ".join(dice.choices(WORDS, k=dice.randint(6, 30))).capitalize() + "."
 
 
 def id_of(prefix: str, dice: random.Random) -> str:
-    """An id as short and as random as real ones."""
+    """Return an id with the length and randomness of real ones."""
     return f"{prefix}-" + "".join(dice.choices("0123456789abcdefghjkmnpqrstvwxyz", k=12))
 
 
 def token(dice: random.Random) -> str:
-    """The random part of a segment's name."""
+    """Return the random part of a segment's name."""
     return id_of("", dice)[1:9]
 
 
 def signal_fields(dice: random.Random, sender: str, session: str, recipients: list[str]) -> dict[str, object]:
-    """A signal as `signals.send` writes it."""
+    """Return the fields of a signal as `signals.send` writes them."""
     return {
         "schema_version": "A2A.V1", "signal_id": id_of("sig", dice), "sender_identity": identity(sender),
         "sender_session": session, "sender_name": sender, "sender_role": "worker",
@@ -203,10 +215,10 @@ def signal_fields(dice: random.Random, sender: str, session: str, recipients: li
 def history(
     count: int, *, unread: int = 0, first: int = START, last: int | None = None, seed: int = 20
 ) -> Iterator[tuple[str, bytes]]:
-    """The lines of 20 busy agents: nine signals in ten are to one of them, and nearly all are read.
+    """Yield the lines of 20 busy agents: nine signals in ten have one recipient, and nearly all are read.
 
-    A broadcast has receipts of the first two agents and of one more. Of what is for the first agent the
-    last `unread` signals have no receipt.
+    A broadcast has receipts of the first two agents and of one more. The last `unread` signals to the first agent have
+    no receipt.
     """
     dice = random.Random(seed)
     last = last if last is not None else now()
@@ -234,7 +246,7 @@ def history(
 
 
 def sessions(at: int) -> Iterator[tuple[str, bytes]]:
-    """The starts of the 20 agents' sessions."""
+    """Yield the starts of the 20 agents' sessions."""
     for number, name in enumerate(NAMES):
         fields = {"session_id": f"sess-{number:012d}", "event": "start", "display_name": name,
                   "clone_id": "elsewhere0", "agent_identity": identity(name)}  # fmt: skip
@@ -242,11 +254,12 @@ def sessions(at: int) -> Iterator[tuple[str, bytes]]:
 
 
 def session_of(number: int) -> str:
+    """Return the session id of an agent."""
     return f"sess-{number:012d}"
 
 
 def publish(where: str, lines: Iterator[tuple[str, bytes]], *, commits: int = 1) -> list[bytes]:
-    """Put lines into a log in segments of 16 KiB, in few commits, as a sync brings them. Gives the lines."""
+    """Write lines to a log as a sync does: segments of 16 KiB in a few commits. Return the lines."""
     open_segments: dict[str, list[bytes]] = {}
     sizes: dict[str, int] = {}
     files: list[tuple[str, bytes]] = []
@@ -281,4 +294,5 @@ def _content(lines: list[bytes]) -> bytes:
 
 
 def python() -> list[str]:
+    """Return the command of a Python process that does nothing."""
     return [sys.executable, "-c", "pass"]

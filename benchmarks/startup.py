@@ -1,4 +1,4 @@
-"""Commands from nothing to their answer: what hooks and agents pay for each call."""
+"""Whole commands, from start to answer: the cost of each call by hooks and agents."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ THREAD_SIGNALS = 5
 
 
 def inbox(stage: Stage) -> list[Figure]:
-    """`gitmem inbox` with nothing new, in a log with some history."""
+    """Measure `gitmem inbox` with nothing new, in a log with some history."""
     where, session = with_history(stage, "inbox")
     took, floor = _against_python(stage, where, session, lambda: ["inbox"])
     return [Figure("`gitmem inbox` with nothing new, CPU", FLOOR, took.cpu, floor.cpu, 1.6, "ms")]
 
 
 def signal(stage: Stage) -> list[Figure]:
-    """A directed signal, sent while nothing else of gitmem runs in the clone."""
+    """Measure a directed signal while no other gitmem process runs in the clone."""
     where, session = with_history(stage, "signal")
     took, floor = _against_python(stage, where, session, lambda: signal_args("Reader"))
     return [
@@ -37,11 +37,12 @@ def signal(stage: Stage) -> list[Figure]:
 
 
 def signal_args(to: str) -> list[str]:
+    """Return the arguments of a directed signal."""
     return ["signal", TEXT, "--to", to, "--wu", "WU-1"]
 
 
 def everyday(stage: Stage) -> list[Figure]:
-    """The other commands that agents and their scripts call often."""
+    """Measure the other commands that agents and their scripts call often."""
     where, session = with_history(stage, "everyday")
     asked, thread = _conversations(stage, where, session)
     unanswered = cycle(asked)
@@ -64,7 +65,7 @@ def everyday(stage: Stage) -> list[Figure]:
 
 
 def _conversations(stage: Stage, where: str, session: str) -> tuple[Sequence[str], str]:
-    """Signals to a session that it has read, one for each reply; and a thread of a few signals."""
+    """Create signals that a session has read, one for each reply, and a thread of a few signals."""
     speaker = stages.start(where, "Speaker")
     with stages.open_log(where, speaker) as log:
         sent = [log.signals.send(TEXT, to=[session]).signal for _ in range(stage.size.rounds + 2)]
@@ -77,7 +78,7 @@ def _conversations(stage: Stage, where: str, session: str) -> tuple[Sequence[str
 
 
 def merge(stage: Stage) -> list[Figure]:
-    """The merge driver on three files that share half of their lines."""
+    """Measure the merge driver on three files that share half of their lines."""
     dice = random.Random(7)
     count = stage.size.lines
     lines = [line for stream, line in stages.history(2 * count) if stream == "signals"]
@@ -100,7 +101,7 @@ def merge(stage: Stage) -> list[Figure]:
     empty: Timed = cpu_of(stages.python(), folder, stage.environment)
 
     def once() -> float:
-        shutil.copy(spare, paths["ours"])  # the driver leaves the union there
+        shutil.copy(spare, paths["ours"])  # the driver writes the union there
         return driver()
 
     got, base = in_turn(stage.size.rounds, once, empty)
@@ -108,19 +109,22 @@ def merge(stage: Stage) -> list[Figure]:
 
 
 def with_history(stage: Stage, name: str) -> tuple[str, str]:
-    """A repository where 20 agents have spoken, and the id of a session that started in it."""
+    """Return a repository in which 20 agents have sent signals, and the id of a session that started in it."""
     where = stage.repository(name)
     session = stages.start(where, "Caller")
     stages.publish(where, stages.sessions(stages.START))
     stages.publish(where, stages.history(stage.size.few))
-    stages.start(where, "Reader")  # after whose record the index has all of it
+    stages.start(where, "Reader")  # its record makes the index complete
     return where, session
 
 
 def _against_python(
     stage: Stage, where: str, session: str, args: Callable[[], list[str]]
 ) -> tuple[Took, Took]:
-    """A command and an empty Python in turn. What a command leaves running ends before the next one starts."""
+    """Measure a command and an empty Python in turn.
+
+    The background processes of a command end before the next one starts.
+    """
     environment = {**stage.environment, "GITMEM_SESSION": session}
     with Adoption() as adopted:
 

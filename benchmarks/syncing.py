@@ -1,4 +1,4 @@
-"""Sync by itself: with nothing new, and after a long time apart."""
+"""Syncs: with nothing new, and after a long separation."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .stage import Stage
 
 PERSON = "human:person@example.org"
 ROUNDS = 5
-PORTIONS = (None, 900, 90, 1)  # commits that the lines are in; None: one for each signal, about 4,500
+PORTIONS = (None, 900, 90, 1)  # numbers of commits for the lines; None: one for each signal, about 4,500
 KEPT = "refs/heads/kept"
 
 
 def nothing(stage: Stage) -> list[Figure]:
-    """`gitmem sync` where both sides have the same, and git's fetch of that branch."""
+    """Measure `gitmem sync` without changes on either side, against git's fetch of that branch."""
     first, where, hub = _met(stage, "sync-nothing")
     stages.publish(first, stages.history(stage.size.few))
     _push(stage, first)
@@ -38,7 +38,7 @@ def nothing(stage: Stage) -> list[Figure]:
 
 
 def apart(stage: Stage) -> list[Figure]:
-    """A clone and the remote each have many lines that the other lacks."""
+    """Measure a clone and a remote that each have many lines which the other lacks."""
     lines = stage.size.bulk
     met = _met(stage, "apart")
     found = []
@@ -61,7 +61,7 @@ def _apart(
         _record(stage, each, count, commits, seed)
     _push(stage, first)
     with stages.open_log(where, PERSON) as log:
-        log.store.db()  # what is here is in the index already
+        log.store.db()  # the local lines are in the index already
     ours, theirs = [], []
     for number in range(min(ROUNDS, stage.size.rounds)):
         pair = [os.path.join(stage.folder, f"{name}-{number}-{each}") for each in ("ours", "floor")]
@@ -71,7 +71,7 @@ def _apart(
             stage.git(each, "remote", "set-url", "origin", each + ".git")
         one, other = pair
         program = stage.program("gitmem")
-        _run([program, "whoami", "--as", PERSON], one, stage.environment)  # notices that it is a copy
+        _run([program, "whoami", "--as", PERSON], one, stage.environment)  # detects that it is a copy
         ours.append(_wall_of([program, "sync", "--publish"], one, stage.environment)())
         fetch = ["git", "fetch", "--quiet", "origin", f"gitmem:{KEPT}"]
         took = _wall_of(fetch, other, stage.environment)()
@@ -89,7 +89,7 @@ def _apart(
 
 
 def _copy_objects(one: str, other: str) -> None:
-    """Give another repository the objects that it lacks, as they lie."""
+    """Copy the objects that another repository lacks, as files."""
     for folder, _, names in os.walk(os.path.join(one, ".git", "objects")):
         into = os.path.join(other, os.path.relpath(folder, one))
         os.makedirs(into, exist_ok=True)
@@ -98,7 +98,7 @@ def _copy_objects(one: str, other: str) -> None:
 
 
 def _met(stage: Stage, name: str) -> tuple[str, str, str]:
-    """Two clones of one remote that have met, and the remote."""
+    """Return two clones that have synced with one remote, and that remote."""
     first = stage.repository(name + "-first")
     stages.start(first, stages.NAMES[0])
     hub = os.path.join(stage.folder, name + ".git")
@@ -121,7 +121,15 @@ def _push(stage: Stage, where: str) -> None:
 
 
 def _record(stage: Stage, where: str, count: int, commits: int | None, seed: int) -> None:
-    """Lines as one clone writes them, at their ends of open segments: a commit a signal, or in so many."""
+    """Write lines as one clone does, at the ends of its open segments.
+
+    Args:
+        stage: The stage.
+        where: The repository.
+        count: The number of lines.
+        commits: The number of commits; None for one commit for each signal.
+        seed: The seed of the lines.
+    """
     lines = islice(stages.history(count, seed=seed), count)
     parent = stage.git(where, "rev-parse", ref.LOG_REF).strip()
     program = b"".join(_stream(_portions(lines, count, commits), parent, stages.dice(seed)))
@@ -137,7 +145,7 @@ def _record(stage: Stage, where: str, count: int, commits: int | None, seed: int
 def _portions(
     lines: Iterator[tuple[str, bytes]], count: int, commits: int | None
 ) -> Iterator[list[tuple[str, bytes]]]:
-    """What goes into each commit."""
+    """Yield the lines of each commit."""
     portion: list[tuple[str, bytes]] = []
     for stream, line in lines:
         full = stream == "signals" if commits is None else len(portion) >= -(-count // commits)

@@ -1,4 +1,4 @@
-"""What a command asks of the system before it answers: syncs to the disk, and processes of git."""
+"""The system calls of a command before its answer: syncs to the disk, and git processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDS = 5
 SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs")
 STARTS = ("clone", "clone3", "fork", "vfork")
 TRACED = ",".join((*SYNCS, *STARTS, "execve"))
-# A line of `strace -f -o FILE`: process, call, rest. A call during which another one was seen has two lines.
+# A line of `strace -f -o FILE`: process, call, rest. A call that another process's call interrupts has two lines.
 _LINE = re.compile(r"(\d+) +(<\.\.\. )?(\w+)(.*)")
 _EXIT = re.compile(r"(\d+) +\+\+\+ ")
 _CHILD = re.compile(r"= (\d+)$")
@@ -26,12 +26,12 @@ _PROGRAM = re.compile(r'^\("([^"]*)"')
 
 
 def syncs(stage: Stage) -> list[Figure]:
-    """Syncs to the disk that a signal waits for."""
+    """Measure the syncs to the disk that a signal waits for."""
     return _figure(stage, "syncs", "disk syncs before `gitmem signal` answers", 1)
 
 
 def git_processes(stage: Stage) -> list[Figure]:
-    """Processes of git that a signal waits for."""
+    """Measure the git processes that a signal waits for."""
     return _figure(stage, "git", "git processes before `gitmem signal` answers", 0)
 
 
@@ -59,9 +59,12 @@ def _figure(stage: Stage, kind: str, what: str, at_most: float) -> list[Figure]:
 
 
 class BeforeTheAnswer:
-    """What a trace shows until the traced command exits, of it and of the git processes below it.
+    """Counts of a trace until the traced command exits: its own calls, and those of git processes below it.
 
-    Another program that it has started, such as one that commits later, is no part of the answer.
+    Other programs that it has started, such as the committer, are not part of the answer.
+
+    Args:
+        trace: The lines of the trace.
 
     Attributes:
         syncs: Calls that wait for the disk.

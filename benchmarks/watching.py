@@ -1,4 +1,4 @@
-"""A watch: how long after it was said a signal is printed, and what waiting costs."""
+"""A watch: the delay between a signal and its display, and the cost of waiting."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .stage import Stage
 
 LATE_MILLISECONDS = 150.0
 IDLE_MILLISECONDS = 300.0
-GAP_SECONDS = 0.3  # between two signals at most, so that they come at any moment of its rhythm
+GAP_SECONDS = 0.3  # the longest pause between two signals, so they arrive at any phase of its polling
 READY = "press Ctrl-C to end"
-# A watch looks seldom while nothing happens: so does this one all the time, as if each signal were the first for a while.
+# A watch polls rarely while nothing happens. This one always does, as if each signal were the first for a while.
 AS_IF_QUIET = """
 import runpy, sys
 sys.argv = sys.argv[1:]
@@ -29,7 +29,7 @@ sys.exit(main())
 
 
 class Watching:
-    """A watch of the second agent in one worktree; the first one speaks in another."""
+    """A watch of one agent in one worktree; another agent sends from a second worktree."""
 
     def __init__(self, stage: Stage, name: str, command: list[str]) -> None:
         self.where = stage.repository(name)
@@ -38,7 +38,7 @@ class Watching:
         self.speaker = stages.start(self.other, "Speaker")
         stages.publish(self.where, stages.sessions(stages.START))
         stages.publish(self.where, stages.history(stage.size.few))
-        reader = stages.start(self.where, "Reader")  # after whose record the index has all of it
+        reader = stages.start(self.where, "Reader")  # its record makes the index complete
         self.process = subprocess.Popen(
             command, cwd=self.where, env={**stage.environment, "GITMEM_SESSION": reader},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -50,11 +50,12 @@ class Watching:
             assert self.process.poll() is None
 
     def until_printed(self, text: str) -> None:
+        """Wait until the watch has printed a text."""
         while text not in self.out.readline():
             assert self.process.poll() is None
 
     def end(self) -> float:
-        """CPU milliseconds of all its life, with every git that it started."""
+        """End the watch; return the CPU milliseconds of its whole life, with all its git processes."""
         self.process.send_signal(signal.SIGINT)
         _, status, used = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -63,7 +64,7 @@ class Watching:
 
 
 def latency(stage: Stage) -> list[Figure]:
-    """p95 from the call of `signals.send` in one worktree to the line that a watch in another printed."""
+    """Measure the p95 from the call of `signals.send` in one worktree to the line that a watch in another prints."""
     watch = [stage.program("gitmem"), "watch", "--json"]
     count = min(200, stage.size.sends)
     what = f"`signals.send` in one worktree → printed by `gitmem watch` in another, p95 of {count}"
@@ -115,7 +116,7 @@ def _typed(stage: Stage, command: list[str], count: int) -> float:
 
 
 def idle(stage: Stage) -> list[Figure]:
-    """All CPU of a watch that sees nothing for a minute, with its start and its end."""
+    """Measure all CPU of a watch that sees nothing for a minute, with its start and its end."""
     seconds = min(60.0, 1.5 * stage.size.rounds)
     seen = Watching(stage, "watch-idle", [stage.program("gitmem"), "watch"])
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""One of many processes that append at once: says `ready`, and for each word appends and says `done`."""
+"""One of many processes that append at once: print `ready`; for each line of input, append and print `done`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ TEXT = "Please look at the boundary of the index before the review."
 
 
 def by_library(where: str, session: str, to: str) -> Callable[[int], None]:
+    """Return a function that sends a signal with the library."""
     log = stage.open_log(where, session, commit_after=None)
-    log.inbox(mark=False)  # the index is open, and everything imported, before the word
+    log.inbox(mark=False)  # open the index and import everything before the start
 
     def send(number: int) -> None:
         log.signals.send(f"{TEXT} {number}", to=[to], wu="WU-1")
@@ -28,7 +29,7 @@ def by_library(where: str, session: str, to: str) -> Callable[[int], None]:
 
 
 def by_hand(where: str, session: str, to: str) -> Callable[[int], None]:
-    """The line of such a signal, read and written under one lock."""
+    """Return a function that writes the line of such a signal by hand, with reading and writing under one lock."""
     common = repo.find(where).common
     lock_file = os.path.join(common, "lock-by-hand")
     dice = random.Random(session)
@@ -50,6 +51,7 @@ WAYS = {"library": by_library, "hand": by_hand}
 
 
 def main() -> None:
+    """Append for each line of standard input."""
     kind, where, session, to, count = sys.argv[1:]
     send = WAYS[kind](where, session, to)
     print("ready", flush=True)

@@ -27,7 +27,7 @@ of `--some-option` is `some_option`, unless another stands behind a colon.
 # fmt: off
 from __future__ import annotations
 '''
-SPECIAL = {"--help", "--version"}  # they are answered by typer alone
+SPECIAL = {"--help", "--version"}  # only typer handles them
 
 
 class CannotExpressError(Exception):

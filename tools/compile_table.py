@@ -183,7 +183,7 @@ def text_form(schema: Any, null: bool) -> tuple[Any, ...]:
     runs = parsed(schema["pattern"])
     if len(runs) == 1 and runs[0].refused:
         run = runs[0]
-        # Printable text has none of the refused characters but those that are printable themselves.
+        # Of the refused characters, printable text can contain only the printable ones.
         shown = "".join(char for char in map(chr, sorted(run.codes)) if char.isprintable())
         return ("line", null, max(least, run.least), min(most, run.most), shown, ())
     table = [(run.ascii(), run.least, run.most) for run in runs]

@@ -14,9 +14,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 TYPES = ROOT / "gitmem" / "records" / "record_types.py"
 
-# Fields that are part of a line and not of its content: nobody passes the version, and it is the same in every record.
+# Fields of a line that are not part of its content: callers never pass the version, which is the same in every record.
 OUTER, VERSION = ("mac", "seen"), "schema_version"
-PARTIAL = ("patch",)  # kinds whose required fields are added to a content that somebody else made
+PARTIAL = ("patch",)  # kinds whose required fields are added to existing content
 
 HEADER = '''"""The records as they are read from lines, for type checkers alone. Written by `tools/compile_types.py`: don't edit.
 
@@ -90,7 +90,8 @@ def written(form: tuple[Any, ...], *, exact: bool) -> str:
     """Return a form of the table as a type.
 
     Args:
-        exact: Whether to name the values of a choice: who writes one may have it from a user, and the models check it.
+        form: The form.
+        exact: Whether to list the values of a choice. Writers may get the value from a user, and the models check it.
     """
     kind, null = form[0], form[1]
     if kind == "flag":

@@ -1,7 +1,7 @@
 """Record `gitmem demo` as a terminal session: `python tools/record_demo.py` writes docs/demo.cast.
 
 The format is asciicast v2: a header and one event a line, each a JSON document. Ids, times and delays are replaced, so
-that two recordings of the same demo differ only where the demo does.
+two recordings differ only if the demo does.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def cast(lines: list[str]) -> str:
 
 
 def _record(known: dict[str, str], found: re.Match[str]) -> str:
-    """Return the id that stands for this one: the same for each mention, and by order of appearance."""
+    """Return the fixed id for a real one: the same for each mention, numbered by first appearance."""
     digest = hashlib.sha256(f"{found[1]} {len(known)}".encode()).hexdigest()
     return known.setdefault(found[0], f"{found[1]}-{digest[:12]}")
 
