@@ -98,9 +98,8 @@ def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: SignalRe
     state, recipients = store.repo.state, signal["recipients"]
     if not recipients:
         return False
-    if (
-        not has_queues(state) and queued_until(db)[1] is not None
-    ):  # removed, or the index was not fed to them yet
+    # Without queues there must be no signal in the index yet: else they were removed, or not filled from it.
+    if not has_queues(state) and queued_until(db)[1] is not None:
         return False
     urgent = signal["interrupt_class"] != "advisory"
     senders = (signal["sender_identity"], signal.get("sender_session"))

@@ -117,6 +117,8 @@ def test_threads_and_agreement_are_read_from_the_tail(tail: Desk, index: str) ->
 def test_mail_in_the_tail_is_read_where_the_flags_are_gone(tail: Desk, gone: str) -> None:
     """They are derived: whoever looks next finds the mail all the same, once."""
     curie = tail.start("Curie")
+    tail("signal", "first", "--to", "Curie", "--as", "Planck")
+    assert "first" in tail("inbox", session=curie).out  # fills the queues
     tail("signal", "hello", "--to", "Curie", "--as", "Planck")
     state = Path(find(str(tail.repo)).state)
     for name in gone.split(" and "):
