@@ -205,7 +205,7 @@ def _is_overdue(store: StoreIndex) -> bool:
 
 
 def commit_at_once(store: StoreIndex) -> str | None:
-    """Commit what was just recorded.
+    """Commit the entries that were just recorded.
 
     A failure does not undo the record: it waits, and `store.commit_failed` has the error.
     """

@@ -32,7 +32,7 @@ class BackgroundCommits:
         self._thread: threading.Thread | None = None
 
     def notify(self) -> None:
-        """Commit what was just recorded within the window."""
+        """Commit new entries within the window."""
         self._recorded.set()
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="gitmem commits", daemon=True)
@@ -52,7 +52,7 @@ class BackgroundCommits:
             try:
                 store = store or self._open_store()
                 if store.waits() and commit_process.commit_waiting(store) is None:
-                    self._recorded.set()  # another process is committing: look again after a window
+                    self._recorded.set()  # another process is committing: check again after a window
             except (GitmemError, OSError):
                 continue  # the reason is in the state folder; the next record, or `close`, tries again
         if store is not None:

@@ -1,4 +1,4 @@
-"""Callers, and what the environment says about them."""
+"""The identification of callers, by the command line and the environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CallerClaims:
     Args:
         as_: The value of `--as`: an exact session id, an identity or a live name.
         session: GITMEM_SESSION.
-        harness: The client's variable with its session id, and that id.
+        client_session: The client's variable with its session id, and that id.
         terminal: Whether standard input is a terminal.
         identity: GITMEM_AGENT_IDENTITY, the default of `--agent-identity` when a session starts.
         client: The client whose marker variable is set, "" for an unnamed one. The caller is then not a person,

@@ -41,7 +41,7 @@ def sender_name(store: Store, record: SentRecord) -> str | None:
 
 
 def sender_name_from(names: ShownNames, record: SentRecord) -> str | None:
-    """Return the same as `sender_name`, for callers that look up many."""
+    """Return the same as `sender_name`, for callers with many lookups."""
     session, name = record.get("sender_session"), record.get("sender_name")
     return (names.get(session) if session else None) or name
 

@@ -4,7 +4,7 @@ A session is folded from its records: of each field the latest value counts. A `
 holds one display name: from the record that asked for it to the end of the session, or to 48 hours after a record
 that had no successor in that time. If tenures of one name overlap, the first keeps the name and the others get the
 lowest free `-2`, `-3`, … The displayed name thus depends on lines alone, never on the clock or the order of arrival,
-and a session that returns after it was gone takes its name from nobody.
+and a session that returns after a pause takes its name from no other session.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class ManagedFile:
         """Return the change that adds what is ours, or updates it.
 
         Raises:
-            UsageError, StoreError: The file is somebody else's, broken or not readable.
+            UsageError, StoreError: The file is not ours, broken or not readable.
         """
         before = self.read()
         is_current = before is not None and self.has_ours(before) and self.is_current(before)
@@ -86,7 +86,7 @@ class ManagedFile:
 
 
 class OwnFile(ManagedFile):
-    """A file that is entirely ours. It contains our mark; a file without it is somebody else's."""
+    """A file that is entirely ours. It contains our mark; a file without the mark is not ours."""
 
     def __init__(self, path: str, content: str, *, top: str | None = None, runs: bool = False) -> None:
         super().__init__(path, top=top, runs=runs)

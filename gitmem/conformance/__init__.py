@@ -1,4 +1,5 @@
-"""The A2A.V1 contract as cases that any bus can be tried against: see docs/conformance.md.
+"""The A2A.V1 contract as test cases for any bus, see docs/conformance.md.
 
-`pytest --pyargs gitmem.conformance --adapter module:factory`. It needs pytest, and nothing of gitmem needs it.
+`pytest --pyargs gitmem.conformance --adapter module:factory`. The package needs pytest, and no other package of gitmem
+imports it.
 """

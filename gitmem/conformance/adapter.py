@@ -1,7 +1,7 @@
-"""What a bus has to offer to be tried: six methods, and four more for what not every bus can do.
+"""The methods of a bus under test: six that every bus has, and optional ones.
 
-An adapter translates between this and a bus. It decides nothing: what the bus does not say is not filled in,
-but for the defaults that the contract has for a missing field.
+An adapter translates between these methods and a bus. It makes no decisions: it adds no missing values, except the
+contract's defaults for missing fields.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, Required, TypedDict, Unpack
 
-# What an adapter may lack, and what the cases need it for.
+# The methods that an adapter may lack, and why the cases need them.
 OPTIONAL = {
     "count": "to ask how much is unread, and nothing else",
     "watch": "to have signals pushed instead of asking for them",
@@ -56,7 +56,7 @@ class Receipt(TypedDict):
 
 
 class Convergence(TypedDict):
-    """Where the recipients of a thread's root stand, by their reader identities."""
+    """The state of a thread: the recipients of its root by their decision, as reader identities."""
 
     converged: bool
     agreed: list[str]
@@ -67,7 +67,7 @@ class Convergence(TypedDict):
 
 
 class Session(TypedDict):
-    """A session, as the bus started it."""
+    """A session that the bus has started."""
 
     session_id: str
     display_name: str
@@ -75,7 +75,7 @@ class Session(TypedDict):
 
 
 class Options(TypedDict, total=False):
-    """What may be said of a signal beside its text. A missing option is not the same as an empty one."""
+    """The optional fields of a new signal. A missing option is not the same as an empty one."""
 
     to: Sequence[str]
     broadcast: bool
@@ -92,16 +92,16 @@ class Options(TypedDict, total=False):
     artifact_path: str
 
 
-class Refused(Exception):  # noqa: N818  # an answer of the bus, and no error of anybody
-    """The bus said no, and wrote nothing."""
+class Refused(Exception):  # noqa: N818  # an answer of the bus, not an error
+    """The bus has refused an operation, and has written nothing."""
 
 
 class Bus(Protocol):
-    """One place of a bus that nobody else uses meanwhile. A factory makes it of an empty folder, one for each case.
+    """One place of a bus, used by one case. A factory makes it in an empty folder for each case.
 
     Attributes:
-        lacks: Which of `OPTIONAL` the bus can't do → why, as a sentence for the report. Whatever is
-            neither here nor there is a failure.
+        lacks: The names from `OPTIONAL` that the bus does not support, each with the reason as a sentence for the
+            report. A method that is neither there nor in `lacks` is a failure.
     """
 
     lacks: Mapping[str, str]
@@ -109,50 +109,58 @@ class Bus(Protocol):
     def start(
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
-        """Start a session: by an agent identity, a display name, in a workspace, or by nothing of these."""
+        """Start a session, optionally with an agent identity, a display name or a workspace."""
 
     def end(self, session: str) -> None:
         """End a session."""
 
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
-        """Say something as a session. Raises: Refused."""
+        """Send a signal as a session.
+
+        Raises:
+            Refused: The bus does not accept it.
+        """
 
     def inbox(
         self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
     ) -> list[Signal]:
-        """What the reader of a session has not read, oldest first; marked as read where `mark` says so."""
+        """Return the unread signals of a session's reader, oldest first; mark them as read if `mark` is set."""
 
     def receipts(self, signal_id: str) -> list[Receipt]:
-        """The receipts of a signal: of its recipients, and of whoever read a broadcast."""
+        """Return the receipts of a signal: those of its recipients, and of the readers of a broadcast."""
 
     def converged(self, thread: str) -> Convergence:
-        """Whether a thread has converged. Raises: Refused where that can't be asked of it."""
+        """Return whether a thread has converged.
+
+        Raises:
+            Refused: The thread is unknown, or its root has no recipients.
+        """
 
     def close(self) -> None:
-        """The case is over."""
+        """End the use of the bus, after a case."""
 
 
 class Able(Bus, Protocol):
     """A bus with all of `OPTIONAL`."""
 
     def count(self, session: str) -> int:
-        """How much is unread. Marks nothing."""
+        """Return the number of unread signals. Marks nothing."""
 
     def watch(self, session: str) -> list[Signal]:
-        """What a watcher of a session is given now."""
+        """Return the signals that a watch of a session shows now."""
 
     def take(self, record: Mapping[str, Any]) -> None:
-        """Take a record from elsewhere as it is: fields of the contract, `kind` is `signal` or `receipt`."""
+        """Write another program's record unchanged: fields of the contract, `kind` is `signal` or `receipt`."""
 
     def second(self) -> Able:
-        """Another place of the same bus, of which this one hears only by an exchange."""
+        """Return another place of the same bus, which shares records with this one only by `exchange`."""
 
     def exchange(self) -> None:
-        """Give to the other places what this one has, and take what they gave."""
+        """Send this place's records to the other places, and fetch those that they have sent."""
 
 
 class Factory(Protocol):
-    """What `--adapter module:factory` names."""
+    """The function of `--adapter module:factory`."""
 
     def __call__(self, folder: Path) -> Bus:
-        """A new bus, with nothing in it."""
+        """Return a new, empty bus."""

@@ -1,4 +1,4 @@
-"""Repositories for the adapters of gitmem: made by git as its user would make them."""
+"""Repositories for gitmem's adapters, created by git as a user would create them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-# What would send git to another repository, or make somebody else of whoever a case lets speak.
+# Variables that select another repository, or another caller than the case's session.
 FOREIGN = (
     "GITMEM_",
     "LUMENFLOW_",
@@ -21,21 +21,21 @@ FOREIGN = (
 
 
 def sources() -> dict[str, str]:
-    """The environment for the programs that an adapter starts."""
+    """Return the environment for the programs that an adapter starts."""
     return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
 
 
 def new_repository(folder: Path) -> Path:
-    """A repository with nothing in it, in a folder of this one."""
+    """Create an empty repository below a folder."""
     first = folder / "clone-1"
     git(folder, "init", "--quiet", str(first))
     return first
 
 
 def connect(folder: Path) -> Path:
-    """The bare repository beside a clone that the clones of a bus share; made, where it is not there yet."""
+    """Return the bare repository beside a clone that all clones of a bus share; create it if it does not exist."""
     hub = folder.parent / "hub.git"
-    if not hub.is_dir():  # with one commit: to a remote without a branch of its own nothing is pushed
+    if not hub.is_dir():  # with one commit: gitmem pushes nothing to a remote without branches
         person = ["-c", "user.name=Somebody", "-c", "user.email=somebody@gitmem.invalid"]
         tree = git(folder, "write-tree")
         git(folder, "update-ref", "HEAD", git(folder, *person, "commit-tree", "-m", "First", tree))
@@ -45,7 +45,7 @@ def connect(folder: Path) -> Path:
 
 
 def another(folder: Path) -> Path:
-    """Another clone, beside this one."""
+    """Return another clone, beside this one."""
     clone = folder.parent / f"clone-{len(os.listdir(folder.parent))}"
     git(folder, "clone", "--quiet", str(connect(folder)), str(clone))
     return clone

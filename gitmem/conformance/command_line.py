@@ -1,4 +1,4 @@
-"""The program `gitmem`, tried by what it prints with --json. `--adapter gitmem.conformance.command_line:make`."""
+"""An adapter for the program `gitmem` and its JSON output: `--adapter gitmem.conformance.command_line:make`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository, sources
 from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
 
-USAGE = 2  # the exit status of what was asked wrongly
+USAGE = 2  # the exit status of a usage error
 FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
 NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
          "idempotency_key": "--idempotency-key", "wu_id": "--wu", "initiative_id": "--initiative", "lane": "--lane",
          "artifact_path": "--artifact"}  # fmt: skip
 
-# Runs gitmem with arguments: its exit status and what it printed.
+# Runs gitmem with arguments; returns its exit status and its output.
 Run = Callable[[Sequence[str]], tuple[int, str]]
 
 
 def program(args: Sequence[str]) -> tuple[int, str]:
-    """The program that is installed beside this Python, in a process of its own."""
+    """Run the program that is installed beside this Python, in a new process; return its exit status and output."""
     name = "gitmem.exe" if os.name == "nt" else "gitmem"
     command = [os.path.join(os.path.dirname(sys.executable), name), *args]
     done = subprocess.run(command, env=sources(), capture_output=True, check=False)
@@ -44,7 +44,11 @@ class CommandLine:
         self.run = run
 
     def ask(self, *args: str, session: str | None = None, ok: Sequence[int] = (0,)) -> Any:
-        """Run a command as a session; what it printed. Raises: Refused where that was asked wrongly."""
+        """Run a command as a session; return its output.
+
+        Raises:
+            Refused: The command ended with a usage error.
+        """
         who = ["--as", session] if session else []
         status, out = self.run(["-C", str(self.folder), *who, "--json", *args])
         if status == USAGE:
@@ -101,7 +105,7 @@ class CommandLine:
         return as_convergence(self.ask("converged", thread, ok=(0, 1)))
 
     def take(self, record: Mapping[str, Any]) -> None:
-        """By the library: no command writes a record as it is given."""
+        """Write a record with the library: no command writes a given record unchanged."""
         writer = Library(self.folder)
         writer.take(record)
         writer.close()
@@ -121,5 +125,5 @@ class CommandLine:
 
 
 def make(folder: Path, run: Run = program) -> CommandLine:
-    """A new repository, and the program."""
+    """Return the adapter of a new repository."""
     return CommandLine(new_repository(folder), run)

@@ -1,4 +1,4 @@
-"""The sentences of the contract: each case quotes the one that it holds, at the beginning of its docstring."""
+"""The sentences of the contract. The docstring of each case begins with the sentence that it checks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TypeVar
 
-# Group → what it is about, and the module with its cases.
+# Group → its subject, and the module with its cases.
 GROUPS = {
     "visibility": ("who sees which signal", "gitmem.conformance.test_visibility"),
     "routing": ("to whom a signal goes, and in which thread", "gitmem.conformance.test_routing"),
     "receipt": ("who has read what, and what became of it", "gitmem.conformance.test_receipt"),
     "convergence": ("whether all who were asked agree", "gitmem.conformance.test_convergence"),
 }
-# A2A.V1: published; gitmem: what gitmem decided where A2A.V1 is silent.
+# A2A.V1: published; gitmem: gitmem's decisions where A2A.V1 has no rule.
 SOURCES = ("A2A.V1", "gitmem")
 _QUOTE = re.compile(rf"({'|'.join(map(re.escape, SOURCES))}): “(.+?)”", re.DOTALL)
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def needs(*optional: str) -> Callable[[F], F]:
-    """Says of a case what it needs beyond the methods that every bus has."""
+    """Return a decorator that notes which optional methods a case needs."""
 
     def note(case: F) -> F:
         vars(case)["needs"] = optional
@@ -34,13 +34,13 @@ def needs(*optional: str) -> Callable[[F], F]:
 
 
 def needed(case: Callable[..., object]) -> Sequence[str]:
-    """What a case needs of `adapter.OPTIONAL`."""
+    """Return the names from `adapter.OPTIONAL` that a case needs."""
     found: Sequence[str] = vars(case).get("needs", ())
     return found
 
 
 class Case:
-    """One case: its group, its name, where its sentence comes from, and the sentence."""
+    """One case: its group, its name, its sentence, and the source of the sentence."""
 
     def __init__(self, group: str, name: str, function: Callable[..., object]) -> None:
         found = _QUOTE.match(inspect.getdoc(function) or "")
@@ -53,7 +53,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every case, in the order of the sources."""
+    """Yield every case, in the order of the sources."""
     for group, (_, module) in GROUPS.items():
         for name, value in vars(import_module(module)).items():
             if name.startswith("test_"):
@@ -61,7 +61,7 @@ def cases() -> Iterator[Case]:
 
 
 def lines() -> Iterator[str]:
-    """The contract as text: Markdown, for the terminal and for docs/conformance.md alike."""
+    """Yield the contract as lines of Markdown, for the terminal and for docs/conformance.md."""
     for group, (about, _) in GROUPS.items():
         yield f"### {group}: {about}"
         yield ""

@@ -1,4 +1,4 @@
-"""What the words of the contract mean, a function each: thread, root, earlier, decision, content."""
+"""The terms of the contract, each as a function: thread, root, earlier, decision, content."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from .adapter import Signal
 
-Called = Mapping[str, Collection[str]]  # a session's id → what else it is called
+Called = Mapping[str, Collection[str]]  # a session's id → its other names
 
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
-# Where two senders of one key may have been apart: what must be the same for the signals to be the same. These are
-# gitmem's keyed fields that a signal of an adapter has: only importers write `target_role` and `delegation_id`.
+# Two signals with one key, perhaps sent in two clones, are the same if these fields are equal. They are gitmem's
+# keyed fields that an adapter's signals have. Only importers write `target_role` and `delegation_id`.
 KEYED = (
     "sender_identity",
     "thread_id",
@@ -34,7 +34,7 @@ KEYED = (
 
 
 def keyed(sender: str, key: str) -> str:
-    """Twelve characters that are the same wherever the same sender uses the same key."""
+    """Return twelve characters that are determined by sender and key."""
     return base64.b32hexencode(hashlib.sha256(f"{sender}\n{key}".encode()).digest()).decode().lower()[:12]
 
 
@@ -49,7 +49,7 @@ def age(signal: Signal) -> tuple[str, str]:
 
 
 def content(signal: Signal) -> str:
-    """What a signal says, whenever it was said."""
+    """Return the digest of a signal's content, which does not include its time."""
     whole: Any = signal
     key = signal.get("idempotency_key")
     is_keyed = bool(key) and signal["signal_id"] == f"sig-{keyed(signal['sender_identity'], str(key))}"
@@ -59,12 +59,12 @@ def content(signal: Signal) -> str:
 
 
 def thread_of(signal: Signal) -> str:
-    """The root's id names the thread of a broadcast."""
+    """Return the thread of a signal. The thread of a broadcast has the id of its root."""
     return signal.get("thread_id") or signal["signal_id"]
 
 
 def root_of(said: Mapping[str, Signal]) -> Signal:
-    """The oldest that answers nothing of the thread."""
+    """Return the oldest signal that answers no signal of the thread."""
     tops = [each for each in said.values() if each.get("reply_to") not in said]
     return min(tops or said.values(), key=age)
 
@@ -75,14 +75,18 @@ def is_by(signal: Signal, reader: str) -> bool:
 
 
 def named_by(signal: Signal) -> list[str]:
-    """What its writer says it had seen."""
+    """Return the ids that the writer of a signal had seen, according to the signal."""
     return [*signal.get("after", []), *filter(None, [signal.get("reply_to")])]
 
 
 def without_own(said: Mapping[str, Signal], called: Called) -> dict[str, Signal]:
-    """A thread in which nobody decides on what it has proposed itself where one of the two is in another's name.
+    """Return a thread with the void decisions changed to INFO.
 
-    Such a decision only informs. `called` has the other names of sessions: agent identities, and clients where a bus has them.
+    A decision is void if it is about the sender's own proposal, and one of the two was sent in another's name (`via`).
+
+    Args:
+        said: The signals of the thread.
+        called: The other names of sessions: agent identities, and clients if a bus has them.
     """
     tops = [root_of(said)] if said else []
     asking = [*tops, *(each for each in said.values() if each["intent"] in ("PROPOSE", "COUNTER"))]
@@ -105,7 +109,7 @@ def without_own(said: Mapping[str, Signal], called: Called) -> dict[str, Signal]
 
 
 def before(start: str, said: Mapping[str, Signal]) -> set[str]:
-    """What is known to be earlier than a signal; what leads back to it is not."""
+    """Return the ids that are known to be earlier than a signal."""
     found: set[str] = set()
     todo = [start]
     while todo:
@@ -116,7 +120,7 @@ def before(start: str, said: Mapping[str, Signal]) -> set[str]:
 
 
 def decision_of(reader: str, said: Mapping[str, Signal], called: Called) -> Signal | None:
-    """A reader's decision that is earlier than no other of them; of several, the youngest."""
+    """Return a reader's latest decision: it is earlier than none of the others, and the youngest of several such."""
     said = without_own(said, called)
     own = {id for id, each in said.items() if each["intent"] in DECISIONS and is_by(each, reader)}
     earlier = {id for each in own for id in before(each, said) if each not in before(id, said)}

@@ -1,4 +1,4 @@
-"""What every pytest of an environment with gitmem in it loads: next to nothing, until the suite is asked for."""
+"""The pytest plugin that every pytest beside gitmem loads; it imports almost nothing unless the suite is named."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ PACKAGE = "gitmem.conformance"
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """The options are there only where the suite is named: `--adapter` may be another plugin's elsewhere."""
+    """Load the options only if the suite is named: another plugin may have an option `--adapter`."""
     if any(arg.partition("::")[0] == PACKAGE or arg.startswith(f"{PACKAGE}.test_") for arg in args):
         early_config.pluginmanager.import_plugin(f"{PACKAGE}.plugin")

@@ -1,4 +1,4 @@
-"""What the cases begin with: agents, a proposal, records as another program wrote them."""
+"""The preparations of cases: agents, a proposal, and records of other programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ A, B, C, D = "claude:planner:one", "codex:builder:two", "gemini:tester:three", "
 
 
 def session(bus: Bus, identity: str | None = None, name: str | None = None) -> str:
-    """A new session's id."""
+    """Start a session and return its id."""
     return bus.start(identity=identity, name=name)["session_id"]
 
 
@@ -27,12 +27,12 @@ def messages(signals: Iterable[Signal]) -> list[str]:
 
 
 def read(bus: Bus, *whose: str) -> list[list[str]]:
-    """What each of these sessions is shown, marked as read."""
+    """Return the messages that each session's inbox shows, and mark them as read."""
     return [messages(bus.inbox(each)) for each in whose]
 
 
 def states(bus: Bus, signal_id: str) -> dict[str, str]:
-    """Reader → delivery state. A second receipt of one reader fails the case."""
+    """Return the delivery state by reader. A second receipt of a reader fails the case."""
     receipts = bus.receipts(signal_id)
     found = {each["reader_identity"]: each["delivery_state"] for each in receipts}
     assert len(found) == len(receipts), f"more than one receipt of a reader: {receipts}"
@@ -40,7 +40,7 @@ def states(bus: Bus, signal_id: str) -> dict[str, str]:
 
 
 def before(signal: Signal, known: dict[str, Signal]) -> set[str]:
-    """The ids that a signal names as seen before it, and what these name."""
+    """Return the ids that a signal names as seen before it, and those that these signals name."""
     found: set[str] = set()
     todo = [signal]
     while todo:
@@ -52,7 +52,7 @@ def before(signal: Signal, known: dict[str, Signal]) -> set[str]:
 
 
 class Proposal:
-    """A asks B and C; `say` answers the root."""
+    """A proposal of A to B and C."""
 
     def __init__(self, bus: Bus) -> None:
         self.bus = bus
@@ -67,7 +67,7 @@ class Proposal:
 
 
 def moment(hours: float) -> str:
-    """A time so many hours from now, as the contract writes it."""
+    """Return the time in this many hours, in the contract's form."""
     at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=hours)
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -75,7 +75,7 @@ def moment(hours: float) -> str:
 def written(
     signal_id: str, sender: str, to: Sequence[str], message: str, *, hours: float = 0.0, **fields: Any
 ) -> dict[str, Any]:
-    """A signal as another program wrote it, in another place or long ago."""
+    """Return a signal of another program, from another place or an earlier time."""
     thread = fields.pop("thread_id", None) or (f"thread-{signal_id[4:]}" if to else None)
     record = {
         "kind": "signal",
@@ -96,7 +96,7 @@ def written(
 
 
 def decided(root: Signal, signal_id: str, sender: str, intent: str, **fields: Any) -> dict[str, Any]:
-    """A decision on a proposal, by another program; `after` is what its writer had seen, the root if nothing is said."""
+    """Return another program's decision on a proposal; its `after` is the root unless it is given."""
     given: dict[str, Any] = {"after": [root["signal_id"]], "origin": "elsewhere", **fields}
     return written(
         signal_id, sender, [root["sender_identity"]], f"{intent} by {sender}", intent=intent,

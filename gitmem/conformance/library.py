@@ -1,4 +1,4 @@
-"""gitmem as a library, tried in a repository of its own. `--adapter gitmem.conformance.library:make`."""
+"""An adapter for gitmem as a library: `--adapter gitmem.conformance.library:make`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..signals import history
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
 
-# The options whose names in gitmem are not those of the contract.
+# The options that have another name in gitmem than in the contract.
 NAMES = {"thread_id": "thread", "interrupt_class": "interrupt", "wu_id": "wu", "initiative_id": "initiative",
          "artifact_path": "artifact"}  # fmt: skip
 DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}
-RECORDS_MAX = 1_000  # of a case: it has a dozen
+RECORDS_MAX = 1_000  # in a case, which has about a dozen
 LISTS = ("agreed", "rejected", "countered", "pending", "ambiguous")
 
 
@@ -29,7 +29,7 @@ class Library:
     """One clone.
 
     Args:
-        folder: Where its work tree is; other clones, and what they share, are made beside it.
+        folder: Its work tree. Other clones and the shared remote are created beside it.
     """
 
     lacks: Mapping[str, str] = {}
@@ -83,7 +83,7 @@ class Library:
         stop = threading.Event()
         batches = self._logs[session].watch(stop=stop, events=False)
         given = [as_signal(each) for each in next(batches).signals]
-        stop.set()  # the next batch is asked for, which marks this one, and never waited for
+        stop.set()  # asking for the next batch marks this one, and must not wait
         next(batches, None)
         return given
 
@@ -101,7 +101,7 @@ class Library:
             raise Refused(str(error)) from error
 
     def take(self, record: Mapping[str, Any]) -> None:
-        """Write the record's line as it is: what somebody else's gitmem wrote, or no gitmem at all."""
+        """Write the record's line unchanged, as a record of another version or program."""
         fields = dict(record)
         head = {"at": fields.pop("created_at", None) or fields.pop("read_at"), "kind": fields.pop("kind")}
         store = self.log().store
@@ -124,7 +124,7 @@ class Library:
             assert remote.state in ("synced", "up-to-date"), remote
 
     def log(self) -> api.Log:
-        """The log as nobody in particular reads it."""
+        """The log without a caller."""
         if self._own is None:
             self._own = api.open(str(self.folder))
         return self._own
@@ -136,12 +136,12 @@ class Library:
 
 
 def make(folder: Path) -> Library:
-    """A new repository, and gitmem as a library."""
+    """Return the adapter of a new repository."""
     return Library(new_repository(folder))
 
 
 def as_signal(shown: Mapping[str, Any]) -> Signal:
-    """A signal as gitmem shows it: it leaves out what is empty."""
+    """Return the contract's fields of a shown signal, from which gitmem omits empty fields."""
     whole: Any = {**DEFAULTS, **shown}
     return whole  # type: ignore[no-any-return]
 
@@ -149,7 +149,7 @@ def as_signal(shown: Mapping[str, Any]) -> Signal:
 def as_receipts(
     signal_id: str, story: Iterable[Mapping[str, Any]], thread: Iterable[Mapping[str, Any]]
 ) -> list[Receipt]:
-    """The recorded receipts of a signal, and where its recipients stand by now."""
+    """Return the recorded receipts of a signal, with the present states of its recipients."""
     found = {
         each["reader_identity"]: each["delivery_state"]
         for each in story

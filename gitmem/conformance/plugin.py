@@ -1,4 +1,4 @@
-"""The pytest side: `--adapter`, a fresh bus for each case, and what does not apply to a bus, said by name."""
+"""The pytest plugin: the option `--adapter`, a new bus for each case, and the result “not applicable”."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _factory(named: str | None) -> Factory:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before `-m` looks: a bus that keeps only what is published runs `-m "not decided"`."""
+    """Mark the cases of gitmem's own decisions, before `-m` selects: other buses run `-m "not decided"`."""
     for item in items:
         if not (isinstance(item, pytest.Function) and item.module.__name__.startswith(__package__ or "")):
             continue
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Able]]:
-    """Makes a bus with nothing in it."""
+    """Return a function that makes an empty bus."""
     made: list[Able] = []
 
     def make() -> Able:
@@ -86,7 +86,7 @@ def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
 
 @pytest.fixture
 def bus(request: pytest.FixtureRequest, new_bus: Callable[[], Able]) -> Able:
-    """The bus that a case tries. Where it says that it lacks what the case needs, the case does not apply."""
+    """Return the bus under test. The case is not applicable if the bus declares that it lacks a needed method."""
     found = new_bus()
     for name in contract.needed(request.function):
         why = found.lacks.get(name)
@@ -99,14 +99,14 @@ def bus(request: pytest.FixtureRequest, new_bus: Callable[[], Able]) -> Able:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Neither passed nor skipped: a result of its own, counted in the last line."""
+    """Report “not applicable” as a result of its own, neither passed nor skipped."""
     if report.skipped and _reason(report).startswith(_WHY):
         return NOT_APPLICABLE, "n", NOT_APPLICABLE.upper()
     return None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Which cases a bus did not have to hold, and why."""
+    """Print the cases that were not applicable, with the reasons."""
     reports = terminalreporter.stats.get(NOT_APPLICABLE, [])
     if reports:
         terminalreporter.section(NOT_APPLICABLE)

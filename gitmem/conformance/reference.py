@@ -1,7 +1,7 @@
-"""The contract as a program: a bus in memory, as plain as can be. `--adapter gitmem.conformance.reference:Reference`.
+"""The contract as a simple program, a bus in memory: `--adapter gitmem.conformance.reference:Reference`.
 
-Records are kept unchanged, and every answer is computed from all of them. So two places become one by the union of
-their records, in any order.
+Records never change, and every answer is computed from all of them: the union of two places' records, in any order,
+makes their answers the same.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MESSAGE_BYTES_MAX = 64 * 1024
 
 
 class Kept:
-    """All that a place knows: records, none of which ever changes."""
+    """All records of a place; they never change."""
 
     def __init__(self) -> None:
-        self.signals: dict[str, Signal] = {}  # by their own text, so that the same record is kept once
+        self.signals: dict[str, Signal] = {}  # by their text: the same record is kept once
         self.receipts: dict[str, Mapping[str, Any]] = {}
         self.sessions: dict[str, Mapping[str, Any]] = {}
         self.ended: set[str] = set()
@@ -36,7 +36,7 @@ class Kept:
 
 
 class Reference:
-    """One place of the bus. It keeps nothing in `folder`; `hub` is what the places exchange, new for a new bus."""
+    """One place of the bus. It does not use `folder`; `hub` has the records that places exchange, None for a new bus."""
 
     lacks: Mapping[str, str] = {}
 
@@ -59,7 +59,7 @@ class Reference:
         self.kept.ended.add(session)
 
     def reader(self, session: str) -> str:
-        """Receipts belong to the agent identity; where there is none, to the session."""
+        """Return the reader of a session: its agent identity, or the session id if it has none."""
         return self.kept.sessions[session]["identity"] or session
 
     def address(self, text: str, allow_unseen: bool) -> str:
@@ -129,7 +129,7 @@ class Reference:
     def recipients(
         self, session: str, options: Options, answered: Signal | None, said: Mapping[str, Signal]
     ) -> list[str]:
-        """Who is named; else the sender of what is answered; else who is in the thread; else everybody: none."""
+        """Return the named recipients, otherwise the answered sender, otherwise the thread's members; [] for a broadcast."""
         named = [part for each in options.get("to", ()) for part in each.split(",")]
         if options.get("broadcast"):
             return []
@@ -147,7 +147,7 @@ class Reference:
         return [each for each in members if each not in (self.reader(session), session)]
 
     def seen(self, reader: str, said: Mapping[str, Signal], answered: Signal | None) -> list[str]:
-        """The `after` of a new signal: what its writer knows of the thread, without what that implies."""
+        """Return the `after` of a new signal: the ids that its writer knows, without those that the others imply."""
         ids = {id for id, each in said.items() if is_by(each, reader) or self.has_read([reader], id)
                or (answered and id == answered["signal_id"])}  # fmt: skip
         return sorted(ids - {id for each in ids for id in named_by(said[each])})
@@ -163,7 +163,7 @@ class Reference:
         self.kept.signals[text(signal)] = signal
 
     def signals(self) -> dict[str, Signal]:
-        """Every signal by its id; of an id with several records the oldest is shown."""
+        """Return every signal by id; if an id has several records, the oldest."""
         found: dict[str, Signal] = {}
         for each in sorted(self.kept.signals.values(), key=age):
             if each["schema_version"] == "A2A.V1":
@@ -200,7 +200,7 @@ class Reference:
         return signal["sender_identity"] not in own and signal.get("sender_session") not in own
 
     def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
-        """A receipt says so, or a reply, for a text that the signal has."""
+        """Return whether a receipt or answer of these readers has no digest, or that of one of the signal's contents."""
         return any(
             each["signal_id"] == signal_id
             and each["reader_identity"] in readers
@@ -213,11 +213,11 @@ class Reference:
         )
 
     def contents(self, signal_id: str) -> set[str]:
-        """What the records of an id say."""
+        """Return the digests of all records of an id."""
         return {content(each) for each in self.kept.signals.values() if each["signal_id"] == signal_id}
 
     def counts(self, signal: Signal) -> bool:
-        """Whether a signal answers nothing, or a text that exists; an adapter may not say which."""
+        """Return whether a signal answers nothing or an existing content. Signals from elsewhere may have no digest."""
         answered, said = signal.get("reply_to"), signal.get("answers_digest")
         return not answered or (said in self.contents(answered) if said else signal["origin"] != "local")
 
@@ -245,7 +245,7 @@ class Reference:
                 for reader, state in found.items()]  # fmt: skip
 
     def thread(self, thread: str | None) -> dict[str, Signal]:
-        """Its signals; one that answers what nobody said decides nothing."""
+        """Return the signals of a thread; decisions on unknown contents become INFO."""
         found = {id: each for id, each in self.signals().items() if thread and thread_of(each) == thread}
         for id, each in found.items():
             if not self.counts(each):
@@ -272,7 +272,7 @@ class Reference:
         return decision_of(reader, said, {each["id"]: [each["identity"] or each["id"]] for each in every})
 
     def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
-        """Ids with two contents."""
+        """Return the ids with more than one content."""
         return [id for id in said if len(self.contents(id)) > 1]
 
     def second(self) -> Reference:
@@ -289,7 +289,7 @@ class Reference:
         return
 
     def _now(self) -> str:
-        """The time, later than any that this place has given."""
+        """Return the time, later than every earlier result of this place."""
         self._last = max(time.time_ns() // 1000, self._last + 1)
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self._last // 1_000_000))
         return f"{at}.{self._last % 1_000_000:06}Z"

@@ -1,4 +1,4 @@
-"""Convergence: whether all who were asked agree, and the same answer everywhere."""
+"""Convergence: whether all recipients of a proposal agree, with the same answer in every place."""
 
 from __future__ import annotations
 

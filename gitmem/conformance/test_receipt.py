@@ -1,4 +1,4 @@
-"""Receipts: who has read what, and what became of it."""
+"""Receipts: the readers of each signal, and their decisions."""
 
 from __future__ import annotations
 

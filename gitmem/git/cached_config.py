@@ -26,7 +26,7 @@ MISSING, EMPTY, UNREADABLE = "missing", "empty", ""
 ASK_AGAIN = "\0"  # marks stamps of an answer that may depend on more than these files
 AGAIN_SECONDS = 1.0
 _TRUE = ("1", "true", "yes", "on")
-# Variables that name files. Any other GIT_CONFIG_* puts values into the environment, perhaps secrets.
+# Variables that name files. Any other GIT_CONFIG_* has values in the environment, perhaps secrets.
 _NAMING = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
 
 

@@ -58,7 +58,7 @@ def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, PathChang
         at_least = cut and commit not in reached
         count = missed.bit_count()
         if not was_there and is_there and not at_least:
-            count -= 1  # the commit that added the path contains what was known before it was committed
+            count -= 1  # the commit that added the path contains knowledge from before the commit
         if count > 0 or at_least:
             found[commit, path] = PathChanges(count, last, not is_there, at_least)
     return found

@@ -74,7 +74,7 @@ class Snapshots:
         self._nameless: dict[str, tuple[int, int]] = {}
 
     def take(self) -> Snapshot | None:
-        """Return a snapshot if the index certainly has all but what is in waiting files; None if that is uncertain.
+        """Return a snapshot if the index certainly has everything except the waiting files; None if that is uncertain.
 
         The index may lack the ref's commit while all files that it was made of are still there. Git is not started, so
         packed refs and changed reftables count as uncertain. The write-ahead logs are listed before the ref is read,

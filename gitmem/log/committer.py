@@ -169,7 +169,7 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> 
         try:
             entries.append(LogEntry.decode(payload, deferred=file.is_deferred))
         except ValueError:
-            each.damaged = True  # the other entries are committed all the same
+            each.damaged = True  # the other entries are committed nevertheless
     return entries
 
 

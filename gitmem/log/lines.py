@@ -117,7 +117,7 @@ def validation_error(line: bytes) -> str | None:
 
 
 def digest(line: bytes) -> str:
-    """Return the hex SHA-256 of a line's content, without LF and time; see `said`."""
+    """Return the hex SHA-256 of a line's content, without LF and time; see `content_without_time`."""
     from ..digests import sha256
 
     return sha256(content_without_time(line)).hexdigest()

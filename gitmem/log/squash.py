@@ -227,7 +227,7 @@ class Squash:
         return self.git.blob(here.oid) if isinstance(here, TreeEntry) else here or b""
 
     def _add_overflow_segment(self, path: str, content: bytes, count: int) -> None:
-        """Add a segment that does not fit at its path, at the path where the union of the trees puts it."""
+        """Add a segment whose path is taken, at the path that the union of the trees gives it."""
         while True:
             path = overflow.overflow_path(path, content)
             here = self._get(path)

@@ -89,7 +89,7 @@ def sync(
 
 
 def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
-    """Choose as `chosen` does; if there is no remote any more, clear the recorded error of the last one."""
+    """Choose as `chosen` does; if no remote is left, clear the recorded error of the last one."""
     try:
         return choose(store, remotes, all=all)
     except UsageError as error:

@@ -44,7 +44,7 @@ class RemoteResult(Outcome):
         state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
             `refused`, `read-only` (one of several that rejects our pushes; only read), `empty` (it has no
             branch yet, and a log must not become its default one), or `consent-needed` (it lacks records, and
-            nobody has agreed to publish there: nothing was sent).
+            nobody has consented to publish there: nothing was sent).
         received: How many lines it had that were not here; they count even if sending failed.
         sent: How many lines it lacked and received.
         safe: Whether it has all our lines that the sync found, in the log or in an outbox.

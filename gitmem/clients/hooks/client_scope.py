@@ -27,7 +27,7 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "not installed",
     "broken",
 )
-SCRIPTS = ("signal-received.sh", "gitmem-signal-received.sh")  # the second if the first is somebody else's
+SCRIPTS = ("signal-received.sh", "gitmem-signal-received.sh")  # the second if the first is not ours
 RECORD = ".gitmem-hooks"  # in the client's folder; for a project in the repository's state
 
 
@@ -85,7 +85,7 @@ class ClientScope:
             self.settings = SettingsFile(client, path, self.wanted, self.record_path, top=self.top)
 
     def script(self) -> OwnFile:
-        """Return our script, whether it exists or not: under its second name where the first is somebody else's."""
+        """Return our script, which may not exist; it has its second name if the first is taken by another file."""
         first, second = self._scripts()
         found = first.read()
         return first if found is None or first.has_ours(found) else second
@@ -147,7 +147,7 @@ class ClientScope:
         return written.files
 
     def _write_record(self, written: user_files.Written, change: FileChange | None) -> None:
-        """Note what is to be removed again; without a record, uninstall removes what it recognizes."""
+        """Record the changes that uninstall must undo; without a record, uninstall removes what it recognizes."""
         edits = change is not None and change.needed
         if not written.files and not edits:
             return

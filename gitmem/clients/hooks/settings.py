@@ -179,7 +179,7 @@ class SettingsFile(ManagedFile):
             return None
 
     def _made(self, root: JsonNode, hooks: JsonNode) -> list[str]:
-        """Return the containers that install has probably made: it puts them behind all others, in its order."""
+        """Return the containers that install has probably made: it appends them after all others, in its order."""
         order = [name for name, _ in self.client.events]
         made: list[str] = []
         before = len(order)

@@ -65,7 +65,7 @@ class HookStatus(Outcome):
         program_works: Whether the hooks find a program that can be run.
         last_run: The last run of a session's hook in this clone, or None.
         last_error: The last error in a hook, with its time, or None.
-        pre_push: `installed`, `outdated`, `not installed` or `foreign` (only somebody else's hook).
+        pre_push: `installed`, `outdated`, `not installed` or `foreign` (only a hook that is not ours).
     """
 
     __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "next")
