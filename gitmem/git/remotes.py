@@ -45,8 +45,8 @@ def _rows(common: str) -> Sequence[tuple[str, str]]:
 def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[str, str]:
     """Return the URL to pass to git for fetches and pushes, and the URL it uses: after `insteadOf`, without credentials.
 
-    The first is `pushurl` if set, else `url`: lines come from where ours go. If `remote` is itself a URL or path, it is returned. A relative path becomes absolute, resolved from the worktree as
-    git does.
+    The first is `pushurl` if set, else `url`: lines come from where ours go. If `remote` is itself a URL or path, it is
+    returned. A relative path becomes absolute, resolved from the worktree as git does.
 
     Raises:
         UsageError: `unknown-remote`.

@@ -51,7 +51,7 @@ class RefCheck:
         self.known = [oid for oid in known if oid]
         self.outboxes = dict(outboxes or {})
         self.left_out: dict[str, LeftOut] = {}
-        self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, with the reason
+        self.unfetchable: Mapping[str, str] = {}  # commits that git refused to fetch, with the reason
         self.ids = ProjectIds(log)
         self._listed = 0  # commits of histories that are not near, of all refs
         self._trunk: HistoryWalk | None = None
@@ -67,7 +67,9 @@ class RefCheck:
         known = self._known_trees()
         common = self.log.repo.common
         there = {
-            oid for oid in refs.values() if oid not in self.refused and not partial.is_incomplete(common, oid)
+            oid
+            for oid in refs.values()
+            if oid not in self.unfetchable and not partial.is_incomplete(common, oid)
         }
         self.trees.prefetch_sizes(there, known)
         tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
@@ -143,8 +145,8 @@ class RefCheck:
 
     def _check_commits(self, name: str, *oids: str) -> bool:
         """Check the sizes of commits of a ref (the last is its tip) and of its history before any is read."""
-        if oids[-1] in self.refused:
-            self.leave_out(name, oids[-1], INVALID, self.refused[oids[-1]])
+        if oids[-1] in self.unfetchable:
+            self.leave_out(name, oids[-1], INVALID, self.unfetchable[oids[-1]])
             return False
 
         def look() -> None:
@@ -221,7 +223,7 @@ class RefCheck:
         """Record a ref as left out. Its content no longer counts against the limits."""
         self.trees.forget(name)
         self.left_out[name] = left_out.describe(
-            self.log.git, name, oid, kind, why, is_fetched=oid not in self.refused
+            self.log.git, name, oid, kind, why, is_fetched=oid not in self.unfetchable
         )
 
     def _reason(self, tip: LogTip) -> tuple[str, str]:

@@ -76,19 +76,21 @@ def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> li
 
 
 # `{own}` are the placeholders of a reader's addresses, see `_own`.
-OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
+IN_WORKSPACE = "(:workspace IS NULL OR workspace IN ('', :workspace))"
 # Evaluated once for each id, not for each of its lines: a peer can write thousands of lines under one id.
 URGENT = (
     "SELECT reader, signal_id FROM ({found}) m WHERE NOT EXISTS"
     " (SELECT 1 FROM signal s WHERE s.signal_id = m.signal_id AND s.interrupt = 'advisory')"
 )
-OURS_IN_LINE = OURS.replace("workspace IN", "coalesce(json_extract(l.body, '$.workspace_id'), '') IN")
+IN_WORKSPACE_OF_LINE = IN_WORKSPACE.replace(
+    "workspace IN", "coalesce(json_extract(l.body, '$.workspace_id'), '') IN"
+)
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (
-    f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {OURS}"
+    f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {IN_WORKSPACE}"
     " AND (b.sender_session IS NULL OR b.sender_session NOT IN {own})"
 )
-NEW = (
+UNREAD_BROADCAST = (
     " AND b.line > :cursor AND {news}"
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.signal_id = b.signal_id AND r.reader IN {own}"
     f" AND {receipts.is_for('b.content')})"
@@ -128,7 +130,7 @@ def _escaped(text: str) -> str:
 
 
 def _directed(own: str, table: str) -> str:
-    return f"SELECT DISTINCT reader, signal_id FROM {table} WHERE reader IN {own} AND {OURS}"
+    return f"SELECT DISTINCT reader, signal_id FROM {table} WHERE reader IN {own} AND {IN_WORKSPACE}"
 
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
@@ -149,7 +151,7 @@ def skips_unread(db: sqlite3.Connection, reader: str) -> bool:
 
 def _first_unread(db: sqlite3.Connection, reader: str, since: BroadcastStart, cursor: int) -> int:
     """Return the line of the first broadcast after a line that a reader has not read, or 0."""
-    first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{NEW} ORDER BY b.line LIMIT 1"
+    first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{UNREAD_BROADCAST} ORDER BY b.line LIMIT 1"
     values = {**since.values, "o0": reader, "cursor": cursor}
     found = db.execute(first.format(own="(:o0)", news=since.condition), values).fetchone()
     return int(found[0]) if found else 0
@@ -167,6 +169,9 @@ def unread_ids(
     shared: bool = False,
 ) -> list[tuple[str, str]]:
     """Return (address, signal id) of everything that a reader has not read, unordered.
+
+    Excluded are signals to other addresses, those of another workspace, those with a receipt of the reader, broadcasts
+    that it sent itself, and broadcasts from before its start (`BroadcastStart`).
 
     Args:
         reader: The reader identity.
@@ -187,12 +192,12 @@ def unread_ids(
     if in_doubt:
         from . import disputed_reads
 
-        again = disputed_reads.directed(db, own, OURS_IN_LINE, later, chosen, values)
+        again = disputed_reads.directed(db, own, IN_WORKSPACE_OF_LINE, later, chosen, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
     since = BroadcastStart(db, reader, now, None if shared else sender_tables.first_line(db, reader))
     values |= {**since.values, "cursor": max(since.cursor, after)}
-    others = (BROADCASTS + NEW).format(own=own, news=since.condition)
+    others = (BROADCASTS + UNREAD_BROADCAST).format(own=own, news=since.condition)
     every = db.execute(f"{mine} UNION {others}", values).fetchall()
     if not in_doubt:
         return every
@@ -233,7 +238,7 @@ def all_ids(
 ) -> list[tuple[str, str]]:
     """Return (address, signal id) of every signal that was ever for a reader, read or not."""
     own, values = _own(db, reader, session, workspace)
-    read = receipts.DIRECTED.format(found="receipt", own=own) + f" AND {OURS_IN_LINE}"
+    read = receipts.DIRECTED.format(found="receipt", own=own) + f" AND {IN_WORKSPACE_OF_LINE}"
     every = f"{_directed(own, 'mail')} UNION {read} UNION {BROADCASTS.format(own=own)}"
     return db.execute(every, values).fetchall()
 

@@ -69,7 +69,7 @@ def report_left_out(remote: Remote) -> None:
     unfetched.report(remote)
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return
-    if not remote.safe:
+    if not remote.has_our_lines:
         remote.say("Your records are kept in this clone.")
     elif remote.outbox is not None:
         remote.say("Your records are in an outbox there, which every sync reads.")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = "consent"
 CHECKED = "checked"
-REFUSED = "refused"
+DECLINED = "refused"
 BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "published by version 0.1"
 
 
@@ -65,7 +65,7 @@ def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
         StoreError: `read-only`; nothing was recorded.
     """
     if by == BY_SYNC:
-        atomic_write.remove_quietly(os.path.join(repo.state, FOLDER, REFUSED))
+        atomic_write.remove_quietly(os.path.join(repo.state, FOLDER, DECLINED))
     if is_given(repo, url):
         return
     from json import dumps
@@ -90,7 +90,7 @@ def withdraw(repo: Repo, url: str) -> bool:
     return was_given
 
 
-def refuse(repo: Repo) -> None:
+def decline(repo: Repo) -> None:
     """Record that the user wants nothing published, until `gitmem sync --publish`.
 
     Raises:
@@ -98,7 +98,7 @@ def refuse(repo: Repo) -> None:
     """
     try:
         shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
-        atomic_write.replace(os.path.join(repo.state, FOLDER, REFUSED), b"")
+        atomic_write.replace(os.path.join(repo.state, FOLDER, DECLINED), b"")
     except OSError as error:
         raise StoreError(
             f"Cannot record the refusal to publish in {repo.state}: {error.strerror}. Nothing was changed.",
@@ -108,9 +108,9 @@ def refuse(repo: Repo) -> None:
         ) from None
 
 
-def is_refused(repo: Repo) -> bool:
+def is_declined(repo: Repo) -> bool:
     """Return whether the user wants nothing published."""
-    return os.path.lexists(os.path.join(repo.state, FOLDER, REFUSED))
+    return os.path.lexists(os.path.join(repo.state, FOLDER, DECLINED))
 
 
 def withdraw_all(repo: Repo) -> None:
@@ -121,7 +121,7 @@ def withdraw_all(repo: Repo) -> None:
     except OSError:
         return
     for name in names:
-        if name not in (CHECKED, REFUSED):
+        if name not in (CHECKED, DECLINED):
             atomic_write.remove_quietly(os.path.join(folder, name))
     if names:
         _mark_checked(repo)
@@ -141,7 +141,7 @@ def carry_over(log: LocalLog, at: str) -> None:
     from ..log import ledger, ref
 
     repo = log.repo
-    if os.path.lexists(os.path.join(repo.state, FOLDER, CHECKED)) or is_refused(repo):
+    if os.path.lexists(os.path.join(repo.state, FOLDER, CHECKED)) or is_declined(repo):
         return
     if log.git.tip(ref.PUBLISHED_REF) is not None and log.git.refs(ref.REMOTES_PREFIX):
         ours = {digest for record in ledger.read(log.repo) for digest in record.digests}

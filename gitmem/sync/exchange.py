@@ -69,7 +69,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         remote.may_send = may_send(remote)
         if retry:
             remote.host.retry()
-    drained = rebase.commit_waiting(log)
+    drained = rebase.commit_before_sync(log)
     tip = log.git.tip(ref.LOG_REF)
     before = rebase.own_tip(log, tip).tree if tip is not None else None
     early = bool(found) and found[0].may_send and push and leads
@@ -87,7 +87,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         began = time.monotonic()
         remote.forgiven = forgiving and not follow
         send = push and remote.may_send and not (remote.forgiven and remote.host.read_only)
-        while not _attempt(log, remote, found, push=send, follow=follow, timeout=timeout):
+        while not _run_round(log, remote, found, push=send, follow=follow, timeout=timeout):
             if remote.attempts >= ATTEMPTS_MAX or time.monotonic() - began > timeout:
                 break
             pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
@@ -108,14 +108,18 @@ def _refuse_foreign(found: Sequence[Remote]) -> None:
         )
 
 
-def _attempt(
+def _run_round(
     log: LocalLog, remote: Remote, found: Sequence[Remote], *, push: bool, follow: bool, timeout: float
 ) -> bool:
-    """Run one round on the result of the last fetch; return False if another round may do better."""
+    """Run one round on the result of the last fetch.
+
+    Returns:
+        Whether to end; False if another round may do better.
+    """
     tips = _known_tips(log, remote, found)
     boxes = [box for other in found for box in other.waiting]
     if push and follow:
-        return sending.attempt(log, remote, tips, boxes, timeout)
+        return sending.attempt_primary(log, remote, tips, boxes, timeout)
     shared = remote.shared()
     tip = rebase.rebase_log(log, shared if follow else None, tips, boxes)
     publish = rebase.own_tip(log, tip).format.publish
@@ -123,9 +127,9 @@ def _attempt(
     if not push or remote.state or remote.blocked is not None:
         return True
     new = _commit_for_secondary(log, tip, shared)
-    remote.safe = new == remote.tip
+    remote.has_our_lines = new == remote.tip
     try:
-        done = remote.safe or sending.push_shared(log, remote, publish, shared, new, timeout)
+        done = remote.has_our_lines or sending.push_shared(log, remote, publish, shared, new, timeout)
     except RemoteError as error:
         if remote.forgiven and error.code == "refused":
             remote.learn_read_only(error)
@@ -141,7 +145,7 @@ def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool
     remote.received = _count_received(log, remote, before)
     accepted.report_left_out(remote)
     accepted.record_accepted(remote)
-    if not remote.state and push and not remote.safe:
+    if not remote.state and push and not remote.has_our_lines:
         remote.end(
             "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
         )
@@ -164,7 +168,7 @@ def _report(remote: Remote, follow: bool, drained: bool) -> None:
             "this log from now on."
         )
     if not drained:
-        remote.safe = False
+        remote.has_our_lines = False
         remote.say("Uncommitted records were not sent: another process has the log's lock.")
 
 
@@ -182,7 +186,7 @@ def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable
         tree_union.fresh_lines(log.git, tree, known, outbox.lines_of(remote.outboxes)) if tree else ()
     ):
         remote.withheld.add(fresh, kind_of)
-    remote.safe = not remote.withheld.total
+    remote.has_our_lines = not remote.withheld.total
     if remote.withheld.total:
         remote.state = "consent-needed"
 

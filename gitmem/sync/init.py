@@ -10,7 +10,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command, quote
 from . import autosync, consent, exchange, rebase
-from . import publish as publication
+from . import publish_ref as publication
 from .chosen_remotes import choose
 from .sync_result import RemoteResult
 
@@ -112,7 +112,7 @@ def init(
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
     if consents is False:
-        consent.refuse(store.repo)
+        consent.decline(store.repo)
     remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
     changed = publish is not None and publication.set_publish_ref(store.log, PLACES[publish])
@@ -179,7 +179,7 @@ def _fetch_and_unite(
     agreed = False
     if consents is False:
         consent.withdraw(store.repo, found.destination)
-    elif consents and not consent.is_refused(store.repo):
+    elif consents and not consent.is_declined(store.repo):
         agreed = not consent.is_given(store.repo, found.destination)
         consent.give_consent(store.repo, found.destination, consent.BY_INIT, at)
     state = RemoteResult(found)

@@ -44,7 +44,7 @@ class LastSync:
     state, message, attempts = "up-to-date", "", 1
     received = sent = rejections = 0
     withheld = WithheldLines()
-    safe, outbox = True, None
+    has_our_lines, outbox = True, None
     left_out: Sequence[LeftOut] = ()
 
     def __init__(

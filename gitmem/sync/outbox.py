@@ -1,7 +1,7 @@
 """Outboxes: refs on a remote with the lines of one clone, used when the shared ref is contended.
 
 An outbox is created once, never moved, and named after its last commit. So no push of it can lose a race, and two
-of the same name are equal. The clone that folds it into the shared ref deletes it.
+of the same name are equal. The clone that merges it into the shared ref deletes it.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class OutboxSent:
         return any(ref.lookup(self._git, tree, path) == entry for tree in self._trees)
 
 
-def fold(git: Git, boxes: Iterable[Outbox], onto: str) -> str:
+def merge(git: Git, boxes: Iterable[Outbox], onto: str) -> str:
     """Commit the content of outboxes on top of `onto`; return the new tip, which is the same in every clone."""
     found = Squash(git, git.commit(onto).tree)
     for box in sorted(boxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid)):

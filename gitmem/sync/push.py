@@ -2,11 +2,11 @@
 
 1. No outbox waits: push to the shared ref, once a round. That is cheapest while one clone writes at a time.
 2. The shared ref moved, or outboxes wait: push the lines that the remote lacks to an outbox, which can't lose a race.
-3. Outboxes wait and this clone is drawn: fold them into the shared ref, and delete them once it has their lines.
+3. Outboxes wait and this clone may merge them: put their lines on the shared ref, and then delete them.
 
-A clone is drawn with a chance of one in the number of outboxes that are new since the last read, so that one clone
-folds and not every clone. If none is new, no other clone is active. A sync that is killed in between leaves outboxes
-that wait or are folded already: the next sync that reads them folds or deletes them.
+A clone may merge with a chance of one in the number of outboxes that are new since the last read, so that one clone
+merges and not every clone. If none is new, no other clone is active. A sync that is killed in between leaves outboxes
+that wait or are merged already: the next sync that reads them merges or deletes them.
 """
 
 from __future__ import annotations
@@ -45,54 +45,75 @@ def push_outbox_first(
         remote.state = remote.message = ""  # the following fetch determines the current state
         return
     try:
-        remote.safe = _push_outbox(log, remote, shared, tip, prefixes, timeout)
+        remote.has_our_lines = _push_outbox(log, remote, shared, tip, prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
 
 
-def attempt(
+def attempt_primary(
     log: LocalLog, remote: Remote, tips: Sequence[LogTip], boxes: Sequence[Outbox], timeout: float
 ) -> bool:
-    """Run one round on the result of the last fetch; return False if another round may do better."""
+    """Run one round on the result of the last fetch.
+
+    Returns:
+        Whether to end; False if another round may do better.
+    """
     shared = remote.shared()
     if remote.blocked is not None:
         return _attempt_blocked(log, remote, shared, tips, boxes, timeout)
-    turn = remote.is_chosen()
-    fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
+    may_merge = remote.may_merge_outboxes()
+    to_shared = not remote.state and (
+        may_merge or not remote.waiting or _must_push_shared(log, remote, shared)
+    )
     tip = rebase.rebase_log(log, shared, tips, boxes, tell=False)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
-        rebase.publish_shared(log, tip, shared)
+        rebase.note_shared_published(log, tip, shared)
         return True
-    done = _send(log, remote, shared, tip, timeout, turn=turn, fold=fold)
+    done = _send(log, remote, shared, tip, timeout, may_merge=may_merge, to_shared=to_shared)
     if remote.pushed is None and shared is not None:
-        rebase.publish_shared(log, tip, shared, accepted.accepted_ref_moves(remote, shared.oid))
+        rebase.note_shared_published(log, tip, shared, accepted.accepted_ref_moves(remote, shared.oid))
     return done
 
 
 def _send(
-    log: LocalLog, remote: Remote, shared: LogTip | None, tip: str, timeout: float, *, turn: bool, fold: bool
+    log: LocalLog,
+    remote: Remote,
+    shared: LogTip | None,
+    tip: str,
+    timeout: float,
+    *,
+    may_merge: bool,
+    to_shared: bool,
 ) -> bool:
-    """Push the rebased log; return False if another round may do better."""
+    """Push the rebased log to the shared ref or to an outbox.
+
+    Args:
+        may_merge: Whether this clone may merge outboxes in this round.
+        to_shared: Whether to try the shared ref before an outbox.
+
+    Returns:
+        Whether to end; False if another round may do better.
+    """
     publish = rebase.own_tip(log, tip).format.publish
     try:
-        if fold and tip == remote.tip:
-            remote.safe = True
-            if turn:
-                _delete_folded(log, remote, tip, timeout)
-            return turn or not remote.outboxes or remote.attempts > 1
-        if fold:
+        if to_shared and tip == remote.tip:
+            remote.has_our_lines = True
+            if may_merge:
+                _delete_merged(log, remote, tip, timeout)
+            return may_merge or not remote.outboxes or remote.attempts > 1  # else wait once for who merges
+        if to_shared:
             if push_shared(log, remote, publish, shared, tip, timeout, follow=True):
-                _delete_folded(log, remote, tip, timeout)
+                _delete_merged(log, remote, tip, timeout)
                 return True
             if remote.state:
                 return True
-        remote.safe = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
+        remote.has_our_lines = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
         return True
-    # A clone with nothing to send can wait to see whether another clone folds.
-    return not fold and remote.safe and (remote.outbox is not None or remote.attempts > 1)
+    # End if an outbox has our lines. A clone with nothing to send waits one round for another to merge the outboxes.
+    return not to_shared and remote.has_our_lines and (remote.outbox is not None or remote.attempts > 1)
 
 
 def _attempt_blocked(
@@ -103,20 +124,20 @@ def _attempt_blocked(
     boxes: Sequence[Outbox],
     timeout: float,
 ) -> bool:
-    """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, fold nothing."""
+    """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, merge nothing."""
     tip = rebase.rebase_log(log, shared, tips, boxes)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
         return True
     try:
-        remote.safe = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
+        remote.has_our_lines = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
         return True
-    return remote.safe or shared is None or not remote.host.prefixes
+    return remote.has_our_lines or shared is None or not remote.host.prefixes
 
 
-def _must_fold(log: LocalLog, remote: Remote, shared: LogTip | None) -> bool:
+def _must_push_shared(log: LocalLog, remote: Remote, shared: LogTip | None) -> bool:
     """Return whether our lines can reach the remote only by its shared ref."""
     local = log.git.tip(ref.LOG_REF)
     if shared is None or local is None or remote.host.prefixes:
@@ -145,9 +166,9 @@ def _push_outbox(
                 remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(notify_moved, log)
             )
         except RemoteError as error:
-            if error.code != "refused" or remote.refused:  # a host with missing objects rejects every push
+            if error.code != "refused" or remote.unfetchable:  # with missing objects it rejects every push
                 raise
-            remote.learn_refused(prefix)
+            remote.learn_refused_prefix(prefix)
             continue
         if done == "rejected":  # the ref is locked there; no other content can have this name
             remote.rejections += 1
@@ -204,13 +225,13 @@ def push_shared(
             "now and in the future."
         )
     remote.sent += count()
-    remote.safe = True
+    remote.has_our_lines = True
     remote.waiting = []
     remote.state = "synced"
     remote.tip = remote.pushed = new
     moves = [(remote.copy_of(publish), there, new), *accepted.accepted_ref_moves(remote, new)]
     if follow:
-        rebase.publish(log, new, new, moves)
+        rebase.note_published(log, new, new, moves)
     else:
         git.swap(*moves[0], "push", moves[1:])
     return True
@@ -236,7 +257,7 @@ def _may_push(
     return True
 
 
-def _delete_folded(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
+def _delete_merged(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
     """Delete the outboxes whose lines the shared ref has at `tip`. Refs of any other name may be the user's own."""
     if remote.host.keeps_refs:
         return

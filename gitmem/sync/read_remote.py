@@ -30,7 +30,7 @@ def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None
     find_logs(remote, allow_foreign=allow_foreign)
     remote.crowd = sum(box.oid not in known for box in remote.outboxes)
     if remote.state != "offline":
-        # Include those that this sync did not read: else a later sync counts them as new and leaves folding to others.
+        # Include those that this sync did not read: else a later sync counts them as new and leaves merging to others.
         remote.host.seen = {oid for name, oid in remote.refs.items() if log_refs.is_outbox(name)}
         remote.host.crowd = remote.crowd
 
@@ -45,7 +45,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     remote.blocked, remote.base = None, None
     remote.accepted = accepted.last_accepted(log, remote.prefix, log_tips(log))
     check = RefCheck(log, remote.accepted, log_tips(log), boxes)
-    check.refused = dict(remote.refused.values())
+    check.unfetchable = dict(remote.unfetchable.values())
     unfetched.leave_out(remote, check)
     remote.tips = []
 

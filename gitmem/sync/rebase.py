@@ -47,7 +47,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
         shared: The tip that history follows, one of `tips`; None if a remote has none.
         tips: Logs that may be united with ours.
         boxes: Outboxes whose lines the shared tip lacks.
-        tell: Whether to announce the move (`committer.notify_moved`, `publish_shared`); else the caller does it soon.
+        tell: Whether to announce the move (`committer.notify_moved`, `note_shared_published`); else the caller does it soon.
 
     Raises:
         StoreError: The ref is unchanged.
@@ -86,7 +86,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
     if tell:
         if done != now:
             committer.notify_moved(log)
-        publish_shared(log, done, shared)
+        note_shared_published(log, done, shared)
     return done
 
 
@@ -130,7 +130,7 @@ def build_tip(
     current = [*tips, own]
     base = _base(log, local, shared)
     top = squash(git, git.history(local, [base]), base, outbox.OutboxSent(git, boxes) if boxes else None)
-    top = outbox.fold(git, boxes, top)
+    top = outbox.merge(git, boxes, top)
     tree = git.commit(top).tree
     changes = tree_union.union_changes(git, tree, [tip.tree for tip in current])
     if not any(tip.projects for tip in current):
@@ -202,13 +202,13 @@ def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) 
     return len(lines)
 
 
-def publish_shared(log: LocalLog, tip: str, shared: LogTip | None, also: Sequence[Move] = ()) -> None:
+def note_shared_published(log: LocalLog, tip: str, shared: LogTip | None, also: Sequence[Move] = ()) -> None:
     """Record that a remote has the shared tip, if the log's new tip contains it."""
     if shared is not None and log.git.contains(tip, shared.oid):
-        publish(log, tip, shared.oid, also)
+        note_published(log, tip, shared.oid, also)
 
 
-def publish(log: LocalLog, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
+def note_published(log: LocalLog, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
     """Record that a remote has the log's history up to `oid`, which `tip` contains.
 
     Args:
@@ -230,7 +230,7 @@ def _is_older(git: Git, oid: str, than: str) -> bool:
     return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
 
 
-def commit_waiting(log: LocalLog) -> bool:
+def commit_before_sync(log: LocalLog) -> bool:
     """Commit the entries of the write-ahead logs, deferred ones too; wait for another process that commits.
 
     Returns:

@@ -40,20 +40,35 @@ def display_name(name: str) -> str:
 class Remote:
     """A remote and the outcome of the exchange with it.
 
+    | attributes | set by | read by |
+    |---|---|---|
+    | name, url, destination, prefix, host | `__init__` | all |
+    | may_send, forgiven | `exchange` | `exchange` |
+    | refs, tips, outboxes, waiting, crowd, left_out | `read_remote.read` | `exchange`, `push` |
+    | accepted, blocked, base, stepped, is_foreign | `read_remote.find_logs` | `push`, `accepted` |
+    | unfetchable, unexamined | `unfetched.record` | `unfetched`, `read_remote` |
+    | tip, pushed, outbox, sent, rejections, has_our_lines | `push`, `exchange` | `accepted`, `RemoteResult` |
+    | state, message, received, attempts, withheld | all | `RemoteResult` |
+
     Attributes:
+        name: Its name in git's config, or a URL or path.
+        url: The URL or path that is given to git.
+        prefix: The prefix of our copies of its refs.
+        host: What is kept of it between syncs.
         state: synced, up-to-date, offline, rejected, refused, read-only, empty or consent-needed; "" until that is
             known.
         received: How many lines it had that were not here.
         sent: How many lines it lacked and received.
         forgiven: Whether a rejected push is not an error.
-        safe: Whether it has all our lines that the exchange knew of.
+        has_our_lines: Whether it has all our lines that the exchange knew of. It does not change the exit status.
         outbox: The ref there that this exchange created for our lines; None if not needed.
         attempts: How often it was contacted.
         rejections: How often a push lost a race.
-        tip: Its commit at the ref where the log is published, as far as known.
+        tip: Its commit at the ref where the log is published, as far as known, whether or not it passed the checks.
         message: Sentences for the user; empty if there is nothing to report.
         tips: Its logs that may be united with ours.
-        boxes: Its outboxes.
+        refs: Our copies of its refs, with their commits.
+        outboxes: Its outboxes.
         waiting: Those whose lines its shared log lacks.
         crowd: How many outboxes of other clones were new at the last read.
         most: The greatest crowd of this exchange.
@@ -64,7 +79,7 @@ class Remote:
         left_out: Its refs that failed the checks.
         blocked: The one of these that the log is published at; None if that passed, or does not exist.
         accepted: The shared log as it last passed.
-        refused: Refs that git refused to fetch, with their commits and the reasons.
+        unfetchable: Refs that git refused to fetch, with their commits and the reasons.
         unexamined: How many outboxes a fetch did not reach.
         stepped: Whether only a part was read, because all of it was too much for one sync.
         pushed: The commit to which this exchange moved the shared ref.
@@ -85,7 +100,7 @@ class Remote:
         self.received = 0
         self.sent = 0
         self.forgiven = False
-        self.safe = False
+        self.has_our_lines = False
         self.outbox: str | None = None
         self.attempts = 0
         self.rejections = 0
@@ -105,7 +120,7 @@ class Remote:
         self.accepted: LogTip | None = None
         self.pushed: str | None = None
         self.stepped = False
-        self.refused: dict[str, tuple[str, str]] = {}
+        self.unfetchable: dict[str, tuple[str, str]] = {}
         self.unexamined = 0
         self.base: LogTip | None = None
 
@@ -136,14 +151,14 @@ class Remote:
         """End as `refused` or `offline`, with the message of the error."""
         self.end("refused" if error.code == "refused" else "offline", error.message)
 
-    def is_chosen(self) -> bool:
-        """Return whether this clone is drawn to fold the remote's outboxes, or to delete those that are folded."""
+    def may_merge_outboxes(self) -> bool:
+        """Return whether this clone is drawn to merge the remote's outboxes, or to delete those that are merged."""
         self.most = max(self.most, self.crowd)
         return not self.crowd or int.from_bytes(self.log.random(4), "big") * self.most < 2**32
 
-    def learn_refused(self, prefix: str) -> None:
+    def learn_refused_prefix(self, prefix: str) -> None:
         """Record that the remote refuses refs with a prefix, and report the next choice."""
-        self.host.refused.append(prefix)
+        self.host.refused_prefixes.append(prefix)
         left = self.host.prefixes
         self.say(
             f"{self.name} rejects refs {prefix}*: "

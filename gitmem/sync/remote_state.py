@@ -19,14 +19,14 @@ class RemoteState:
     """The recorded state of one remote; it is discarded if the URL changes.
 
     Attributes:
-        refused: The prefixes under which it accepts no outbox.
+        refused_prefixes: The prefixes under which it accepts no outbox.
         keeps_refs: Whether it refuses to delete refs: then it gets no outboxes either.
         read_only: Whether it rejected our push when it was one of several.
         seen: Its outboxes at the last fetch, also those that were not read.
         crowd: How many of other clones were new then: whether others push at this time.
     """
 
-    __slots__ = ("_path", "_text", "_url", "crowd", "keeps_refs", "read_only", "refused", "seen")
+    __slots__ = ("_path", "_text", "_url", "crowd", "keeps_refs", "read_only", "refused_prefixes", "seen")
 
     def __init__(self, state: str, name: str, url: str) -> None:
         import json
@@ -42,7 +42,7 @@ class RemoteState:
         except (OSError, ValueError, RecursionError):
             pass
         known = fields if isinstance(fields, dict) and fields.get("url") == url else {}
-        self.refused = _texts(known.get("refused"))
+        self.refused_prefixes = _texts(known.get("refused"))
         self.keeps_refs = known.get("keeps_refs") is True
         self.read_only = known.get("read_only") is True
         self.seen = set(_texts(known.get("seen")))
@@ -52,11 +52,13 @@ class RemoteState:
     @property
     def prefixes(self) -> list[str]:
         """The prefixes under which it may accept an outbox."""
-        return [] if self.keeps_refs else [prefix for prefix in PREFIXES if prefix not in self.refused]
+        return (
+            [] if self.keeps_refs else [prefix for prefix in PREFIXES if prefix not in self.refused_prefixes]
+        )
 
     def retry(self) -> None:
         """Forget its rejections: a temporary error must not count for ever."""
-        self.refused = []
+        self.refused_prefixes = []
         self.keeps_refs = False
 
     def save(self) -> None:
@@ -65,14 +67,14 @@ class RemoteState:
 
         fields = {
             "url": self._url,
-            "refused": self.refused,
+            "refused": self.refused_prefixes,
             "keeps_refs": self.keeps_refs,
             "read_only": self.read_only,
             "seen": sorted(self.seen),
             "crowd": self.crowd,
         }
         text = json.dumps(fields) + "\n"
-        known = self._text or self.refused or self.keeps_refs or self.read_only or self.seen
+        known = self._text or self.refused_prefixes or self.keeps_refs or self.read_only or self.seen
         if text == self._text or not known:
             return
         try:

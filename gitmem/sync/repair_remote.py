@@ -58,7 +58,7 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
 
 def _repair_commit(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
     """Return a commit on the bad one with the tree of the local log; None if other clones would leave it out too."""
-    if bad in dict(remote.refused.values()) or not _is_rooted(log, bad):
+    if bad in dict(remote.unfetchable.values()) or not _is_rooted(log, bad):
         return None
     who = log.signature()
     draft = Draft({}, who, who, "Repair the tree of the log\n", tree=log.git.commit(local).tree)

@@ -84,7 +84,7 @@ class RemoteResult(Outcome):
         self.state = remote.state
         self.received = remote.received
         self.sent = remote.sent
-        self.safe = remote.safe
+        self.safe = remote.has_our_lines
         self.outbox = remote.outbox
         self.attempts = remote.attempts
         self.rejections = remote.rejections

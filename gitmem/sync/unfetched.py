@@ -21,21 +21,21 @@ def record(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
     """Record which refs were not fetched, with their commits and the reasons."""
     known = {name: found for name, found in left.items() if log_refs.is_synced_ref(name)}
     remote.unexamined = sum(why == NOT_FETCHED for _, why in known.values())
-    remote.refused = {name: found for name, found in known.items() if found[1] != NOT_FETCHED}
+    remote.unfetchable = {name: found for name, found in known.items() if found[1] != NOT_FETCHED}
 
 
 def outboxes(remote: Remote) -> dict[str, str]:
     """Return the fetched outboxes of a remote; add the shared refs that git refused to its refs, to be checked."""
-    refused = {remote.copy_of(name): oid for name, (oid, _) in remote.refused.items()}
-    remote.refs.update((name, oid) for name, oid in refused.items() if not log_refs.is_outbox(name))
+    unfetchable = {remote.copy_of(name): oid for name, (oid, _) in remote.unfetchable.items()}
+    remote.refs.update((name, oid) for name, oid in unfetchable.items() if not log_refs.is_outbox(name))
     return {
-        name: oid for name, oid in remote.refs.items() if log_refs.is_outbox(name) and name not in refused
+        name: oid for name, oid in remote.refs.items() if log_refs.is_outbox(name) and name not in unfetchable
     }
 
 
 def leave_out(remote: Remote, check: RefCheck) -> None:
     """Note the outboxes that git refused as left out."""
-    for name, (oid, why) in remote.refused.items():
+    for name, (oid, why) in remote.unfetchable.items():
         if log_refs.is_outbox(name):
             check.leave_out(remote.copy_of(name), oid, INVALID, why)
 

@@ -41,7 +41,7 @@ def dying(holder, name):
     setattr(holder, name, run)
 
 for holder, name in ((DulwichGit, "write"), (DulwichGit, "swap"), (GitNetwork, "fetch"), (GitNetwork, "push"), (GitNetwork, "delete"),
-                     (rebase, "commit_waiting"), (rebase, "publish")):
+                     (rebase, "commit_before_sync"), (rebase, "note_published")):
     dying(holder, name)
 clone = Clone(Path(sys.argv[1]), Ticks(), 1, DulwichGit)
 found = clone.exchange()

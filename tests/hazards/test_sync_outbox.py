@@ -45,9 +45,9 @@ def leave(clone: Clone, *said: str) -> Remote:
         clone.add(text)
     crowd(clone)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "is_chosen", lambda self: False)
+        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
         found = clone.exchange()
-    assert (found.state, found.safe) == ("synced", True) and found.outbox is not None
+    assert (found.state, found.has_our_lines) == ("synced", True) and found.outbox is not None
     return found
 
 
@@ -71,7 +71,7 @@ def test_who_loses_the_race_has_its_lines_there_at_once(hub: Hub) -> None:
         f"push {ref.BRANCH}",
         "delete 1",
     ]
-    assert (found.state, found.safe, found.sent, found.rejections) == ("synced", True, 1, 1)
+    assert (found.state, found.has_our_lines, found.sent, found.rejections) == ("synced", True, 1, 1)
     assert hub.texts() == ["mine", "theirs"] and boxes(hub) == []
     assert b.subjects()[:2] == ["mine", "theirs"] and b.merges() == 0
 
@@ -85,14 +85,14 @@ def test_where_others_push_at_this_time_the_outbox_comes_first(hub: Hub) -> None
     seen: list[str] = []
     wire.after = once(lambda: seen.extend(boxes(hub)), "push")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "is_chosen", lambda self: False)
+        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
         found = b.exchange()
     assert wire.calls == [f"push {OUTBOX}*", "fetch"]
     assert seen == boxes(hub) == [found.outbox] and hub.texts() == []
-    assert (found.state, found.safe, found.sent) == ("synced", True, 1)
+    assert (found.state, found.has_our_lines, found.sent) == ("synced", True, 1)
     assert "pushed to an outbox on origin" in found.message
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "is_chosen", lambda self: False)
+        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
         read = a.exchange()
     assert (read.state, read.received) == ("synced", 1)
     assert a.texts() == ["mine"]
@@ -125,7 +125,7 @@ def test_who_does_not_fold_has_outboxes_of_others_as_one_commit(
     leave(c, "three")
     before = b.subjects()
     with monkeypatch.context() as patch:
-        patch.setattr(Remote, "is_chosen", lambda self: False)
+        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
         b.exchange()
     assert sorted(b.texts()) == ["one", "three", "two"]
     assert b.subjects()[1:] == before
@@ -269,7 +269,7 @@ def test_a_link_that_breaks_at_any_point_is_made_good(hub: Hub, at: str) -> None
     wire.before = cut(at)
     found = b.exchange()
     assert found.state == ("synced" if at == "delete" else "offline")
-    assert found.safe is (at != f"push {OUTBOX}")
+    assert found.has_our_lines is (at != f"push {OUTBOX}")
     for clone in (b, a, b):
         assert clone.exchange().state in GOOD
     assert hub.texts() == ["theirs", "mine"] and boxes(hub) == []
@@ -386,7 +386,7 @@ def test_a_remote_that_was_emptied_gets_no_branch(hub: Hub) -> None:
     a.add("one")
     crowd(a)
     remote = Remote(a.log, "origin")
-    remote.host.refused.append(OUTBOX)
+    remote.host.refused_prefixes.append(OUTBOX)
     remote.host.save()
     assert a.exchange().state == "empty"
     assert git("for-each-ref", cwd=hub.path) == ""

@@ -36,7 +36,7 @@ def raced(hub: Hub, a: Clone, b: Clone, said: str) -> tuple[list[str], str]:
 
     wire.before = once(race, f"push {ref.BRANCH}")
     found = b.exchange()
-    assert (found.state, found.safe) == ("synced", True)
+    assert (found.state, found.has_our_lines) == ("synced", True)
     assert hub.texts()[-2:] in ([f"a {said}", f"b {said}"], [f"b {said}", f"a {said}"])
     return wire.calls, found.message
 
@@ -48,7 +48,7 @@ def test_where_only_branches_of_a_prefix_are_taken_it_is_a_branch(hub: Hub) -> N
     calls, message = raced(hub, a, b, "1")
     shared = f"push {ref.BRANCH}"
     assert calls == ["fetch", shared, f"push {OUTBOX}*", f"push {BRANCHES}*", "fetch", shared, "delete 1"]
-    assert "origin takes no refs/gitmem/outbox/*" in message and "refs/heads/gitmem-outbox-*" in message
+    assert "origin rejects refs refs/gitmem/outbox/*" in message and "refs/heads/gitmem-outbox-*" in message
     calls, message = raced(hub, a, hub.open(b.path), "2")
     assert calls == ["fetch", shared, f"push {BRANCHES}*", "fetch", shared, "delete 1"]
     assert message == ""
@@ -75,7 +75,7 @@ def test_where_none_are_taken_the_shared_ref_is_tried_again(hub: Hub) -> None:
     shared = f"push {ref.BRANCH}"
     calls, message = raced(hub, a, b, "1")
     assert calls == ["fetch", shared, f"push {OUTBOX}*", f"push {BRANCHES}*", "fetch", shared]
-    assert "takes no refs/heads/gitmem-outbox-*" in message and "may have to be repeated" in message
+    assert "rejects refs refs/heads/gitmem-outbox-*" in message and "may have to be repeated" in message
     calls, message = raced(hub, a, hub.open(b.path), "2")
     assert calls == ["fetch", shared, "fetch", shared]
     assert message == ""
@@ -85,7 +85,7 @@ def test_every_race_that_was_lost_counts(hub: Hub) -> None:
     """Who loses all of them is told how many, and autosync waits the longer."""
     a, b = clones(hub, "ab")
     host = Remote(b.log, "origin").host
-    host.refused = [OUTBOX, BRANCHES]
+    host.refused_prefixes = [OUTBOX, BRANCHES]
     host.save()
     b.add("mine")
     wire = Wire(b)
@@ -97,7 +97,7 @@ def test_every_race_that_was_lost_counts(hub: Hub) -> None:
 
     wire.before = race
     found = b.exchange()
-    assert (found.state, found.safe, found.attempts, found.rejections) == ("rejected", False, 4, 4)
+    assert (found.state, found.has_our_lines, found.attempts, found.rejections) == ("rejected", False, 4, 4)
     assert "4 times" in found.message
 
 
@@ -108,12 +108,12 @@ def test_where_none_are_taken_those_of_others_are_folded_with_ours(hub: Hub) -> 
     leave(c, "two")
     b.add("mine")
     host = Remote(b.log, "origin").host
-    host.refused = [OUTBOX, BRANCHES]
+    host.refused_prefixes = [OUTBOX, BRANCHES]
     host.save()
     b.log.random = lambda count: b"\xff" * count
     wire = Wire(b)
     found = b.exchange()
-    assert (found.state, found.safe) == ("synced", True)
+    assert (found.state, found.has_our_lines) == ("synced", True)
     assert wire.calls == ["fetch", f"push {ref.BRANCH}", "delete 2"]
     assert sorted(hub.texts()) == ["mine", "one", "two"]
 
@@ -123,7 +123,7 @@ def test_hidden_refs_are_refused_too(hub: Hub) -> None:
     a, b = clones(hub, "ab")
     git("config", "receive.hideRefs", "refs/gitmem", cwd=hub.path)
     calls, message = raced(hub, a, b, "1")
-    assert f"push {BRANCHES}*" in calls and "takes no refs/gitmem/outbox/*" in message
+    assert f"push {BRANCHES}*" in calls and "rejects refs refs/gitmem/outbox/*" in message
     assert boxes(hub) == []
 
 
@@ -172,7 +172,7 @@ def test_a_refusal_of_one_day_is_tried_again_by_a_sync_that_names_the_remote(hub
     """It counts for all others."""
     (b,) = clones(hub, "b")
     remote = Remote(b.log, "origin")
-    remote.host.refused.append(OUTBOX)
+    remote.host.refused_prefixes.append(OUTBOX)
     remote.host.keeps_refs = True
     remote.host.save()
     assert sync_remotes.sync(b.store).remotes[0].state in GOOD
@@ -202,7 +202,7 @@ def test_a_remote_that_takes_nothing_teaches_nothing(hub: Hub) -> None:
     only(hub, "nothing")
     b.add("mine")
     found = b.exchange()
-    assert (found.state, found.safe) == ("refused", False)
+    assert (found.state, found.has_our_lines) == ("refused", False)
     assert b.texts() == ["theirs", "mine"]
     (hub.path / "hooks" / "pre-receive").unlink()
     leave(b, "more")
@@ -225,5 +225,5 @@ def test_a_state_file_that_is_damaged_is_as_good_as_none(hub: Hub) -> None:
     ):
         path.write_bytes(content)
         _, message = raced(hub, a, hub.open(b.path), content.hex()[:4] + str(len(content)))
-        assert "takes no refs/gitmem/outbox/*" in message
+        assert "rejects refs refs/gitmem/outbox/*" in message
     assert OUTBOX in path.read_text()

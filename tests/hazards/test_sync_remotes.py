@@ -217,7 +217,7 @@ def test_a_newer_format_is_not_read_and_not_overwritten(hub: Hub) -> None:
     push(a, newer)
     a.add("two")
     found = a.exchange()
-    assert (found.state, found.received, found.sent, found.safe) == ("refused", 0, 1, True)
+    assert (found.state, found.received, found.sent, found.has_our_lines) == ("refused", 0, 1, True)
     assert "format 2; upgrade gitmem" in found.message and "repair" not in found.message
     assert hub.tip() == newer and a.texts() == ["one", "two"]
     b = hub.clone("b")

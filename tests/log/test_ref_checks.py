@@ -123,7 +123,7 @@ def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.Mo
     oid = put(log, local(log), {"signals/A": b"1\n"})
     assert "not allowed" in look(log, oid)[1]
     check = RefCheck(log, accepted(log), [local(log)])
-    check.refused = {oid: "git refuses it"}
+    check.unfetchable = {oid: "git refuses it"}
     assert look(log, oid, check) == (INVALID, "git refuses it")
     assert not check.left_out[NAME].is_fetched and check.left_out[NAME].author == ""
     monkeypatch.setattr(partial, "is_incomplete", lambda common, commit: True)

@@ -91,7 +91,7 @@ def swap_anyway(git: MemoryGit, name: str, old: str | None, new: str, why: str) 
 BROKEN = {
     "a union that keeps the greater file": (overflow, "union", lambda *contents: max(contents)),
     "a swap that does not compare": (MemoryGit, "swap", swap_anyway),
-    "outboxes that nobody deletes": (push, "_delete_folded", lambda *args: None),
+    "outboxes that nobody deletes": (push, "_delete_merged", lambda *args: None),
 }
 
 

@@ -59,7 +59,7 @@ def test_an_outbox_is_what_its_commits_added(log: LocalLog, shared: LogTip) -> N
     assert box.commits == [one, two] and box.base == shared.oid
     assert box.lines == {"notes/2026-11/21/gm-a.jsonl": {b"1", b"2"}}
     assert not box.is_in(log.git, moved.tree)
-    assert box.is_in(log.git, log.git.commit(outbox.fold(log.git, [box], moved.oid)).tree)
+    assert box.is_in(log.git, log.git.commit(outbox.merge(log.git, [box], moved.oid)).tree)
 
 
 def test_one_that_the_shared_history_has_is_empty(log: LocalLog, shared: LogTip) -> None:
@@ -107,7 +107,7 @@ def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: LogT
     b1 = put(log, shared.oid, "b", b"b1", seconds=20)
     c1 = put(log, shared.oid, "c", b"c1", seconds=40)
     first, second = (
-        outbox.fold(log.git, read(log, shared, *order), shared.oid) for order in ((a2, b1, c1), (c1, b1, a2))
+        outbox.merge(log.git, read(log, shared, *order), shared.oid) for order in ((a2, b1, c1), (c1, b1, a2))
     )
     assert first == second
     assert log.git.commit(first).message == (
@@ -134,12 +134,12 @@ def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared:
 def test_what_is_brought_is_one_commit_until_it_is_folded(log: LocalLog, shared: LogTip) -> None:
     """With the trailers of all; who brings it again has nothing to bring."""
     boxes = read(log, shared, put(log, shared.oid, "a", b"1"), put(log, shared.oid, "b", b"2"))
-    tip = outbox.fold(log.git, boxes, shared.oid)
+    tip = outbox.merge(log.git, boxes, shared.oid)
     commit = log.git.commit(tip)
     assert commit.parents == [shared.oid]
     assert sorted(trailers(commit.message)) == ["Note: a", "Note: b"]
     assert all(box.is_in(log.git, commit.tree) for box in boxes)
-    assert outbox.fold(log.git, boxes, tip) == tip
+    assert outbox.merge(log.git, boxes, tip) == tip
 
 
 def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalLog, shared: LogTip) -> None:
@@ -148,7 +148,7 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalL
     two = put(log, put(log, shared.oid, "a", b"1"), "a", b"2")
     moved = log_refs.read(log, ref.LOG_REF, put(log, one, "b", b"3"))
     boxes = read(log, moved, two, put(log, shared.oid, "a", b"5"))
-    tree = log.git.commit(outbox.fold(log.git, boxes, moved.oid)).tree
+    tree = log.git.commit(outbox.merge(log.git, boxes, moved.oid)).tree
     assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
 
 
@@ -159,11 +159,11 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(
     monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
     oids = [put(log, shared.oid, "a", b"x" * 30), put(log, shared.oid, "a", b"y" * 31)]
     boxes = read(log, shared, *oids)
-    tip = outbox.fold(log.git, boxes, shared.oid)
+    tip = outbox.merge(log.git, boxes, shared.oid)
     tree = log.git.commit(tip).tree
     assert tree_union.new_lines(log.git, tree, [shared.tree]) == 2
     assert all(box.is_in(log.git, tree) for box in boxes)
-    assert outbox.fold(log.git, boxes, tip) == tip
+    assert outbox.merge(log.git, boxes, tip) == tip
     sizes = [
         len(log.git.blob(entry.oid)) for _, entry, _ in tree_union.differing(log.git, tree, [shared.tree])
     ]
@@ -193,7 +193,7 @@ def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
     host = RemoteState(state, "origin", "https://example.org/x")
     host.save()
     assert not (tmp_path / "remotes").exists()
-    host.refused.append(outbox.PREFIXES[0])
+    host.refused_prefixes.append(outbox.PREFIXES[0])
     host.crowd, host.seen = 3, {"b", "a"}
     host.save()
     again = RemoteState(state, "origin", "https://example.org/x")

@@ -93,18 +93,18 @@ def test_what_a_remote_has_is_remembered_and_never_less(log: LocalLog, root: str
     second = put(log, root, **{"s/gm-b.jsonl": b"3\n"})
     third = put(log, second, **{"s/gm-c.jsonl": b"4\n"})
     for oid, remembered in ((second, second), (root, second), (second, second), (third, third)):
-        rebase.publish(log, third, oid)
+        rebase.note_published(log, third, oid)
         assert log.git.tip(ref.PUBLISHED_REF) == remembered
     other = put(log, root, **{"s/gm-d.jsonl": b"5\n"})
-    rebase.publish(log, other, other)
+    rebase.note_published(log, other, other)
     assert log.git.tip(ref.PUBLISHED_REF) == other
-    rebase.publish(log, second, root)
+    rebase.note_published(log, second, root)
     assert log.git.tip(ref.PUBLISHED_REF) == root, "what the log does not have was not published"
     left = leave_lock(log, ref.PUBLISHED_REF, 60)
-    rebase.publish(log, second, second)
+    rebase.note_published(log, second, second)
     assert log.git.tip(ref.PUBLISHED_REF) == second and not left.exists()
     left = leave_lock(log, ref.PUBLISHED_REF, 0)
-    rebase.publish(log, third, third)
+    rebase.note_published(log, third, third)
     assert log.git.tip(ref.PUBLISHED_REF) == second and left.exists(), "it is told again by the next sync"
 
 
@@ -173,10 +173,10 @@ def test_what_waits_is_committed_or_said_to_wait(
     lock = log.lock()
     with lock:
         assert lock.take()
-        assert not rebase.commit_waiting(log)
-    assert rebase.commit_waiting(log)
+        assert not rebase.commit_before_sync(log)
+    assert rebase.commit_before_sync(log)
     assert any(b"rides" in line for line in all_lines(log))
-    assert rebase.commit_waiting(log)
+    assert rebase.commit_before_sync(log)
 
 
 def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: LocalLog, root: str) -> None:
