@@ -9,8 +9,10 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import StringConstraints
 
 from gitmem import commit_message, records
 from gitmem.agents import own_sessions, session_view
@@ -24,7 +26,8 @@ from gitmem.log.union import canonical, union
 from gitmem.mailbox import broadcasts
 from gitmem.mailbox.content import KEYED_FIELDS
 from gitmem.memory import bulk_values, decay, node_fold
-from gitmem.records import fast_validate, ids, models
+from gitmem.records import base, fast_validate, ids, models
+from gitmem.records.table import FIELDS
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
 from gitmem.signals.causality import ThreadSignal
 from gitmem.sync import partial_reads
@@ -49,14 +52,10 @@ def example(name: str, page: str = FORMAT) -> str:
 
 
 def table(heading: str) -> dict[str, str]:
-    """Field → form in the table below a heading. In a row of several fields the last form applies to the rest."""
+    """Field → form in the table below a heading."""
     section = FORMAT.partition(f"\n### {heading} ")[2].partition("\n##")[0]
-    found: dict[str, str] = {}
-    for first, second in re.findall(r"^\| (`.*?`) \| (.*?) \|$", section, re.MULTILINE):
-        names = re.findall(r"`(\w+)`", first)
-        forms = second.split("; ") if len(names) > 1 else [second]
-        found.update((name, forms[min(place, len(forms) - 1)]) for place, name in enumerate(names))
-    return found
+    rows = re.findall(r"^\| (`.*?`) \| (.*?) \|$", section, re.MULTILINE)
+    return {name: form for names, form in rows for name in re.findall(r"`(\w+)`", names)}
 
 
 LINE = example("line").removesuffix("\n").encode()
@@ -354,6 +353,44 @@ def test_the_lists_of_keyed_fields_agree() -> None:
     assert re.findall(r"`(\w+)`", told.replace(", else `signal_id`", "")) == list(KEYED_FIELDS)
     assert set(KEYED_FIELDS) - set(definitions.KEYED) == {"target_role", "delegation_id"}
     assert set(definitions.KEYED) == set(KEYED_FIELDS) & set(adapter.Signal.__annotations__)
+
+
+def limits_of_forms() -> dict[str, int]:
+    """Form → greatest length, as section 7 defines it in the list above the tables."""
+    section = FORMAT.partition("\n## 7. Records\n")[2].partition("\n*Invisible*")[0]
+    parts = re.findall(r"\*\*([\w ]+)\*\*:\s((?:(?!\*\*).)*)", section, re.DOTALL)
+    return {
+        name: max(int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d", text))
+        for name, text in parts
+        if name not in ("text", "flag")
+    }
+
+
+def test_the_forms_have_the_limits_of_the_models() -> None:
+    """A length that is changed in one place only makes lines that readers of the page refuse."""
+    types = {"address": base.Address, "line": base.Line, "short line": base.ShortLine, "name": base.DisplayName,
+             "tag": base.Tag, "path": base.Path, "work unit": base.WorkUnit}  # fmt: skip
+    limits = limits_of_forms()
+
+    assert limits.pop("commit id") == 64
+    assert limits == {
+        name: next(each.max_length for each in get_args(of) if isinstance(each, StringConstraints))
+        for name, of in types.items()
+    }
+    assert f"1 to {limits['name']} characters" in (ROOT / "cli/commands/options.py").read_text(
+        encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize("kind", records.KINDS)
+def test_every_field_has_the_limit_of_its_form(kind: str) -> None:
+    """Where the page calls a field a short line, the model takes no longer one."""
+    limits = limits_of_forms()
+    for name, told in table(kind).items():
+        form = re.match(r"(short line|line|address|name|tag|path|work unit)(?:e?s)?(?!\w| of)", told)
+        if form:
+            spec = FIELDS[kind][name]
+            assert (spec[2] if spec[0] == "list" else spec)[3] == limits[form[1]], name
 
 
 def test_the_picture_shows_folders_that_exist() -> None:

@@ -104,6 +104,7 @@ class TextRule:
         return value
 
 
+# Patterns and lengths hold on read, too: a narrower one makes recorded lines unreadable. Only `written` is for writers alone.
 At = Annotated[str, StringConstraints(pattern=_AT)]
 SignalId = Annotated[str, StringConstraints(pattern=_SIGNAL_ID)]
 SessionId = Annotated[str, StringConstraints(pattern=_SESSION_ID)]
@@ -125,7 +126,7 @@ DisplayName = Annotated[
     str, StringConstraints(pattern=_NAME, max_length=64), AfterValidator(TextRule(trimmed=True))
 ]
 Tag = Annotated[str, StringConstraints(pattern=_NAME, max_length=100), AfterValidator(TextRule(trimmed=True))]
-Axis = Annotated[str, StringConstraints(pattern=_LINE, max_length=200)]
+ShortLine = Annotated[str, StringConstraints(pattern=_LINE, max_length=200)]
 Line = Annotated[str, StringConstraints(pattern=_LINE, max_length=1024)]
 Path = Annotated[str, StringConstraints(pattern=_PATH, max_length=4096)]
 Message = Annotated[
@@ -149,7 +150,7 @@ class Record(BaseModel):
         default="A2A.V1",
         description="The contract's version; records of other versions are kept but not read.",
     )
-    mac: Axis | None = Field(
+    mac: ShortLine | None = Field(
         default=None,
         description="Message authentication code under the writer's clone key; always the last field of a line.",
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from .base import Address, At, Axis, CommitId, Line, Message, NodeId, Path, Record, Tag, WorkUnit
+from .base import Address, At, CommitId, Line, Message, NodeId, Path, Record, ShortLine, Tag, WorkUnit
 
 
 class Node(Record):
@@ -32,7 +32,7 @@ class Node(Record):
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
     session_id: Address | None = Field(default=None, description="The session that it belongs to.")
-    lane: Axis | None = Field(
+    lane: ShortLine | None = Field(
         default=None, description="The lane that it matters in; every lane without one."
     )
     paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(

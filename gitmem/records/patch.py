@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from .base import Address, Axis, CommitId, Line, Message, NodeId, PatchId, Path, Record, Tag, WorkUnit
+from .base import Address, CommitId, Line, Message, NodeId, PatchId, Path, Record, ShortLine, Tag, WorkUnit
 
 
 class Patch(Record):
@@ -42,7 +42,7 @@ class Patch(Record):
     tags: Annotated[tuple[Tag, ...], Field(strict=False)] = Field(default=(), description="All of its tags.")
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
     session_id: Address | None = Field(default=None, description="The session that it belongs to.")
-    lane: Axis | None = Field(default=None, description="The lane that it matters in.")
+    lane: ShortLine | None = Field(default=None, description="The lane that it matters in.")
     paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(
         default=(), description="All files and folders that it is about."
     )

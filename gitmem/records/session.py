@@ -9,11 +9,11 @@ from pydantic import AfterValidator, Field
 from .base import (
     Address,
     AgentIdentity,
-    Axis,
     DisplayName,
     Path,
     Record,
     SessionId,
+    ShortLine,
     SignalId,
     TextRule,
     WorkUnit,
@@ -38,19 +38,21 @@ class Session(Record):
     name_chosen: bool = Field(
         default=False, description="Whether that name was asked for, rather than given by the pool."
     )
-    clone_id: Axis = Field(description="The clone that it works in.")
+    clone_id: ShortLine = Field(description="The clone that it works in.")
     worktree: Path | None = Field(
         default=None, description="The worktree that it works in; none in a bare repository."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it works on.")
-    initiative_id: Axis | None = Field(default=None, description="The initiative that it works on.")
-    lane: Axis | None = Field(default=None, description="The lane that it works in.")
-    client: Axis | None = Field(default=None, description="The harness that runs it, such as `claude-code`.")
-    workspace_id: Axis | None = Field(default=None, description="Routing key of a hosted transport.")
+    initiative_id: ShortLine | None = Field(default=None, description="The initiative that it works on.")
+    lane: ShortLine | None = Field(default=None, description="The lane that it works in.")
+    client: ShortLine | None = Field(
+        default=None, description="The harness that runs it, such as `claude-code`."
+    )
+    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
     harness_session: Address | None = Field(default=None, description="The harness's own id of it.")
-    activity: Axis | None = Field(default=None, description="What it does now, in its own words.")
+    activity: ShortLine | None = Field(default=None, description="What it does now, in its own words.")
     clear: Annotated[
-        tuple[Annotated[Axis, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
+        tuple[Annotated[ShortLine, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
     ] = Field(
         default=(),
         description="Fields that it has no longer; one that is merely not there stays as it was.",

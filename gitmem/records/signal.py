@@ -6,7 +6,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import Address, Axis, Digest, Line, Message, Path, Record, SignalId, TextRule, ThreadId, WorkUnit
+from .base import (
+    Address,
+    Digest,
+    Line,
+    Message,
+    Path,
+    Record,
+    ShortLine,
+    SignalId,
+    TextRule,
+    ThreadId,
+    WorkUnit,
+)
 
 INTERRUPTS = ("priority", "advisory")
 RESOLUTIONS = ("exact", "folded", "alias", "prefix", "fuzzy")
@@ -47,7 +59,7 @@ class Signal(Record):
     resolved_by: Annotated[
         tuple[Annotated[Line, AfterValidator(TextRule(written=RESOLUTIONS))], ...], Field(strict=False)
     ] = Field(default=(), description="How each was resolved: exact, folded, alias, prefix or fuzzy.")
-    workspace_id: Axis | None = Field(default=None, description="Routing key of a hosted transport.")
+    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
     thread_id: ThreadId | None = Field(default=None, description="The conversation that it belongs to.")
     reply_to: SignalId | None = Field(default=None, description="Id of the signal to answer.")
     after: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(
@@ -59,7 +71,7 @@ class Signal(Record):
     intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"] = Field(
         default="INFO", description="What it does in its thread."
     )
-    interrupt_class: Annotated[Axis, AfterValidator(TextRule(written=INTERRUPTS))] = Field(
+    interrupt_class: Annotated[ShortLine, AfterValidator(TextRule(written=INTERRUPTS))] = Field(
         default="advisory",
         description="`priority` or `advisory`; other values are accepted on read.",
         examples=list(INTERRUPTS),
@@ -69,13 +81,15 @@ class Signal(Record):
     idempotency_key: Line | None = Field(
         default=None, description="The same key of the same sender is the same signal, sent once."
     )
-    origin: Axis = Field(default="local", description="`local`, or the name of the adapter that imported it.")
+    origin: ShortLine = Field(
+        default="local", description="`local`, or the name of the adapter that imported it."
+    )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it is about.")
-    initiative_id: Axis | None = Field(default=None, description="The initiative that it is about.")
-    lane: Axis | None = Field(default=None, description="The lane that it is about.")
-    sender_role: Axis | None = Field(default=None, description="The role that its sender has.")
-    target_role: Axis | None = Field(default=None, description="The role that it is meant for.")
-    delegation_id: Axis | None = Field(default=None, description="The delegation that it belongs to.")
+    initiative_id: ShortLine | None = Field(default=None, description="The initiative that it is about.")
+    lane: ShortLine | None = Field(default=None, description="The lane that it is about.")
+    sender_role: ShortLine | None = Field(default=None, description="The role that its sender has.")
+    target_role: ShortLine | None = Field(default=None, description="The role that it is meant for.")
+    delegation_id: ShortLine | None = Field(default=None, description="The delegation that it belongs to.")
     artifact_path: Path | None = Field(default=None, description="A file that it points to.")
     seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
         default=None,
