@@ -37,7 +37,6 @@ class CannotExpressError(Exception):
 def main() -> int:
     """Write the table."""
     TABLE.write_text(compile_table(), encoding="utf-8")
-    print(f"wrote {TABLE.relative_to(ROOT)}")
     return 0
 
 

@@ -1,0 +1,31 @@
+"""Write the generated modules that depend on the models and the commands: `python tools/compile_all.py`.
+
+For developers, after a change of a model, a command or an option. Each tool runs in its own process, because it imports what the one
+before has written.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WRITTEN = {
+    "compile_table.py": "gitmem/records/table.py",
+    "compile_types.py": "gitmem/records/record_types.py",
+    "compile_parser.py": "cli/parser_table.py",
+}
+
+
+def main() -> int:
+    """Run the tools in their order and print what changed."""
+    for tool, module in WRITTEN.items():
+        before = (ROOT / module).read_bytes()
+        subprocess.run([sys.executable, ROOT / "tools" / tool], check=True)
+        print(f"{module}: {'unchanged' if (ROOT / module).read_bytes() == before else 'changed'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
