@@ -115,6 +115,7 @@ class Snapshots:
         if self._db is not None:
             self._db.close()
         self._db = self._opened = None
+        self._nameless = {}  # with another index, files may be others too: those of a restored backup
 
     def _compare(self, db: sqlite3.Connection, tip: str, files: Sequence[WalFile]) -> Snapshot | None:
         """Return a snapshot if the index has this shape and fits the tip and the files; else None.
@@ -152,7 +153,7 @@ class Snapshots:
             end: The offset up to which the index has read the file.
             nameless: The part of the file that an earlier snapshot has read.
         """
-        start = nameless[1] if nameless[0] <= end <= nameless[1] else end
+        start = nameless[1] if nameless[0] <= end <= nameless[1] <= file.size else end
         with open(file.path, "rb", buffering=0) as opened:
             opened.seek(start)
             content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))

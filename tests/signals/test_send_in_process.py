@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -194,6 +195,30 @@ def test_an_index_that_was_wrong_is_read_no_more_once_another_one_is_there(repo:
         log.store.caught_up()
 
     assert recipients(planck, "Curie") == ["test:worker:curie"]
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_waiting_file_that_is_restored_from_a_backup_is_read_again(
+    repo: Path, planck: Log, what: str
+) -> None:
+    """An earlier snapshot has read more of it than was in the backup; then somebody appends a name."""
+    kept, backup = repo / ".git" / "gitmem", repo / "backup"
+    shutil.copytree(kept, backup)
+    for _ in range(5):
+        recipients(planck, "Curie")
+    if what == "folder":
+        shutil.rmtree(kept)
+        shutil.copytree(backup, kept)
+    else:
+        (file,) = planck.store.log.waiting()
+        shutil.copy(backup / "wal" / file.name, file.path)
+    with opened(repo) as other:
+        rename(other, "Curie", "Bohr")
+        for _ in range(12 if what == "folder" else 0):  # now it is longer than it was
+            say(other, OTHER)
+
+        with pytest.raises(UsageError, match="Curie"):
+            recipients(planck, "Curie")
 
 
 def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(planck: Log) -> None:
