@@ -240,7 +240,10 @@ def connect(where: str) -> sqlite3.Connection:
     """Open a file for writing. The lock timeout is set first: the pragma for WAL already needs a lock."""
     if shared_mode.setting(where):  # SQLite gives the mode of this file to its `-wal` and `-shm`
         try:
-            os.close(shared_mode.open_file(where, os.O_RDWR | os.O_CREAT))
+            # Only a new file: closing an old one releases the POSIX locks of this process's other connections to it.
+            os.close(shared_mode.open_file(where, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            shared_mode.adjust(where)
         except OSError:
             pass  # SQLite reports the error
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)

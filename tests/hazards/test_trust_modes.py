@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import shared_mode
+from gitmem.index import index_file
 from tests.conftest import Git
 
 GITMEM = Path(sys.executable).parent / "gitmem"
@@ -95,6 +96,24 @@ def test_every_file_has_the_mode_that_git_would_give_it(
         elif stat.S_IMODE(mode) != shared_mode.mode_for(mode, bits):
             wrong.append(f"{mode:o} {at}")
     assert (repo / ".git" / "gitmem" / "own-packs").is_dir() and wrong == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
+def test_opening_the_index_again_keeps_the_locks_of_an_open_connection(tmp_path: Path, git: Git) -> None:
+    """A process releases its POSIX locks on a file when it closes any descriptor of it.
+
+    Without them another process that closes the index removes SQLite's log although it is in use.
+    """
+    where = str(shared(tmp_path, git, "group", 0o022) / ".git" / "index-test.sqlite3")
+    first = index_file.connect(where)
+    first.execute("CREATE TABLE a (b)")
+    index_file.connect(where).close()
+    code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('INSERT INTO a VALUES (1)'); db.commit(); db.close()"
+    subprocess.run([sys.executable, "-c", code, where], check=True)
+
+    assert os.path.exists(where + "-wal")
+    assert first.execute("SELECT b FROM a").fetchall() == [(1,)]
+    first.close()
 
 
 @pytest.mark.deep
