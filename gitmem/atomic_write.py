@@ -12,13 +12,16 @@ from . import shared_mode
 TEMPORARY = ".tmp-"
 
 
-def replace(path: str, content: bytes, *, durable: bool = False, private: bool = False) -> None:
+def replace(
+    path: str, content: bytes, *, durable: bool = False, private: bool = False, keep: bool = False
+) -> None:
     """Replace the content of a file atomically.
 
     Args:
         durable: Sync the file to disk; the caller syncs its folder. Without it the file may be empty or old after a
             power loss.
         private: Let only this user read and write the file, even in a repository that several users share.
+        keep: Leave a file that exists, also one that another process creates meanwhile if the file system has links.
 
     Raises:
         OSError: the file is unchanged, and the temporary file is removed.
@@ -35,10 +38,23 @@ def replace(path: str, content: bytes, *, durable: bool = False, private: bool =
                 os.fsync(handle)
         finally:
             os.close(handle)
-        os.replace(temporary, path)
+        (_rename_unless_taken if keep else os.replace)(temporary, path)
     except OSError:
         remove_quietly(temporary)
         raise
+
+
+def _rename_unless_taken(temporary: str, path: str) -> None:
+    """Rename a file, or remove it if another file has the name."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        if not os.path.lexists(path):
+            os.replace(temporary, path)
+            return
+    os.unlink(temporary)
 
 
 def names_in(folder: str) -> list[str]:

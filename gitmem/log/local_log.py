@@ -227,11 +227,11 @@ class LocalLog:
         """Return the id of this clone: random, created once, and read once by each process."""
         if self._clone_id is None:
             path = os.path.join(self.repo.state, "clone")
-            self._clone_id = read_word(path)
-            if self._clone_id is None:
-                self._clone_id = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
+            word = read_word(path)
+            if word is None:
                 self.make_state()  # without the folder the next process would have another id
-                write_word(path, self._clone_id)
+                word = write_first_word(path, "".join(CROCKFORD[byte & 31] for byte in self.random(10)))
+            self._clone_id = word
         return self._clone_id
 
 
@@ -283,9 +283,15 @@ def read_word(path: str) -> str | None:
     return word if is_name(word) else None
 
 
-def write_word(path: str, word: str) -> None:
+def write_word(path: str, word: str, *, keep: bool = False) -> None:
     """Replace a small state file. An unwritable folder is ignored: then only this process uses the word."""
     try:
-        atomic_write.replace(path, word.encode())
+        atomic_write.replace(path, word.encode(), keep=keep)
     except OSError:
         return
+
+
+def write_first_word(path: str, word: str) -> str:
+    """Write a small state file unless it has a word; return its word, which may be that of a concurrent process."""
+    write_word(path, word, keep=not os.path.lexists(path) or read_word(path) is not None)
+    return read_word(path) or word

@@ -52,6 +52,29 @@ def test_a_clone_keeps_its_id_and_its_segment(repo: Path) -> None:
     assert log.new_token() == other.token() != made[1]
 
 
+def test_processes_that_make_the_id_of_a_clone_at_once_all_get_one_id(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the sessions of the slower process would not be this clone's, and get no flags."""
+    log, other = open_log(repo, seed=1), open_log(repo, seed=2)
+    real = log.random
+    monkeypatch.setattr(log, "random", lambda size: (other.clone_id(), real(size))[1])
+
+    assert log.clone_id() == other.clone_id() == open_log(repo).clone_id()
+    assert not [name for name in os.listdir(log.repo.state) if name.startswith(".tmp-")]
+
+
+def test_the_id_of_a_clone_is_kept_on_a_file_system_without_links(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*names: str) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+
+    assert open_log(repo, seed=1).clone_id() == open_log(repo, seed=2).clone_id()
+
+
 def test_clones_differ(repo: Path, tmp_path: Path) -> None:
     """Each byte of chance is used."""
     made = set()
