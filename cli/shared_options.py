@@ -16,7 +16,7 @@ from gitmem.signals import INTENTS, inbox
 
 
 class Option:
-    """What people and models read of an option, and the values that it takes.
+    """An option's description, default and allowed values, for people and for models.
 
     Attributes:
         help: The description.

@@ -47,7 +47,7 @@ def warning(store: Store) -> str | None:
 
 
 def add_warning(store: Store, answer: Answer) -> None:
-    """If lines are missing, add the warning to an answer and put the repair command first."""
+    """Add a warning to an answer if lines are missing, with the repair command as the first one to run."""
     missing = warning(store)
     if missing is not None:
         answer.warnings.append(missing)

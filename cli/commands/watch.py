@@ -248,7 +248,7 @@ class WatchEnded:
 
 
 def _other(store: Store, of: WatchOwner) -> str:
-    """Return a hint on --session for a person in a worktree where an agent works; otherwise ""."""
+    """Return a hint on --session for a person in a worktree with an agent's session; otherwise ""."""
     from gitmem.agents import local_sessions
 
     meant = of.caller is not None and of.caller.is_person and local_sessions.of_worktree(store)

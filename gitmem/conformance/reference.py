@@ -36,7 +36,7 @@ class Kept:
 
 
 class Reference:
-    """One place of the bus. It does not use `folder`; `hub` has the records that places exchange, None for a new bus."""
+    """One place of the bus. It does not use `folder`; `hub` has the records of exchanges, None for a new bus."""
 
     lacks: Mapping[str, str] = {}
 
@@ -129,7 +129,7 @@ class Reference:
     def recipients(
         self, session: str, options: Options, answered: Signal | None, said: Mapping[str, Signal]
     ) -> list[str]:
-        """Return the named recipients, otherwise the answered sender, otherwise the thread's members; [] for a broadcast."""
+        """Return the named recipients, else the answered sender, else the thread's members; [] for a broadcast."""
         named = [part for each in options.get("to", ()) for part in each.split(",")]
         if options.get("broadcast"):
             return []
@@ -200,7 +200,7 @@ class Reference:
         return signal["sender_identity"] not in own and signal.get("sender_session") not in own
 
     def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
-        """Return whether a receipt or answer of these readers has no digest, or that of one of the signal's contents."""
+        """Return whether a receipt or answer of a reader has no digest, or that of one of the signal's contents."""
         return any(
             each["signal_id"] == signal_id
             and each["reader_identity"] in readers

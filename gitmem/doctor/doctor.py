@@ -180,7 +180,7 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
 
 
 class _Fixes:
-    """What was fixed, by code and location of the finding, and the failures by code."""
+    """The fixes by code and location of the finding, and the failures by code."""
 
     def __init__(self) -> None:
         self._did: dict[tuple[str, Where], str] = {}

@@ -105,7 +105,7 @@ def rev_list(common: str, tip: str, without: Iterable[str], first_parents: int =
     """Return the commits reachable from `tip` and from none of `without`, parents before children.
 
     Args:
-        first_parents: Return at most so many of them, along first parents; 0 returns all.
+        first_parents: The greatest number of commits, along first parents; 0 returns all.
 
     Raises:
         KeyError: `tip` is missing.

@@ -193,7 +193,7 @@ class Squash:
             self._put(path, entry if united == content else united, len(fresh))
 
     def write(self, onto: str) -> str:
-        """Write the commit on top of `onto`, whose tree this is. Return its id, or `onto` where nothing was added."""
+        """Write the commit on top of `onto`, whose tree this is. Return its id, or `onto` if nothing was added."""
         if not self.changes:
             return onto
         first, last = self.described[0], self.described[-1]

@@ -23,7 +23,7 @@ SPLIT_MAX = 4_096  # short texts in the cache
 LINES_AT_ONCE = 5_000  # in one transaction: other writers wait for it
 IDLE_LINES = 10_000  # lines of other kinds that may be rescanned before the mark is moved
 # Weights of hits. Tags are chosen deliberately. Paths are short, and many nodes share their folders. Whole
-# names also match by their parts, so they count no more than content.
+# names also match by their parts, so their weight is that of content.
 WEIGHTS = {"content": 1.0, "names": 1.0, "tags": 2.0, "paths": 0.5}
 WEIGHED = ", ".join(map(str, WEIGHTS.values()))
 CHANGES = ("content", "tags", "paths")  # fields of a patch that change the words of a node

@@ -10,7 +10,7 @@ from .base import AccessId, Address, NodeId, Record
 
 
 class Access(Record):
-    """One reading, with the nodes that it showed. What is read often decays more slowly."""
+    """One reading, with the nodes that it showed. Nodes that are read often decay more slowly."""
 
     KIND: ClassVar[str] = "access"
     STREAM: ClassVar[str] = "memory"

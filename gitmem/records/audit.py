@@ -10,7 +10,7 @@ from .base import Address, AuditId, Line, Message, Record, ShortLine, SignalId, 
 
 
 class Audit(Record):
-    """One rule was passed by, once, with the reason. It changes no state: it is there to be read."""
+    """One exception from a rule, with the reason. It changes no state: it documents the exception for readers."""
 
     KIND: ClassVar[str] = "audit"
     STREAM: ClassVar[str] = "audits"

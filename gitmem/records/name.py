@@ -10,7 +10,7 @@ from .base import Address, DisplayName, Line, Record
 
 
 class Name(Record):
-    """A name enters the pool or leaves it."""
+    """A name is added to the pool or removed from it."""
 
     KIND: ClassVar[str] = "name"
     STREAM: ClassVar[str] = "names"

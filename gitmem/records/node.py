@@ -10,7 +10,7 @@ from .base import Address, At, CommitId, Line, Message, NodeId, Path, Record, Sh
 
 
 class Node(Record):
-    """A node as it was written. What became of it since is computed from the patches that name it."""
+    """A node as it was written. Its present state is computed from the patches that name it."""
 
     KIND: ClassVar[str] = "node"
     STREAM: ClassVar[str] = "memory"

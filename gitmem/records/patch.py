@@ -10,7 +10,7 @@ from .base import Address, CommitId, Line, Message, NodeId, PatchId, Path, Recor
 
 
 class Patch(Record):
-    """A change of some fields of one node, or of several. Of each field the causally last change counts."""
+    """A change of some fields of one or more nodes. For each field the causally last change counts."""
 
     KIND: ClassVar[str] = "patch"
     STREAM: ClassVar[str] = "memory"

@@ -10,7 +10,7 @@ from .base import Address, Digest, Line, Record, SignalId, TextRule
 
 
 class Receipt(Record):
-    """One reader has one signal. What the reader decided is computed from signals, not from receipts."""
+    """One reader has received one signal. The reader's decision is computed from signals, not from receipts."""
 
     KIND: ClassVar[str] = "receipt"
     STREAM: ClassVar[str] = "receipts"

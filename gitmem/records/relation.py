@@ -10,7 +10,7 @@ from .base import Address, Line, NodeId, Record, RelationId
 
 
 class Relation(Record):
-    """One node stands in a relation to another, or does so no more. The causally last word counts."""
+    """One node gets or loses a relation to another. The causally last record counts."""
 
     KIND: ClassVar[str] = "relation"
     STREAM: ClassVar[str] = "memory"

@@ -23,7 +23,7 @@ CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 
 
 class Session(Record):
-    """A session starts, changes or ends, and what it is at that moment."""
+    """A session starts, changes or ends; with its fields at that moment."""
 
     KIND: ClassVar[str] = "session"
     STREAM: ClassVar[str] = "sessions"

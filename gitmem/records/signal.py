@@ -25,7 +25,7 @@ RESOLUTIONS = ("exact", "folded", "alias", "prefix", "fuzzy")
 
 
 class Signal(Record):
-    """A message with its sender, its recipients and what it is about."""
+    """A message with its sender, recipients and subject."""
 
     KIND: ClassVar[str] = "signal"
     STREAM: ClassVar[str] = "signals"

@@ -1,4 +1,4 @@
-"""What hooks keep in the state folder for the next ones, and how they catch up with the log.
+"""The files in the state folder by which hooks remember their state, and the hooks' update of the index.
 
 - `hook-budget`, `keep-prompts`: values of git's config, as of the last session start. Each call of git costs a process.
 - `here/<client>`, `here/<client>-<worktree>`: the sessions that hooks have started in a worktree, one id a line, for
