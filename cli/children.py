@@ -126,6 +126,7 @@ class BackgroundSyncs:
             end(self._child)
 
     def _done(self, why: str | None) -> str | None:
+        """Note the end of a sync; return a sentence if syncs begin to fail or work again, otherwise None."""
         if self._child is not None and self._child.stdout is not None:
             self._child.stdout.close()
         self._child = None

@@ -25,7 +25,7 @@ class SignalFile:
         head: The rest of its first line.
 
     Raises:
-        UsageError: The file can't be read, or has somebody else's text.
+        UsageError: The file can't be read, or has a text that is not ours.
     """
 
     def __init__(self, path: str, head: str) -> None:

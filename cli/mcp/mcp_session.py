@@ -104,7 +104,7 @@ class McpSession:
         except UsageError as error:
             if self.own is None or error.code != "ended-session":
                 raise
-        self.own = None  # somebody ended it
+        self.own = None  # it was ended elsewhere
         return self._start(at)
 
     def reader(self, at: CallEnvironment) -> Caller | None:
