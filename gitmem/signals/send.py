@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .causality import ThreadSignal
     from .reply import ReplyContext
 
-_ANSWERS = ("reply_to", "thread", "idempotency_key")  # options that need the latest signals
+# Options that need the latest signals: those of answers, and a guess, which a new sender of that name refutes.
+_EXACT = ("broadcast", "reply_to", "thread", "idempotency_key", "fuzzy")
 
 
 class Sent(Outcome):
@@ -123,12 +124,12 @@ def send(
 def in_one_look(store: Store, find_caller: Callable[[], Caller], message: str, **options: Any) -> Sent:
     """Record a signal as `send` does, with one snapshot of the index for the caller and the recipients.
 
-    Only a signal to names that answers nothing does without the latest signals.
+    Only a signal to names that answers and guesses nothing does without the latest signals.
 
     Args:
         options: Those of `send`.
     """
-    is_exact = not options.get("to") or bool(options.get("broadcast")) or any(map(options.get, _ANSWERS))
+    is_exact = not options.get("to") or any(map(options.get, _EXACT))
     return store.in_one_look(lambda: send(store, find_caller(), message, **options), exact=is_exact)
 
 

@@ -113,6 +113,13 @@ def test_a_refusal_is_reconsidered_however_much_was_sent_before(planck: Log) -> 
     assert recipients(planck, OTHER) == [OTHER]
 
 
+def test_a_guess_gives_way_to_a_sender_that_only_a_waiting_line_names(planck: Log) -> None:
+    """A name is guessed only if nobody has it."""
+    say(planck, "Curies")
+
+    assert planck.signals.send("hello", to=["Curies"], fuzzy=True).signal["recipients"] == ["Curies"]
+
+
 def test_a_refused_send_leaves_what_was_sent_before_to_be_committed(repo: Path, planck: Log) -> None:
     """Closing the log commits it."""
     with pytest.raises(UsageError):
