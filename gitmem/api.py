@@ -92,7 +92,10 @@ def open(
 
 
 class Log:
-    """One clone's log, read and written as one caller. Use it as a context manager, or `close` it."""
+    """One clone's log, read and written as one caller. Use it as a context manager, or `close` it.
+
+    It is for one thread at a time, also while `watch` waits, and not for a forked process: open another log there.
+    """
 
     def __init__(self, store: Store, who: callers.CallerClaims) -> None:
         self.store = store
