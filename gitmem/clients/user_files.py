@@ -204,7 +204,11 @@ def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
     temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with open(shared_mode.open_file(temporary, flags, 0o777 if runs else 0o666), "wb") as file:
+        if mode is None:
+            descriptor = shared_mode.open_file(temporary, flags, 0o777 if runs else 0o666)
+        else:  # nobody else may read it before it has the mode of the file, which may hold secrets
+            descriptor = os.open(temporary, flags, 0o600)
+        with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

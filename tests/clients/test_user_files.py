@@ -41,6 +41,22 @@ def test_an_error_undoes_the_changes_before_it(tmp_path: Path) -> None:
     assert state(tmp_path) == before
 
 
+def test_nobody_else_reads_a_private_file_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings may hold keys; a run that is killed leaves the temporary file behind."""
+    path, modes = tmp_path / "settings.json", []
+    path.write_bytes(b"secret")
+    path.chmod(0o600)
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: modes.append([each.stat().st_mode & 0o777 for each in tmp_path.iterdir()])
+    )
+
+    user_files.write([FileChange(str(path), b"secret", b"secret and ours")])
+
+    assert modes == [[0o600, 0o600]]
+
+
 def test_a_file_that_is_too_large_or_none_is_refused_at_once(tmp_path: Path) -> None:
     """A repository may have anything in a client's place; reading a pipe would never end."""
     large, pipe = tmp_path / "large", tmp_path / "pipe"
