@@ -49,7 +49,9 @@ def test_nobody_else_reads_a_private_file_while_it_is_written(
     path.write_bytes(b"secret")
     path.chmod(0o600)
     monkeypatch.setattr(
-        os, "fsync", lambda handle: modes.append([each.stat().st_mode & 0o777 for each in tmp_path.iterdir()])
+        os,
+        "fsync",
+        lambda handle: modes.append([each.stat().st_mode & 0o777 for each in tmp_path.glob("*settings*")]),
     )
 
     user_files.write([FileChange(str(path), b"secret", b"secret and ours")])
