@@ -48,7 +48,7 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
 def consent_remark(store: Store) -> str | None:
     """Return a remark if this clone syncs automatically but may not publish; else None."""
     from . import consent
-    from .chosen_remotes import choose
+    from .remote import choose
 
     if autosync.interval(store.repo) is None:
         return None
@@ -68,7 +68,7 @@ def consent_remark(store: Store) -> str | None:
 def init_command(store: Store) -> str:
     """Return the `init` command that installs missing parts and does not change the consent to publish."""
     from . import consent
-    from .chosen_remotes import choose
+    from .remote import choose
 
     try:
         names, _ = choose(store, (), all=False)

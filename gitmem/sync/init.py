@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import time
 
 from ..errors import UsageError
-from ..log import ref
+from ..git.port import Draft
+from ..log import committer, ref
 from ..log.lines import format_at
+from ..log.start import start
 from ..outcome import Outcome
 from ..text.shell_quote import command, quote
 from . import autosync, consent, exchange, rebase
-from . import publish_ref as publication
-from .chosen_remotes import choose
+from .remote import choose
 from .sync_result import RemoteResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..log.local_log import LocalLog
     from ..store import Store
 
 PLACES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
@@ -115,7 +118,7 @@ def init(
         consent.decline(store.repo)
     remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
-    changed = publish is not None and publication.set_publish_ref(store.log, PLACES[publish])
+    changed = publish is not None and set_publish_ref(store.log, PLACES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
     form = rebase.own_tip(log, tip).format
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
@@ -214,3 +217,23 @@ def uninstall(store: Store) -> Uninstalled:
     if waiting or (tip is not None and (published is None or not git.contains(published, tip))):
         remarks.append("This clone has lines that no remote is known to have: `gitmem sync` sends them.")
     return Uninstalled(kept, remove, remarks)
+
+
+def set_publish_ref(log: LocalLog, ref_name: str) -> bool:
+    """Record in `format` where the log is published, for all clones; return False if it is recorded already."""
+    git = log.git
+    for _ in range(committer.SWAPS_MAX):
+        with rebase.take_lock(log) as lock:
+            tip = git.tip(ref.LOG_REF) or start(log)
+            form = rebase.own_tip(log, tip).format
+            if form.publish == ref_name:
+                return False
+            new = ref.Format.make(turn=form.turn + 1, publish=ref_name)
+            who = log.signature()
+            draft = Draft({"format": new.content}, who, who, f"Publish the log at {ref_name}\n")
+            if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
+                return True
+            if lock.is_held:
+                git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
+        time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
+    raise ref.locked("nothing was changed")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..errors import RemoteError
+from ..git.fork_point import HistoryWalk, bases
 from ..log import damaged_objects, log_refs, ref
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, RefCheck
-from . import accepted, read_outboxes, rebase, unfetched
+from . import accepted, outbox, rebase, unfetched
 from .partial_reads import replacement_tip, sample_outboxes
 from .remote import is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
+    from .outbox import Outbox
     from .remote import Remote
 
 
@@ -57,7 +62,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
             remote.tips += related(check.admit({name: oid}))
     _detect_blocked_ref(remote, check)
     top = remote.shared()
-    remote.outboxes = read_outboxes.read(log, check, boxes, top, related, remote.tips)
+    remote.outboxes = read_outboxes(log, check, boxes, top, related, remote.tips)
     remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
@@ -109,3 +114,45 @@ def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
         remote.base = None
     if remote.base is not None and remote.base.oid not in [tip.oid for tip in remote.tips]:
         remote.tips.append(remote.base)
+
+
+def read_outboxes(
+    log: LocalLog,
+    check: RefCheck,
+    boxes: Mapping[str, str],
+    top: LogTip | None,
+    related: Callable[[Sequence[LogTip]], list[LogTip]],
+    tips: list[LogTip],
+) -> list[Outbox]:
+    """Return the outboxes that pass the checks, those with the least new content first.
+
+    They are read one by one, so that an invalid one does not affect the others.
+
+    Args:
+        boxes: Refs with their commits.
+        top: The shared log; None if none passed the checks.
+        related: Leaves out those of other projects.
+        tips: The logs of the remote; outboxes that are logs of their own are appended.
+    """
+    if top is not None:
+        check.accepted = top
+    on_top: list[Outbox] = []
+    others: list[Outbox] = []
+    trunk = HistoryWalk(log.git, top.oid) if top is not None else None
+    seen: set[str] = set()
+    for name, oid in check.in_order(boxes):
+        if oid in seen or (top is not None and not check.is_whole(name, oid)):
+            continue
+        may_stand_on = partial(check.is_base, name, oid)
+        box = outbox.read(log, oid, top, trunk, may_stand_on) if top is not None else None
+        if box is not None:
+            on_top.append(box)
+            seen.add(oid)
+            continue
+        for tip in related(check.admit({name: oid})) if name not in check.left_out else ():
+            box = outbox.whole(log.git, tip, top)
+            if all(map(may_stand_on, bases(log.git, box.commits))):
+                others.append(box)
+                tips.append(tip)
+                seen.add(oid)
+    return on_top + others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import UsageError
 from ..git import remotes
 from ..log import log_refs, ref
 from . import rebase
@@ -10,11 +11,14 @@ from .withheld_lines import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..errors import RemoteError
     from ..log.left_out import LeftOut
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
     from ..repo import Repo
+    from ..store import Store
     from .outbox import Outbox
 
 
@@ -35,6 +39,27 @@ def default_remote(repo: Repo) -> str:
 def display_name(name: str) -> str:
     """Return a remote's name, or its URL without credentials."""
     return remotes.without_credentials(name)
+
+
+def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
+    """Return the remotes to sync with, and whether history follows the first of them."""
+    repo = store.repo
+    try:
+        primary: str | None = default_remote(repo)
+    except UsageError:
+        if not remotes and not all:
+            raise
+        primary = None
+    names = list(dict.fromkeys([*remotes, *(configured(repo) if all else ())]))
+    if not names and primary is None:
+        raise UsageError(
+            "This repository has no remote. Nothing was sent; local records are kept.",
+            hint="`git remote add origin URL` adds one.",
+            code="no-remote",
+        )
+    if primary is not None and (primary in names or not names):
+        return [primary, *(name for name in names if name != primary)], True
+    return names, primary is None
 
 
 class Remote:

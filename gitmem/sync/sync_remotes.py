@@ -7,7 +7,6 @@ import os
 from ..errors import UsageError
 from ..text.shell_quote import command
 from . import autosync, consent_messages
-from .chosen_remotes import choose
 from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteResult, SyncResult
 
 TYPE_CHECKING = False
@@ -91,6 +90,8 @@ def sync(
 def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
     """Choose as `chosen` does; if no remote is left, clear the recorded error of the last one."""
     try:
+        from .remote import choose
+
         return choose(store, remotes, all=all)
     except UsageError as error:
         if error.code == "no-remote":

@@ -1,4 +1,7 @@
-"""Records that a remote lacks and that are not sent without consent to publish there."""
+"""Records that a remote lacks and that are not sent without consent to publish there.
+
+Apart from `remote` and `sync_result`: `noop_check` uses it before it is known whether these are needed.
+"""
 
 from __future__ import annotations
 

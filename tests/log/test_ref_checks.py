@@ -13,7 +13,7 @@ from gitmem.log.check_budget import LIMITS, Limits
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, RefCheck
 from gitmem.log.start import start
-from gitmem.sync import read_outboxes
+from gitmem.sync.read_remote import read_outboxes
 from tests.hazards.peers import git
 from tests.log.logs import open_log
 
@@ -228,7 +228,7 @@ def test_what_an_outbox_stands_on_has_to_pass_too(log: LocalLog) -> None:
     for stands_on, found in ((bad, []), (good, [1])):
         box = put(log, stands_on, {"signals/A": None, "signals/gm-c.jsonl": b"3\n"})
         check = RefCheck(log, top, [local(log)])
-        boxes = read_outboxes.read(log, check, {NAME: box}, top, list, [])
+        boxes = read_outboxes(log, check, {NAME: box}, top, list, [])
         assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
 

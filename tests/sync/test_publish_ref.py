@@ -12,7 +12,7 @@ from gitmem.errors import StoreError
 from gitmem.git.port import Draft
 from gitmem.log import committer, ref
 from gitmem.log.local_log import LocalLog
-from gitmem.sync.publish_ref import set_publish_ref
+from gitmem.sync.init import set_publish_ref
 from tests.log.logs import all_lines, entry, open_log, record
 
 

@@ -9,6 +9,7 @@ import pytest
 from gitmem import store
 from gitmem.errors import UsageError
 from gitmem.sync import autosync, sync_remotes
+from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
 
 
@@ -107,22 +108,22 @@ def test_without_a_remote_it_is_a_usage_error(repo: Path, hub: Hub) -> None:
 def test_the_usual_remote_is_the_upstream_then_origin_then_the_only_one(hub: Hub, repo: Path) -> None:
     """History follows it, wherever it stands in the command."""
     a = hub.clone("a")
-    assert sync_remotes.choose(a.store, (), all=False) == (["origin"], True)
+    assert choose(a.store, (), all=False) == (["origin"], True)
     git("remote", "add", "fork", str(hub.path), cwd=a.path)
-    assert sync_remotes.choose(a.store, (), all=False) == (["origin"], True)
-    assert sync_remotes.choose(a.store, ("fork", "origin"), all=False) == (["origin", "fork"], True)
-    assert sync_remotes.choose(a.store, ("fork",), all=False) == (["fork"], False)
-    assert sync_remotes.choose(a.store, (), all=True) == (["origin", "fork"], True)
+    assert choose(a.store, (), all=False) == (["origin"], True)
+    assert choose(a.store, ("fork", "origin"), all=False) == (["origin", "fork"], True)
+    assert choose(a.store, ("fork",), all=False) == (["fork"], False)
+    assert choose(a.store, (), all=True) == (["origin", "fork"], True)
     git("config", "branch.main.remote", "fork", cwd=a.path)
-    assert sync_remotes.choose(a.store, (), all=True) == (["fork", "origin"], True)
+    assert choose(a.store, (), all=True) == (["fork", "origin"], True)
     lone = hub.open(repo)
     git("remote", "add", "elsewhere", str(hub.path), cwd=repo)
-    assert sync_remotes.choose(lone.store, (), all=False) == (["elsewhere"], True)
+    assert choose(lone.store, (), all=False) == (["elsewhere"], True)
     git("remote", "add", "other", str(hub.path), cwd=repo)
     with pytest.raises(UsageError) as refused:
-        sync_remotes.choose(lone.store, (), all=False)
+        choose(lone.store, (), all=False)
     assert refused.value.code == "which-remote"
-    assert sync_remotes.choose(lone.store, ("other",), all=False) == (["other"], True)
+    assert choose(lone.store, ("other",), all=False) == (["other"], True)
 
 
 def test_a_remote_that_fails_makes_the_status_5_and_says_what_to_run(hub: Hub) -> None:
