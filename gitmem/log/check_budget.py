@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .rejected import LimitExceeded
 from .tree_union import is_segment
 
 TYPE_CHECKING = False
@@ -17,6 +16,14 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
 
     File = tuple[str, str]  # path and id
+
+
+class Rejected(Exception):  # noqa: N818  (a finding, not an error)
+    """A tree of a peer is not accepted; the text is the reason."""
+
+
+class LimitExceeded(Rejected):
+    """The tree has more than one sync accepts; later syncs accept the rest."""
 
 
 class Limits(NamedTuple):
@@ -136,7 +143,7 @@ class IntakeBudget:
             found: Their sizes, by path and id.
 
         Raises:
-            TooMuch: They would exceed a limit. They are not counted.
+            LimitExceeded: They would exceed a limit. They are not counted.
         """
         new = self._files.new(found)
         size = self.bytes + sum(new.values())
@@ -154,7 +161,7 @@ class IntakeBudget:
             shared: Whether an object of several refs counts once. Commits are listed again for each ref.
 
         Raises:
-            TooMuch: They would exceed the limit. They are not counted.
+            LimitExceeded: They would exceed the limit. They are not counted.
         """
         keyed = {("" if shared else ref_name, oid): size for oid, size in found.items()}
         size = self._history.bytes + sum(self._history.new(keyed).values())
@@ -171,7 +178,7 @@ class IntakeBudget:
         """Count the lines of the counted files and of new ones.
 
         Raises:
-            TooMuch: There are more than `limits.lines`, or the files of other refs used up the allowance for counting.
+            LimitExceeded: There are more than `limits.lines`, or the files of other refs used up the allowance for counting.
         """
         for key in self._files.sizes.keys() - self._lines.keys():
             self._lines[key] = self._lines_of(*key, self._files.sizes[key])
@@ -197,7 +204,7 @@ class IntakeBudget:
 
 
 def limit(what: str, count: int, most: int) -> None:
-    """Raise TooMuch if a count exceeds the limit of one sync."""
+    """Raise LimitExceeded if a count exceeds the limit of one sync."""
     if count > most:
         raise LimitExceeded(
             f"with it there are more than {most:,} new {what}, which is what one sync takes in"

@@ -11,7 +11,7 @@ import math
 
 from ..git.fork_point import STEPS_MIN
 from . import ref
-from .rejected import Rejected
+from .check_budget import Rejected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import math
 from ..git import partial
 from ..git.fork_point import STEPS_MAX, STEPS_MIN, HistoryWalk
 from . import left_out, log_refs, reading_order, ref
-from .check_budget import LIMITS
-from .rejected import LimitExceeded, Rejected
+from .check_budget import LIMITS, LimitExceeded, Rejected
 from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds, projects_of
 from .tree_checks import TreeCheck
 

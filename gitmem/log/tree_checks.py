@@ -12,8 +12,7 @@ from collections import ChainMap
 from ..git.objects import is_empty_tree
 from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import check_budget
-from .check_budget import HISTORY, LIMITS, Allowance, IntakeBudget, Limits
-from .rejected import LimitExceeded, Rejected
+from .check_budget import HISTORY, LIMITS, Allowance, IntakeBudget, LimitExceeded, Limits, Rejected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
