@@ -11,8 +11,25 @@ from . import graph
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Protocol
 
-    from .ordered_fact import OrderedFact
+    class OrderedFact(Protocol):
+        """A record that folds order, a signal or a patch: its id, one of its lines, and the ids that its writer had seen."""
+
+        @property
+        def id(self) -> str:
+            """The id of the record."""
+            ...
+
+        @property
+        def line(self) -> bytes:
+            """One of its lines, which starts with the time; it orders facts that causality does not order."""
+            ...
+
+        @property
+        def named(self) -> frozenset[str]:
+            """The ids that its writer had seen."""
+            ...
 
 
 class BitOrder:

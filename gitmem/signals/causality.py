@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ..records.record_types import SignalRecord
-    from .ordered_fact import OrderedFact
+    from .bit_order import OrderedFact
 
     F = TypeVar("F", bound=OrderedFact)
     K = TypeVar("K", bound=Hashable)
