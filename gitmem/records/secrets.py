@@ -269,7 +269,7 @@ def _plain(text: str) -> str:
     """Return a text in compatibility form, without invisible characters."""
     if text.isascii():
         return text
-    from ..text.compatible import COMPATIBLE
+    from ..text.lookalikes import COMPATIBLE
 
     return text.translate(COMPATIBLE)
 
@@ -278,7 +278,7 @@ def _original(text: str, at: int) -> int:
     """Map a position in the plain form of a text to the position in the text."""
     if text.isascii():
         return at
-    from ..text.compatible import COMPATIBLE
+    from ..text.lookalikes import COMPATIBLE
 
     end = 0
     for here, char in enumerate(text):

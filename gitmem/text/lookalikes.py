@@ -1,6 +1,7 @@
-"""Fold characters that look like an ASCII character to it, only for comparisons.
+"""Tables for `str.translate` that fold characters, only for comparisons.
 
-It applies Unicode's compatibility forms (NFKD) without combining marks, then a small table of letters of other
+`COMPATIBLE` has compatibility forms without invisible characters and combining marks. `FOLDS` folds characters that look
+like an ASCII character to it: it applies Unicode's compatibility forms (NFKD) without combining marks, then a small table of letters of other
 scripts. It is meant for names of tags, not for words: letters without a look-alike are kept, and folding loses
 information.
 """
@@ -10,6 +11,10 @@ from __future__ import annotations
 from unicodedata import category, normalize
 
 from .ignorable import IGNORABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _CACHE_MAX = 65_536  # code points
 _PLANE_2, _PLANE_14 = 0x20000, 0xE0000
@@ -29,10 +34,14 @@ _LETTERS = {ord(char): plain for plain, chars in _PAIRS for char in chars}
 
 
 class _Folds(dict[int, str]):
-    """A table for `str.translate` that is filled on demand."""
+    """A table for `str.translate` that a function fills on demand."""
+
+    def __init__(self, fold: Callable[[int], str]) -> None:
+        super().__init__()
+        self._fold = fold
 
     def __missing__(self, code: int) -> str:
-        value = _fold(code)
+        value = self._fold(code)
         if len(self) < _CACHE_MAX:
             self[code] = value
         return value
@@ -56,4 +65,14 @@ def _fold(code: int) -> str:
     return folded.lower()
 
 
-FOLDS = _Folds()
+def _compatible(code: int) -> str:
+    char = chr(code)
+    if code < 0x80 or _PLANE_2 <= code < _PLANE_14:
+        return char
+    if any(first <= code <= last for first, last in IGNORABLE) or category(char) in _MARKS:
+        return ""
+    return normalize("NFKC", char)
+
+
+COMPATIBLE = _Folds(_compatible)
+FOLDS = _Folds(_fold)
