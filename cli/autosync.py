@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.sync.sync_result import SyncResult
 
-    from .opened_repo import OpenedRepo
+    from .background import OpenedRepo
 
 LIMIT_SECONDS = 300  # for one sync with all its git processes; each of them has its own timeout
 GIT_SECONDS = 30.0

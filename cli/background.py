@@ -8,10 +8,40 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Protocol
 
     from gitmem.repo import Repo
+    from gitmem.store import Store
 
-    from .opened_repo import OpenedRepo
+    class OpenedRepo(Protocol):
+        """The part of `environment.Environment` that the committer and syncs use."""
+
+        directory: str | None
+
+        @property
+        def client(self) -> str | None:
+            """The client whose marker variable is set."""
+            ...
+
+        @property
+        def client_session(self) -> tuple[str, str] | None:
+            """The variable of the client that runs us, and the session id in it."""
+            ...
+
+        @property
+        def repo(self) -> Repo:
+            """The repository that the command works in."""
+            ...
+
+        @property
+        def same_repo_options(self) -> list[str]:
+            """The options with which another process finds the same repository."""
+            ...
+
+        def store(self, *, long_lived: bool = False) -> Store:
+            """Open the store on the first call; return the same one afterwards."""
+            ...
+
 
 COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # an environment variable
 # Signals that this process may ignore, but a child must not: ignoring SIGCHLD hides the exit status of its own

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.sync.sync_result import SyncResult
 
-    from .opened_repo import OpenedRepo
+    from .background import OpenedRepo
 
 TIMEOUT = "30s"  # for each git process
 
