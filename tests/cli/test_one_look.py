@@ -195,7 +195,7 @@ def test_a_key_of_a_signal_in_the_tail_is_not_used_twice(scene: Scene) -> None:
     again = scene.send(*args).json
 
     assert again["signal"]["signal_id"] == first.json["signal"]["signal_id"]
-    assert "before" in again["warnings"][0]
+    assert "already recorded" in again["warnings"][0]
 
 
 def test_a_broadcast_names_one_that_waits(scene: Scene) -> None:
