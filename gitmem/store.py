@@ -39,7 +39,7 @@ class Store(StoreIndex):
     """The log and index that every operation works on.
 
     Args:
-        place: Where the repository is.
+        repo: Where the repository is.
         git: The git port.
         domain: The functions that the domain packages provide.
         machine: Name of this machine; a host and a container that share the folder have different ones.
@@ -232,7 +232,7 @@ class Store(StoreIndex):
         """Close the store.
 
         Args:
-            tidies: Close the index too. Its last connection checkpoints SQLite's write-ahead log and waits for the
+            closes_index: Close the index too. Its last connection checkpoints SQLite's write-ahead log and waits for the
                 disk. Without it, the committer does that, see `tidy_index`.
         """
         if closes_index:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -328,3 +330,47 @@ def _is_cast_of_field(node: ast.AST) -> bool:
         found = ast.Subscript(found.func.value, found.args[0])
     is_named = isinstance(found, ast.Subscript) and isinstance(getattr(found.slice, "value", None), str)
     return is_named and ast.unparse(found.value).endswith(names)
+
+
+@functools.cache
+def _words() -> set[str]:
+    """Return the identifiers of the code and its strings without docstrings, and the names of modules."""
+    found = {part for name in NAMES for part in name.split(".")}
+    for module in modules().values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.update(re.findall(r"\w+", node.value) if node.value not in _docstrings(module) else ())
+            names = (getattr(node, each, None) for each in ("id", "attr", "arg", "name", "module"))
+            found.update(part for name in names if isinstance(name, str) for part in name.split("."))
+    return found
+
+
+@functools.cache
+def _docstrings(module: Module) -> set[str | None]:
+    return {ast.get_docstring(node, clean=False) for node, _ in _documented(module)}
+
+
+def _documented(module: Module) -> Iterator[tuple[ast.Module | ast.ClassDef | ast.FunctionDef, str]]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (doc := ast.get_docstring(node)):
+            yield node, doc
+
+
+@each_module
+def test_docstrings_name_what_exists(module: Module) -> None:
+    """Entries of `Args:` are parameters; exceptions, calls and dotted paths are somewhere in the code."""
+    for node, doc in _documented(module):
+        entries = {
+            title: re.findall(r"^ {4}\*{0,2}(\w+):", text, re.MULTILINE)
+            for title, text in re.findall(r"^(Args|Raises):\n((?:    .*\n?|\n)+)", doc, re.MULTILINE)
+        }
+        inits = [each for each in getattr(node, "body", []) if getattr(each, "name", "") == "__init__"]
+        functions = [node] if isinstance(node, ast.FunctionDef) else inits
+        known = {each.arg for f in functions for each in ast.walk(f.args) if isinstance(each, ast.arg)}
+        assert set(entries.get("Args", ())) <= known, f"{getattr(node, 'name', '')}: {entries['Args']}"
+        named = [*entries.get("Raises", ()), *re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+|[\w.]+(?=\())", doc)]
+        for name in named:
+            if re.fullmatch(r"gitmem\.[a-z]+[A-Z]\w*", name):
+                continue  # a setting of git's
+            missing = set(name.split(".")) - _words() - sys.stdlib_module_names - set(dir(builtins))
+            assert not missing, f"{getattr(node, 'name', '')}: {name}"

@@ -30,7 +30,7 @@ def ask(
 
     Args:
         common: The common git folder.
-        surroundings: This process's configuration sources.
+        sources: This process's configuration sources.
         path: The cache file.
         now: The clock of the file system, nanoseconds since the epoch.
 

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class PortableChild(ChildProcess):
-    """See `Child`."""
+    """See `ChildProcess`."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         super().__init__(popen.pid, popen.stdin, cast("IO[bytes]", popen.stdout), popen.stderr)
         self._popen = popen
 
     def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
-        """See `Child.communicate`."""
+        """See `ChildProcess.communicate`."""
         try:
             out, err = self._popen.communicate(data or None, timeout=limit_seconds)
         except subprocess.TimeoutExpired:
@@ -27,11 +27,11 @@ class PortableChild(ChildProcess):
         return self._popen.returncode, out, err or b""
 
     def poll(self) -> int | None:
-        """See `Child.poll`."""
+        """See `ChildProcess.poll`."""
         return self._popen.poll()
 
     def wait(self) -> int:
-        """See `Child.wait`."""
+        """See `ChildProcess.wait`."""
         return self._popen.wait()
 
     def kill(self) -> None:

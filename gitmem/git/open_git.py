@@ -65,7 +65,7 @@ def open_port(repo: Repo, *, long_lived: bool) -> Git:
     """Open the port to a repository's git. Both implementations write in the same way.
 
     Args:
-        lives_on: Whether the process is long-lived and reads often, so that importing dulwich is worth its time. For
+        long_lived: Whether the process goes on and reads often, so that importing dulwich is worth its time. For
             one answer the git program is faster.
 
     Raises:

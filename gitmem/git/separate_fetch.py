@@ -171,7 +171,7 @@ def fetch(
 ) -> tuple[dict[str, tuple[str, str]], str | None]:
     """Fetch those log refs of a remote that can be fetched.
 
-    Outboxes that this call did not reach have the reason `UNEXAMINED`. Their order is random, so that nobody can put
+    Outboxes that this call did not reach have the reason `NOT_FETCHED`. Their order is random, so that nobody can put
     another clone's outbox last.
 
     Args:

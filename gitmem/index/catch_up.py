@@ -120,7 +120,7 @@ class _Reader:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
 
     def _format(self, tree: str) -> str:
-        """Return the id of the tip's `format` if this gitmem can write to the log, else ""; see `schema.can_write`."""
+        """Return the id of the tip's `format` if this gitmem can write to the log, else ""; see `index_file.can_write`."""
         entry = self.git.tree(tree).get("format")
         known = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
         if entry is None or known == (entry.oid,):

@@ -152,7 +152,7 @@ def open_index(
     views: Iterable[View],
     read: Reader,
 ) -> Index:
-    """Open the index of this clone for reading and writing; if that is impossible, as `beside` does."""
+    """Open the index of this clone for reading and writing; if that is impossible, as `open_copy` does."""
     where = path(repo, machine)
     for attempt in range(2 if where not in engine.UNUSABLE else 0):
         connection = None

@@ -44,7 +44,7 @@ def set_tables_aside(index: Index, log: LocalLog) -> bool:
     """Set the old tables aside before everything is read again, inside the caller's transaction.
 
     Returns:
-        Whether tables were set aside, for `keep`. Those of another project's log are not.
+        Whether tables were set aside, for `store_missing`. Those of another project's log are not.
     """
     for name in index_file.KEPT[1:]:
         index.db.execute(f"DROP TABLE IF EXISTS {name}")

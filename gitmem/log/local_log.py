@@ -99,7 +99,7 @@ class LocalLog:
         self.limits: Limits | None = None  # of what sync accepts from peers; None for the usual ones
         self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
-        self.outboxes: dict[str, Any] = {}  # outboxes by ref, kept between exchanges
+        self.outboxes: dict[str, Any] = {}  # `sync.outbox.Outbox` by commit id, kept between exchanges
         # Called after the ref has moved and the lock was released; updates the index.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.

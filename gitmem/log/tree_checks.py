@@ -112,7 +112,7 @@ class TreeCheck:
 
         Raises:
             Rejected: A name, a mode, a size or the number of entries is invalid.
-            TooMuch: The limits of one sync are exceeded.
+            LimitExceeded: The limits of one sync are exceeded.
             KeyError: An object is missing.
         """
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self.passed]
@@ -168,12 +168,12 @@ class TreeCheck:
         self.budget.counting.grant(16 * size)  # at the price of `size` bytes of trees
 
     def _spend(self, size: int, *, of: int = 0) -> None:
-        """Count `size` bytes, part of a total `of`, that are read now; raise TooMuch over the limits of one sync."""
+        """Count `size` bytes, part of a total `of`, that are read now; raise LimitExceeded over the limits of one sync."""
         if not self.allow_large:
             check_budget.limit(HISTORY, max(size, of), self.limits.history_bytes)
             if not self._reading.spend(size):
                 raise LimitExceeded(
-                    f"the places have more than {self.limits.read_bytes:,} {HISTORY}, which is what one sync reads"
+                    f"this remote's refs have more than {self.limits.read_bytes:,} {HISTORY}, which is what one sync reads"
                 )
 
     def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:  # noqa: C901  (one loop over the levels of a tree)

@@ -25,7 +25,7 @@ NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
 SEEN_MAX = 16  # ids in `seen`; more are neither written nor read
 
 DDL = (
-    # `line` increases in the order of arrival. Imported broadcasts (`PAST`) have no time here: they precede every
+    # `line` increases in the order of arrival. Imported broadcasts (`IMPORTED_ORIGIN`) have no time here: they precede every
     # reader's first day. `tracked`: it has the field `seen`. `head`: no other broadcast lists it.
     "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
     " sender_session TEXT, workspace TEXT, content BLOB, tracked INTEGER, head INTEGER)",
@@ -43,7 +43,7 @@ _REACHED = (
     f"WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(:seen) WHERE key < {SEEN_MAX}"
     " UNION SELECT s.named FROM reached r JOIN seen s ON s.signal_id = r.id) SELECT id FROM reached"
 )
-# The condition that a broadcast `b` does not precede a reader; `Since` has the values.
+# The condition that a broadcast `b` does not precede a reader; `BroadcastStart` has the values.
 NEWS = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.signal_id NOT IN ({_REACHED})))"
 NEWS_TO_STRANGERS = (
     "(b.at >= :oldest OR b.line IN"

@@ -35,7 +35,7 @@ PAUSE_SECONDS = 0.01
 
 
 class delivery_lock:  # noqa: N801 - it is used as a function
-    """Take a reader's delivery lock: `with turn(store, reader) as mine`.
+    """Take a reader's delivery lock: `with delivery_lock(store, reader) as mine`.
 
     `mine` is whether this process may display the reader's signals now. If nothing can be locked (a folder that can't
     be written), every process may. Receipts that could not be recorded earlier are recorded first.

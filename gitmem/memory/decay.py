@@ -1,7 +1,7 @@
 """The decay score of a node: `recency × (1 + access) × importance`.
 
 Recency is `exp(−age / half-life)`, with the age since the last change of the content; access is
-`ln(1 + count) / 10`; importance depends on the priority. (After one half-life recency is 1/e, as in the tool that
+`log(1 + count) / 10`; importance depends on the priority. (After one half-life recency is 1/e, as in the tool that
 the formula comes from.)
 """
 

@@ -48,7 +48,7 @@ def sync(
         repair: Move a shared ref that every clone leaves out to a valid tree again.
         force: The user agrees that a repair may need a forced push.
         timeout: Seconds for each run of git on the network.
-        looked: The result of `look`, for the usual remote.
+        looked: The result of `check_noop`, for the usual remote.
 
     Raises:
         UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`; nothing was
@@ -88,7 +88,7 @@ def sync(
 
 
 def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
-    """Choose as `chosen` does; if no remote is left, clear the recorded error of the last one."""
+    """Choose as `choose` does; if no remote is left, clear the recorded error of the last one."""
     try:
         from .remote import choose
 

@@ -1,6 +1,6 @@
 """Conversion of LumenFlow's signals and receipts to lines of the log.
 
-They are history: no inbox shows these broadcasts as new (`mailbox_view.PAST`), and a directed signal is unread only if
+They are history: no inbox shows these broadcasts as new (`broadcasts.IMPORTED_ORIGIN`), and a directed signal is unread only if
 LumenFlow has no receipt for it.
 """
 
