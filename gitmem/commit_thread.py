@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 STOP_SECONDS = 10.0
+RETRY_SECONDS_MAX = 60.0
 
 
 class BackgroundCommits:
@@ -46,14 +47,16 @@ class BackgroundCommits:
             self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        store = None
-        while self._recorded.wait() and not self._stopped.wait(self._window):
+        store, pause = None, 0.0
+        while self._recorded.wait() and not self._stopped.wait(self._window + pause):
             self._recorded.clear()
             try:
                 store = store or self._open_store()
                 if store.waits() and commit_process.commit_waiting(store) is None:
                     self._recorded.set()  # another process is committing: check again after a window
-            except (GitmemError, OSError):
-                continue  # the reason is in the state folder; the next record, or `close`, tries again
+                pause = 0.0
+            except (GitmemError, OSError):  # the reason is in the state folder
+                pause = min(2 * pause + commit_process.RETRY_SECONDS, RETRY_SECONDS_MAX)
+                self._recorded.set()
         if store is not None:
             store.close()

@@ -10,8 +10,12 @@ import pytest
 
 import gitmem
 from gitmem import commit_process
+from gitmem.commit_thread import BackgroundCommits
+from gitmem.errors import StoreError
 from gitmem.log.lock import Lock
+from gitmem.open_store import open_store
 from gitmem.repo import find
+from gitmem.store import Store
 
 
 @pytest.mark.parametrize(
@@ -70,3 +74,24 @@ def test_an_open_log_whose_commit_another_process_holds_up_makes_it_later(repo: 
         while log.store.waits():
             assert time.monotonic() < until
             time.sleep(0.05)
+
+
+def test_a_thread_whose_commit_fails_tries_again(repo: Path) -> None:
+    """Though nothing more is recorded, and nobody reads."""
+    tried: list[int] = []
+
+    def fail_once() -> Store:
+        tried.append(1)
+        if len(tried) == 1:
+            raise StoreError("The disk is full.", code="disk")
+        return open_store(find(str(repo)), machine="test", long_lived=True)
+
+    with gitmem.open(str(repo), machine="test", commit_after=60) as log:
+        log.sessions.start(name="Planck", agent_identity="test:worker:planck")
+        commits = BackgroundCommits(fail_once, 0.05)
+        commits.notify()
+        until = time.monotonic() + 20
+        while log.store.waits():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        commits.close()
