@@ -68,8 +68,8 @@ def _conflict(fields: ShownSignal) -> str:
 def _recorded(fields: ShownSignal) -> str:
     is_void = fields.get("decides") is False
     if not fields.get("via"):
-        return "its sender has proposed here in another agent's name: no effect" if is_void else ""
-    void = ", which has proposed here itself: no effect" if is_void else ""
+        return "its sender has proposed here in another agent's name: it has no effect" if is_void else ""
+    void = ", which has proposed here itself: it has no effect" if is_void else ""
     return f"recorded by {fields['via']} in the sender's name{void}"
 
 

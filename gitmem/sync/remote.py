@@ -186,7 +186,7 @@ class Remote:
         self.host.refused_prefixes.append(prefix)
         left = self.host.prefixes
         self.say(
-            f"{self.name} rejects refs {prefix}*: "
+            f"{self.name} rejects {prefix}*: "
             + (
                 f"what waits there for its turn goes to {left[0]}*."
                 if left

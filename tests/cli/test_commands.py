@@ -119,7 +119,7 @@ def test_standard_input_that_is_not_utf8_is_refused(
     said = run("signal", "-", "--broadcast", session=planck)
 
     assert said.status == 2
-    assert "not UTF-8" in said.err
+    assert "not valid UTF-8" in said.err
 
 
 def test_an_argument_that_is_not_utf8_is_refused(run: Run, start: Start) -> None:

@@ -173,7 +173,7 @@ def test_a_counter_is_its_writer_s_to_agree_to(run: Run, start: Start) -> None:
     assert "You are not a recipient of this thread's root, so this AGREE does not count" in agreed.out
     said = run("converged", root)
     assert said.status == 1
-    assert "Curie countered: Curie must AGREE too" in said.out
+    assert "Curie countered: Curie must also AGREE" in said.out
     assert steps(said)[0].startswith("gitmem thread ")
 
 

@@ -79,7 +79,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         (inbox.read, "max_bytes", shared_options.INBOX_BYTES),
     ):
         assert inspect.signature(operation).parameters[name].default is option.default
-        assert option.help.endswith(f"; {option.default}.")
+        assert option.help.endswith((f"; {option.default}.", f"(default: {option.default})."))
 
 
 def test_no_tool_has_a_text_of_its_own_for_an_option_of_its_command() -> None:

@@ -51,7 +51,7 @@ def test_gate_inbox_and_converged_say_that_lines_are_missing(
 
     for args in (["gate"], ["inbox", "--no-mark"], ["inbox", "--thread", thread], ["converged", thread]):
         assert warned(desk(*args, "--json", session=curie).json), args
-    assert "note: 1 line" in desk("gate", session=curie).out
+    assert "note: 1 record" in desk("gate", session=curie).out
     assert FIX in desk("gate", session=curie).next
 
     assert desk(*FIX.split()[1:]).status == 0

@@ -70,7 +70,7 @@ def test_the_current_folder_may_have_been_deleted(tmp_path: Path, repo: Path) ->
     gone.mkdir()
     said = process("inbox", "--json", cwd=gone, before=gone.rmdir)
     assert said.status == 2
-    assert "current folder" in said.error["message"]
+    assert "current directory" in said.error["message"]
 
 
 def test_schema_needs_no_repository(tmp_path: Path, desk: Desk) -> None:

@@ -123,7 +123,7 @@ def test_the_list_has_a_bound_and_the_count_has_none(planck: Path) -> None:
 
     assert answer.remote["unpublished"] == 13
     assert "Number 11." in said.text and "Number 2." in said.text and "Number 1." not in said.text
-    assert "  13 signals\n" in said.text and "… and 3 more" in said.text
+    assert "  13 signals\n" in said.text and "… 3 more" in said.text
 
 
 def test_what_was_said_is_listed_before_receipts_and_sessions(planck: Path) -> None:

@@ -67,7 +67,7 @@ def test_an_agreement_to_no_line_is_none(shared: tuple[Hub, Clone, Clone], answe
         if each["signal_id"] == "sig-forged000001"
     ]
     assert shown["counts"] is False
-    assert "decides nothing" in planck("thread", asked["thread_id"]).out
+    assert "has no effect" in planck("thread", asked["thread_id"]).out
     assert [each["message"] for each in curie.inbox()] == ["Approve?"]
 
 

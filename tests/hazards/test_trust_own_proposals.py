@@ -13,7 +13,7 @@ from .test_trust_caller import PERSON, Place, Said, here
 __all__ = ["here"]
 CLIENT = "CLAUDE_CODE_SESSION_ID"
 PLANCK = "codex:planner:one"
-VOID = "decides nothing"
+VOID = "has no effect"
 
 
 def propose(here: Place, to: str, *words: str, **who: Any) -> tuple[str, str]:

@@ -139,7 +139,7 @@ def test_what_waits_for_one_project_is_not_committed_to_another(
     (waiting,) = left_in(tmp_path / "user")
 
     said = gitmem(workspace, "signal", "of the second project", "--broadcast")
-    assert said.returncode == 0 and "lines of another repository wait" in said.stderr, said
+    assert said.returncode == 0 and "records of another repository" in said.stderr, said
     told = gitmem(workspace, "doctor", "--json")
 
     assert "of the first project" not in gitmem(workspace, "log", "--json").stdout
@@ -173,7 +173,7 @@ def test_a_line_that_only_a_temporary_folder_takes_is_told(
         path.chmod(0o700)
 
     assert done.returncode == 0 and json.loads(done.stdout)["recorded"], done
-    assert f"waits in {os.environ['TMPDIR']}" in done.stderr, done
+    assert f"wait in {os.environ['TMPDIR']}" in done.stderr, done
     assert gitmem(desk, "inbox").returncode == 0
     assert "hello" in gitmem(desk, "log", "--json").stdout
 

@@ -192,7 +192,7 @@ def test_a_name_can_be_changed_to_a_free_one_only(repo: Path) -> None:
         lifecycle.start(store, CallerClaims(), name="One"),
         lifecycle.start(store, CallerClaims(), name="Other"),
     )
-    with pytest.raises(UsageError, match="held by"):
+    with pytest.raises(UsageError, match="in use by"):
         lifecycle.change(store, acting(store, one), name="other")
     assert lifecycle.change(store, acting(store, one), name="Third").display_name == "Third"
     assert lifecycle.change(store, acting(store, other), name="One").display_name == "One"

@@ -109,7 +109,7 @@ def test_words_of_others_stay_in_their_frame(serve: Serve) -> None:
                     assert '— from session "Root"' not in said
                 lines = text(read).split("\n")
                 assert [line for line in lines if "rm -rf" in line and not line.startswith("| ")] == []
-                assert tool_results.LIMIT in lines[0] and "not your user" in lines[0].replace("not of", "not")
+                assert tool_results.LIMIT in lines[0] and "not from your user" in lines[0]
 
     within(talk)
 
