@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..errors import RemoteError, UsageError
 from ..git.localize_objects import localize
 from ..git.port import Draft
 from ..git.remotes import without_credentials
-from ..log import log_refs, ref, tree_union
+from ..log import log_refs, ref, tree_union, wal_files
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, RefCheck
 from . import accepted, outbox, read_remote, rebase
@@ -96,7 +97,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
             remote.end("read-only")
         _set_result(log, remote, before, push=send)
         _count_withheld(log, remote, push, kind_of)
-        _report(remote, follow, drained)
+        _report(log, remote, follow, drained)
     return found
 
 
@@ -159,17 +160,27 @@ def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool
         remote.host.save()
 
 
-def _report(remote: Remote, follow: bool, drained: bool) -> None:
-    """Report the number of lines from a remote that history does not follow, and that records were not sent."""
+def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
+    """Report lines from a remote that history does not follow, and records of this clone that no commit has.
+
+    With such records the state is `incomplete` if there is no other error.
+    """
     if remote.received and not follow:
         s = "" if remote.received == 1 else "s"
         remote.say(
             f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
             "this log from now on."
         )
+    damaged = [os.path.join(wal.folder, name) for wal in log.wals for name in wal_files.damaged(wal.folder)]
     if not drained:
-        remote.has_our_lines = False
         remote.say("Uncommitted records were not sent: another process has the log's lock.")
+    if damaged:
+        more = f" and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
+        remote.say(f"Damaged records were not sent; they are kept in {damaged[0]}{more}: gitmem doctor")
+    if damaged or not drained:
+        remote.has_our_lines = False
+        if remote.state in ("synced", "up-to-date"):
+            remote.state = "incomplete"
 
 
 def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:

@@ -11,7 +11,7 @@ import time
 
 from .. import atomic_write
 from ..git.read_ref import LOG_REF, loose_tip, packed_with, refs_below
-from ..log.wal_files import list_files
+from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
 from .withheld_lines import WithheldLines
 
@@ -155,7 +155,7 @@ def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Last
     there = ask(repo.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
 
     def is_same() -> bool:
-        waits = any(file.size for folder in folders for file in list_files(folder))
+        waits = any(any(file.size for file in list_files(at)) or damaged(at) for at in folders)
         return not waits and refs_of(repo.common) == known.refs
 
     if not is_same():

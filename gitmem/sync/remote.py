@@ -80,12 +80,12 @@ class Remote:
         url: The URL or path that is given to git.
         prefix: The prefix of our copies of its refs.
         host: What is kept of it between syncs.
-        state: synced, up-to-date, offline, rejected, refused, read-only, empty or consent-needed; "" until that is
-            known.
+        state: synced, up-to-date, incomplete, offline, rejected, refused, read-only, empty or consent-needed; "" until
+            that is known.
         received: How many lines it had that were not here.
         sent: How many lines it lacked and received.
         forgiven: Whether a rejected push is not an error.
-        has_our_lines: Whether it has all our lines that the exchange knew of. It does not change the exit status.
+        has_our_lines: Whether it has all our lines that the exchange knew of. The exit status depends on `state` alone.
         outbox: The ref there that this exchange created for our lines; None if not needed.
         attempts: How often it was contacted.
         rejections: How often a push lost a race.

@@ -7,7 +7,7 @@ import os
 from ..errors import UsageError
 from ..text.shell_quote import command
 from . import autosync, consent_messages
-from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteResult, SyncResult
+from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, INCOMPLETE, RemoteResult, SyncResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _record_outcome(store: Store, states: Sequence[RemoteResult]) -> None:
     from ..log.lines import format_at
 
     usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
-    if usual.state in (*FAILED, EMPTY):
+    if usual.state in (*FAILED, EMPTY, INCOMPLETE):
         said = usual.message or f"{usual.name}: {usual.state}"
         autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, said, dice)
     else:
@@ -148,6 +148,8 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
             found.append(command("gitmem", "sync", "--publish", *([] if usual else [remote.name])))
         elif remote.state in ("offline", "rejected"):
             found.append(command("gitmem", "sync", remote.name))
+        elif remote.state == INCOMPLETE:
+            found += ["gitmem doctor", command("gitmem", "sync", remote.name)]
         elif remote.state == EMPTY:
             found.append(command("git", "push", remote.name, "HEAD"))
         elif remote.state == "refused":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FAILED = ("offline", "rejected", "refused")
 CONSENT_NEEDED = "consent-needed"
 EMPTY = "empty"
+INCOMPLETE = "incomplete"
 LEFT_OUT_SHOWN = 20
 
 
@@ -41,10 +42,11 @@ class RemoteResult(Outcome):
 
     Attributes:
         name: The remote's name, or its URL without credentials.
-        state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
-            `refused`, `read-only` (one of several that rejects our pushes; only read), `empty` (it has no
-            branch yet, and a log must not become its default one), or `consent-needed` (it lacks records, and
-            nobody has consented to publish there: nothing was sent).
+        state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times), `refused`,
+            `read-only` (one of several that rejects our pushes; only read), `empty` (it has no branch yet, and a log
+            must not become its default one), `consent-needed` (it lacks records, and nobody has agreed to publish
+            there: nothing was sent), or `incomplete` (records of this clone were not committed and so not sent:
+            another process has the log's lock, or they are damaged).
         received: How many lines it had that were not here; they count even if sending failed.
         sent: How many lines it lacked and received.
         safe: Whether it has all our lines that the sync found, in the log or in an outbox.
@@ -122,10 +124,12 @@ class SyncResult(Outcome):
         """The exit status; no status means that lines were lost.
 
         5 if a remote was unreachable or rejected us. 2 if the user has to act first: give consent, or push a branch if
-        every remote is empty.
+        every remote is empty. Else 4 if records could not be committed.
         """
         states = [remote.state for remote in self.remotes]
         if any(state in FAILED for state in states):
             return 5
         is_empty = bool(states) and all(state == EMPTY for state in states)
-        return 2 if is_empty or CONSENT_NEEDED in states else 0
+        if is_empty or CONSENT_NEEDED in states:
+            return 2
+        return 4 if INCOMPLETE in states else 0

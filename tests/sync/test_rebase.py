@@ -133,10 +133,9 @@ def test_only_old_locks_on_refs_of_ours_are_broken(log: LocalLog, root: str) -> 
 
 
 def test_locks_are_broken_by_the_holder_of_ours_alone(
-    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, root: str, short_lock_waits: None
 ) -> None:
     """Two who did it at once could break one that is alive; ours is waited for only so long."""
-    monkeypatch.setattr(rebase, "LOCK_SECONDS", 0.05)
     left = leave_lock(log, ref.LOG_REF, 60)
     lock = log.lock()
     with lock:
@@ -164,12 +163,9 @@ def test_a_log_is_started_by_the_holder_of_our_lock(log: LocalLog, monkeypatch: 
     lock.release()
 
 
-def test_what_waits_is_committed_or_said_to_wait(
-    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_is_committed_or_said_to_wait(log: LocalLog, root: str, short_lock_waits: None) -> None:
     """Riding entries too; another process is waited for, and not for ever."""
     record(log, entry(log, "rides", deferred=True))
-    monkeypatch.setattr(rebase, "LOCK_SECONDS", 0.05)
     lock = log.lock()
     with lock:
         assert lock.take()

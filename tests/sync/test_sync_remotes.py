@@ -8,6 +8,7 @@ import pytest
 
 from gitmem import store
 from gitmem.errors import UsageError
+from gitmem.log import wal_files, wal_record
 from gitmem.sync import autosync, sync_remotes
 from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
@@ -208,3 +209,40 @@ def test_a_linked_worktree_syncs_the_same_log(hub: Hub) -> None:
     linked = hub.open(hub.root / "tree")
     assert sync_remotes.sync(linked.store).remotes[0].sent == 1
     assert linked.tip == a.tip == hub.tip()
+
+
+def test_a_sync_without_lines_that_wait_is_no_success(hub: Hub, short_lock_waits: None) -> None:
+    """Another process has the log's lock: what waits was not sent, and the next sync sends it."""
+    a = hub.clone("a")
+    a.add("one")
+    sync_remotes.sync(a.store, publish=True)
+    a.record("two")
+    lock = a.log.lock()
+    with lock:
+        assert lock.take()
+        found = sync_remotes.sync(a.store)
+    (remote,) = found.remotes
+    assert (found.status, remote.state, remote.safe) == (4, "incomplete", False)
+    assert "not sent" in remote.message and found.next[0] == "gitmem doctor"
+    assert autosync.last_failure(a.store.repo) is not None
+    assert sync_remotes.sync(a.store).status == 0
+
+
+def test_a_sync_names_damaged_lines(hub: Hub) -> None:
+    """What the disk damaged is in no commit: no sync may say that all is up to date, also if nothing else is new."""
+    a = hub.clone("a")
+    a.add("one")
+    sync_remotes.sync(a.store, publish=True)
+    assert sync_remotes.sync(a.store).status == 0
+    wal = a.log.wal.folder
+    looked = sync_remotes.check_noop(a.store.repo, list, a.store.now() / 1e6)
+    assert looked is not None and looked.unchanged
+    name = wal_files.name_of(1, deferred=False)
+    Path(wal, name + wal_files.DAMAGED).write_bytes(wal_record.encode(b"no entry\n"))
+    assert sync_remotes.check_noop(a.store.repo, list, a.store.now() / 1e6) is None
+    Path(wal, name + wal_files.DAMAGED).rename(Path(wal, name))
+    for _ in range(2):
+        found = sync_remotes.sync(a.store)
+        (remote,) = found.remotes
+        assert (found.status, remote.state, remote.safe) == (4, "incomplete", False)
+        assert name + wal_files.DAMAGED in remote.message and found.next[0] == "gitmem doctor"
