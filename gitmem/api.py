@@ -246,7 +246,7 @@ class Signals:
 
     def send(self, message: str, **options: Any) -> signals.Sent:
         """Record a signal; see `signals.send.send` for the options and errors."""
-        return signals.in_one_look(self._log.store, lambda: self._log.caller, message, **options)
+        return signals.send_with_one_snapshot(self._log.store, lambda: self._log.caller, message, **options)
 
     def reply(self, signal_id: str, message: str, **options: Any) -> signals.Sent:
         """Reply to a signal: to its sender, in its thread."""

@@ -95,7 +95,7 @@ class StoreIndex(ABC):
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
         self.fed: object = None  # the state that `session_queue.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
-        self.snapshot: Snapshot | None = None  # the snapshot of `in_one_look`
+        self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
         self._snapshots = query.Snapshots(self.repo, self.machine, SHAPE)
         self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
         self.has_asked = False
@@ -113,7 +113,7 @@ class StoreIndex(ABC):
             self._index = index_file.open_index(self.repo, self.machine, self.views, records.read_groups)
         return self._index
 
-    def in_one_look(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
+    def with_one_snapshot(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
         """Run an operation on one snapshot of the index as it is, without catching up before or after.
 
         Catch up first if the snapshot lacks too much. If the operation is rejected with a UsageError on an incomplete

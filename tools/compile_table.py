@@ -34,10 +34,10 @@ HEADER = '''"""The rules of the record models as plain literals. Written by `too
 
 A field's form is (form, may be null, …):
 ("flag", null) · ("object", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
-("line", null, least, most, refused characters, also): printable text ·
-("word", null, least, most, (start, its length, characters of the rest), also) ·
-("form", null, least, most, (start, runs of (characters, least, most)), also) · ("text", null, least, most, "", also);
-also = (most bytes, refused prefix, no white space at the ends, values when written).
+("line", null, least, most, refused characters, text rule): printable text ·
+("word", null, least, most, (start, its length, characters of the rest), text rule) ·
+("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
+text rule = (most bytes, refused prefix, no white space at the ends, values when written).
 """
 
 # One field, one line:
@@ -145,7 +145,7 @@ def form(schema: Any, null: bool = False) -> tuple[Any, ...]:  # noqa: C901  (on
             raise CannotExpressError("a tuple must be of one form and any length")
         return ("list", null, form(schema["items_schema"][0]))
     if kind == "function-after":
-        return with_also(schema, null)
+        return with_text_rule(schema, null)
     if kind == "literal":
         only(schema, "expected")
         if not all(type(value) is str for value in schema["expected"]):
@@ -156,22 +156,22 @@ def form(schema: Any, null: bool = False) -> tuple[Any, ...]:  # noqa: C901  (on
     raise CannotExpressError(f"schema {kind}")
 
 
-def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
+def with_text_rule(schema: Any, null: bool) -> tuple[Any, ...]:
     """Return the form of a value that a `TextRule` checks after its type."""
     from gitmem.records.base import TextRule
 
     only(schema, "schema", "function")
-    also = schema["function"]["function"]
-    if type(also) is not TextRule or schema["function"]["type"] != "with-info":
-        raise CannotExpressError(f"the validator {also!r}")
+    rule = schema["function"]["function"]
+    if type(rule) is not TextRule or schema["function"]["type"] != "with-info":
+        raise CannotExpressError(f"the validator {rule!r}")
     inner = form(schema["schema"], null)
     if inner[0] == "choice":
-        if also.max_bytes or also.not_prefix or also.trimmed or not set(also.written) <= set(inner[2]):
+        if rule.max_bytes or rule.not_prefix or rule.trimmed or not set(rule.written) <= set(inner[2]):
             raise CannotExpressError("a choice can only be narrowed when written")
-        return (*inner[:3], also.written)
+        return (*inner[:3], rule.written)
     if inner[0] not in ("line", "word", "form", "text") or inner[5]:
         raise CannotExpressError(f"an Also after {inner[0]}")
-    return (*inner[:5], (also.max_bytes, also.not_prefix, also.trimmed, also.written))
+    return (*inner[:5], (rule.max_bytes, rule.not_prefix, rule.trimmed, rule.written))
 
 
 def text_form(schema: Any, null: bool) -> tuple[Any, ...]:

@@ -73,7 +73,7 @@ def signal(
         from .. import stdin
 
         message = stdin.text("message")
-    sent = signals.in_one_look(
+    sent = signals.send_with_one_snapshot(
         at.store(), at.caller, message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
         intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
         artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,

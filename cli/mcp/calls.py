@@ -32,27 +32,27 @@ class ToolCalls:
     """Base of the tools. An empty text counts as not given: models like to fill every field.
 
     Args:
-        desk: Runs the jobs of calls in its thread.
-        handing: Delivers signals and marks them.
+        session: Runs the jobs of calls in its thread.
+        delivery: Delivers signals and marks them.
     """
 
-    def __init__(self, desk: McpSession, handing: SignalDelivery) -> None:
-        self._desk = desk
-        self._handing = handing
+    def __init__(self, session: McpSession, delivery: SignalDelivery) -> None:
+        self._session = session
+        self._delivery = delivery
 
     async def _do(
         self, ctx: Ctx, tool: str, job: Callable[[CallEnvironment], CallToolResult]
     ) -> CallToolResult:
         """Run a job in the session's thread, after pending answers were marked. An error becomes the result."""
-        self._meet(ctx)
+        self._note_client(ctx)
         try:
-            await self._handing.settled()
-            return await self._desk.run(job)
+            await self._delivery.settled()
+            return await self._session.run(job)
         except Exception as error:
             return tool_results.of_error(error, tool)
 
-    def _meet(self, ctx: Ctx) -> None:
+    def _note_client(self, ctx: Ctx) -> None:
         """Note the name that the client gave in its `initialize` request."""
         params = ctx.request_context.session.client_params
         if params is not None:
-            self._desk.known_as(params.client_info.name)
+            self._session.known_as(params.client_info.name)

@@ -53,8 +53,8 @@ class _PendingAnswer:
 class SignalDelivery:
     """The only way in which signals reach the client."""
 
-    def __init__(self, desk: McpSession) -> None:
-        self._desk = desk
+    def __init__(self, session: McpSession) -> None:
+        self._session = session
         self._loop = asyncio.get_running_loop()
         self._gate = asyncio.Lock()
         self._shown: dict[RequestId, _PendingAnswer] = {}
@@ -74,12 +74,12 @@ class SignalDelivery:
         """
         shown = _PendingAnswer(await self._enter())
         self._shown[request] = shown
-        return await self._desk.worker.run(partial(self._show, shown, show, marks))
+        return await self._session.worker.run(partial(self._show, shown, show, marks))
 
     def _show(self, shown: _PendingAnswer, show: Show, marks: bool) -> CallToolResult:
         try:
-            at = shown.stack.enter_context(self._desk.here())
-            caller = self._desk.caller(at)
+            at = shown.stack.enter_context(self._session.here())
+            caller = self._session.caller(at)
             patience = delivery_lock.WAIT_SECONDS if marks else None
             shown.stack.enter_context(
                 delivery_lock.delivery_lock(at.store(), caller.reader, wait_seconds=patience)
@@ -101,7 +101,7 @@ class SignalDelivery:
             good: Whether the answer was written completely.
         """
         if request in self._shown:
-            self._desk.worker.submit(partial(self._finish, request, good))
+            self._session.worker.submit(partial(self._finish, request, good))
 
     def _finish(self, request: RequestId, good: bool) -> None:
         shown = self._shown.pop(request, None)

@@ -73,7 +73,7 @@ class McpSession:
         self.as_ = as_
         self.client: str | None = None
         self.own: str | None = None  # the session that was started here
-        self.worker = Worker("gitmem mcp desk")
+        self.worker = Worker("gitmem mcp session")
 
     async def run(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
         """Run a job in the one thread that uses the store; return its result."""

@@ -41,7 +41,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import edit as operation
 
             created = operation.create(
-                at.store(), self._desk.caller(at), content, type=type or None, wu=wu or None, tags=tags,
+                at.store(), self._session.caller(at), content, type=type or None, wu=wu or None, tags=tags,
                 paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
             )  # fmt: skip
             return tool_results.of(created, nodes.created(created))
@@ -78,7 +78,7 @@ class MemoryTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import context as operation
 
-            found = operation.context(at.store(), self._desk.reader(at), wu=wu or None, max_size=max_size)
+            found = operation.context(at.store(), self._session.reader(at), wu=wu or None, max_size=max_size)
             return tool_results.of(found, [found.block or tool_results.NOTHING], peers=bool(found.block))
 
         return await self._do(ctx, "mem_context", job)
@@ -90,7 +90,7 @@ class MemoryTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import recover
 
-            found = recover.recover(at.store(), self._desk.caller(at), wu=wu or None)
+            found = recover.recover(at.store(), self._session.caller(at), wu=wu or None)
             return tool_results.of(found, nodes.block(found), peers=True)
 
         return await self._do(ctx, "mem_recover", job)
@@ -102,7 +102,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import checkpoints as operation
 
             created = operation.checkpoint(
-                at.store(), self._desk.caller(at), note, next_steps=next_steps or None, wu=wu or None
+                at.store(), self._session.caller(at), note, next_steps=next_steps or None, wu=wu or None
             )
             return tool_results.of(created, nodes.checkpointed(created))
 
@@ -114,7 +114,7 @@ class MemoryTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import node_fields, ready
 
-            unit = node_fields.unit_of(wu or None, None if wu else self._desk.reader(at))
+            unit = node_fields.unit_of(wu or None, None if wu else self._session.reader(at))
             found = ready.ready(at.store(), unit)
             return tool_results.of(found, listing.ready(found), peers=True)
 

@@ -36,7 +36,7 @@ class Resources(ToolCalls):
         def job(at: CallEnvironment) -> str:
             from gitmem.signals import threads
 
-            found = threads.thread(at.store(), id, self._desk.reader(at))
+            found = threads.thread(at.store(), id, self._session.reader(at))
             return "\n".join([tool_results.PEERS, *signals.thread(found)])
 
         return await self._read(job)
@@ -53,14 +53,14 @@ class Resources(ToolCalls):
         def job(at: CallEnvironment) -> str:
             from gitmem.memory import context
 
-            found = context.context(at.store(), self._desk.reader(at), wu=wu)
+            found = context.context(at.store(), self._session.reader(at), wu=wu)
             return "\n".join([tool_results.PEERS, found.block]) if found.block else tool_results.NOTHING
 
         return await self._read(job)
 
     async def _read(self, job: Callable[[CallEnvironment], str]) -> str:
         try:
-            await self._handing.settled()
-            return await self._desk.run(job)
+            await self._delivery.settled()
+            return await self._session.run(job)
         except Exception as error:
             raise ResourceError(tool_results.sentences(error, "resource")) from None

@@ -146,17 +146,17 @@ def run(directory: str | None, as_: str | None) -> None:
 
 
 async def _run(directory: str | None, as_: str | None, input: int, output: int) -> None:
-    desk, network = McpSession(directory, as_), Worker("gitmem mcp network")
-    handing = SignalDelivery(desk)
-    wire = StdioTransport(input, output, handing.written)
-    server = Server(Tools(desk, handing, network), MemoryTools(desk, handing))
-    Resources(desk, handing).add_to(server)
+    session, network = McpSession(directory, as_), Worker("gitmem mcp network")
+    delivery = SignalDelivery(session)
+    wire = StdioTransport(input, output, delivery.written)
+    server = Server(Tools(session, delivery, network), MemoryTools(session, delivery))
+    Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError):  # Windows, where clients end us without a signal
                 asyncio.get_running_loop().add_signal_handler(number, scope.cancel)
         await server.serve(wire)
     wire.stop(LAST_WORDS_SECONDS)
-    handing.close()
-    desk.close()
+    delivery.close()
+    session.close()
     network.stop(LAST_WORDS_SECONDS)

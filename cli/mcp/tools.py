@@ -51,8 +51,8 @@ class Tools(ToolCalls):
         network: The thread that waits for remotes, so that no other call has to.
     """
 
-    def __init__(self, desk: McpSession, handing: SignalDelivery, network: Worker) -> None:
-        super().__init__(desk, handing)
+    def __init__(self, session: McpSession, delivery: SignalDelivery, network: Worker) -> None:
+        super().__init__(session, delivery)
         self._network = network
 
     async def signal(
@@ -85,8 +85,8 @@ class Tools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import send
 
-            sent = send.in_one_look(
-                at.store(), lambda: self._desk.caller(at), message, to=to, broadcast=broadcast, wu=wu or None,
+            sent = send.send_with_one_snapshot(
+                at.store(), lambda: self._session.caller(at), message, to=to, broadcast=broadcast, wu=wu or None,
                 intent=intent, requires_ack=requires_ack, reply_to=reply_to or None, thread=thread or None,
                 idempotency_key=idempotency_key or None,
             )  # fmt: skip
@@ -120,11 +120,11 @@ class Tools(ToolCalls):
             answer = tool_results.of(found, signals.inbox(found), peers=bool(found.signals), stamped=True)
             return found, answer
 
-        self._meet(ctx)
+        self._note_client(ctx)
         request = ctx.request_context.request_id
         assert request is not None  # only notifications have none
         try:
-            return await self._handing.show(request, show, marks=not keep_unread)
+            return await self._delivery.show(request, show, marks=not keep_unread)
         except Exception as error:
             return tool_results.of_error(error, "inbox")
 
@@ -136,7 +136,7 @@ class Tools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import threads
 
-            found = threads.thread(at.store(), id, self._desk.reader(at))
+            found = threads.thread(at.store(), id, self._session.reader(at))
             return tool_results.of(found, signals.thread(found), peers=True)
 
         return await self._do(ctx, "thread", job)
@@ -150,8 +150,8 @@ class Tools(ToolCalls):
     ) -> CallToolResult:
         """Check whether all recipients of a thread agree. Carry out a proposal only when `converged` is true."""
         try:
-            await self._handing.settled()
-            return await wait_for(self._desk, ctx, id, strict=strict, seconds=wait_seconds)
+            await self._delivery.settled()
+            return await wait_for(self._session, ctx, id, strict=strict, seconds=wait_seconds)
         except Exception as error:
             return tool_results.of_error(error, "converged")
 
@@ -161,7 +161,7 @@ class Tools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.sessions import roster
 
-            found = roster.roster(at.store(), all=all, caller=self._desk.reader(at))
+            found = roster.roster(at.store(), all=all, caller=self._session.reader(at))
             return tool_results.of(found, sessions.roster(found))
 
         return await self._do(ctx, "roster", job)
@@ -170,7 +170,7 @@ class Tools(ToolCalls):
         """Exchange signals and memory with other machines through configured git remotes, by name (default: the
         branch's upstream). The other tools work offline. State `consent-needed` means nothing was pushed: ask your user."""
         try:
-            return await exchange(self._desk, self._network, ctx, remotes)
+            return await exchange(self._session, self._network, ctx, remotes)
         except Exception as error:
             return tool_results.of_error(error, "sync")
 
@@ -187,7 +187,7 @@ class Tools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.sessions import lifecycle, roster
 
-            caller = self._desk.caller(at)
+            caller = self._session.caller(at)
             given = {"name": name, "wu": wu, "lane": lane, "activity": " ".join(activity.split())}
             if any(given.values()):
                 values: dict[str, Any] = {key: value for key, value in given.items() if value}
@@ -199,13 +199,13 @@ class Tools(ToolCalls):
         return await self._do(ctx, "session", job)
 
 
-async def wait_for(desk: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds: float) -> CallToolResult:
+async def wait_for(session: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds: float) -> CallToolResult:
     """Return whether a thread has converged.
 
     Check again until it has, no decision is pending, or the time is up.
 
     Args:
-        desk: Runs the checks.
+        session: Runs the checks.
         ctx: Gets the progress.
         id: The thread.
         strict: As in `threads.converged`.
@@ -215,11 +215,11 @@ async def wait_for(desk: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds
     def job(at: CallEnvironment) -> Converged:
         from gitmem.signals import threads
 
-        return threads.converged(at.store(), id, strict=strict, caller=desk.reader(at))
+        return threads.converged(at.store(), id, strict=strict, caller=session.reader(at))
 
     began = time.monotonic()
     while True:
-        found = await desk.run(job)
+        found = await session.run(job)
         waited = time.monotonic() - began
         if found.converged or not found.pending or waited >= seconds:
             return tool_results.of(found, signals.converged(found), peers=False)
@@ -227,7 +227,7 @@ async def wait_for(desk: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds
         await asyncio.sleep(min(LOOK_SECONDS, seconds - waited))
 
 
-async def exchange(desk: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
+async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
     """Sync with configured remotes, without consenting to publish.
 
     A cancelled call stops waiting; the sync itself continues to its end.
@@ -237,7 +237,7 @@ async def exchange(desk: McpSession, network: Worker, ctx: Ctx, remotes: Sequenc
         from gitmem.sync import consent_messages
         from gitmem.sync import sync_remotes as operation
 
-        with desk.here() as at:
+        with session.here() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
             consent_messages.reword_for_agent(synced)
             return tool_results.of(

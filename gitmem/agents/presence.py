@@ -246,7 +246,7 @@ def _micros(value: object) -> int:
     return value
 
 
-def headline(one: Presence) -> str:
+def description(one: Presence) -> str:
     """Return a session as one line for others."""
     parts = [one.name]
     if one.agent_identity:

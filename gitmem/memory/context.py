@@ -189,7 +189,7 @@ def live_pieces(
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     for place, one in enumerate(sorted(others, key=lambda one: (-one.last_seen, one.session_id))):
         line = quote_lines(
-            f"- {cut(sanitize_for_model(presence.headline(one)), ROSTER_LINE_MAX)}, {one.status}", ""
+            f"- {cut(sanitize_for_model(presence.description(one)), ROSTER_LINE_MAX)}, {one.status}", ""
         )
         found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found

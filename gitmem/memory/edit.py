@@ -130,14 +130,14 @@ def _record(
 ) -> Written:
     first = nodes[0]
     if len(nodes) == 1:
-        what, text = f"{first.type} {headline(first)}", first.content
+        what, text = f"{first.type} {summary_line(first)}", first.content
     else:
-        what, text = f"{len(nodes)} nodes", "\n".join(headline(node) for node in nodes[:TOLD])
+        what, text = f"{len(nodes)} nodes", "\n".join(summary_line(node) for node in nodes[:TOLD])
     wu = first.wu_id if all(node.wu_id == first.wu_id for node in nodes) else None
     return write.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
 
 
-def headline(node: VersionedNode) -> str:
+def summary_line(node: VersionedNode) -> str:
     """Return the first line of a node's content, shortened to 100 characters."""
     return cut(node.content.strip().split("\n", 1)[0].strip(), 100)
 

@@ -12,7 +12,7 @@ from ..outcome import Outcome, plain
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import load, node_fields, relations, resolve_node, write
-from .edit import TOLD, headline
+from .edit import TOLD, summary_line
 from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
@@ -120,7 +120,7 @@ def promote(
     new = found.new
     if new and not dry_run:
         what = f"promotes {_describe(new)} as {word}"
-        told = "\n".join(headline(each) for each in new[:TOLD])
+        told = "\n".join(summary_line(each) for each in new[:TOLD])
         done = write.record(
             store, caller, lines, what, text=told, nodes=[each.id for each in new], wu=_one_wu(sources)
         )
@@ -231,7 +231,7 @@ def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
 
 
 def _describe(nodes: Sequence[VersionedNode]) -> str:
-    return headline(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
+    return summary_line(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
 def _one_wu(sources: Sequence[VersionedNode]) -> str | None:

@@ -100,7 +100,7 @@ class TextRule:
         elif self.written and info.context == "writing" and value not in self.written:
             wrong = f"must be {' or '.join(self.written)}"
         if wrong:
-            raise PydanticCustomError("also", "{wrong}", {"wrong": wrong})
+            raise PydanticCustomError("text_rule", "{wrong}", {"wrong": wrong})
         return value
 
 

@@ -76,14 +76,14 @@ def line(
         raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(MODELS)}")
     record = _prepared(kind, fields)
     stamp = format_time(at)
-    everyday = is_certainly_valid(kind, record, writing=True)
-    if not everyday:
+    accepted_by_table = is_certainly_valid(kind, record, writing=True)
+    if not accepted_by_table:
         _check_by_models(kind, stamp, record)
     parts = [f'{{"at":"{stamp}","kind":"{kind}"']
     for name, value in record.items():
         parts.append(f",{_quote(name)}:{as_json(value)}")
     parts.append("}")
-    if not allow_secret and (not everyday or may_hold_secret(record.values())):
+    if not allow_secret and (not accepted_by_table or may_hold_secret(record.values())):
         _refuse_secrets(kind, record)
     content = "".join(parts).encode()
     if mac is not None:
@@ -175,7 +175,7 @@ def _check_by_models(kind: str, stamp: str, record: Mapping[str, object]) -> Non
 
     for name, value in record.items():
         if not (is_json_safe(name) and is_json_safe(value)):
-            raise RecordError(_uncarried(kind, name))
+            raise RecordError(_not_json_sentence(kind, name))
     sentence = first_error({"at": stamp, "kind": kind, **record}, writing=True)
     if sentence:
         raise RecordError(sentence)
@@ -187,11 +187,11 @@ def _model_error(record: Mapping[str, object]) -> str | None:
 
     for name, value in record.items():
         if not (is_json_safe(name) and is_json_safe(value)):
-            return _uncarried(str(record["kind"]), name)
+            return _not_json_sentence(str(record["kind"]), name)
     return first_error(record, writing=False)
 
 
-def _uncarried(kind: str, name: str) -> str:
+def _not_json_sentence(kind: str, name: str) -> str:
     what = "has a value that JSON in UTF-8 cannot represent, such as half a character, NaN or deep nesting"
     return f"The {kind}'s {ascii(name)[1:-1]} {what}"
 

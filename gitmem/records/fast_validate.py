@@ -85,7 +85,7 @@ def is_valid_value(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
         return False
     if form == "choice":
         return value in (spec[3] if writing and spec[3] else spec[2])
-    _, _, least, most, shape, also = spec
+    _, _, least, most, shape, text_rule = spec
     if not least <= len(value) <= most:
         return False
     if form == "line":
@@ -103,7 +103,7 @@ def is_valid_value(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
             return False
     elif not is_json_safe(value):
         return False
-    return not also or _also(also, value, writing)
+    return not text_rule or _fits_text_rule(text_rule, value, writing)
 
 
 def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> bool:
@@ -122,8 +122,8 @@ def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> 
     return not value
 
 
-def _also(also: tuple[int, str, bool, tuple[str, ...]], value: str, writing: bool) -> bool:
-    max_bytes, not_prefix, trimmed, written = also
+def _fits_text_rule(text_rule: tuple[int, str, bool, tuple[str, ...]], value: str, writing: bool) -> bool:
+    max_bytes, not_prefix, trimmed, written = text_rule
     if max_bytes and len(value) * 4 > max_bytes and len(value.encode()) > max_bytes:
         return False
     if not_prefix and value.startswith(not_prefix):

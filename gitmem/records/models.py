@@ -62,7 +62,7 @@ def _sentence(kind: str, error: ErrorDetails) -> str:
             return f"{what} has half of a surrogate pair, which UTF-8 can't carry"
         case "literal_error":
             return f"{what} must be {context['expected']}, not {shown}"
-        case "also":
+        case "text_rule":
             return f"{what} {error['msg']}"
         case _:
             return f"{what} is not right: {error['msg']}, not {shown}"

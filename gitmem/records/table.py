@@ -2,10 +2,10 @@
 
 A field's form is (form, may be null, …):
 ("flag", null) · ("object", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
-("line", null, least, most, refused characters, also): printable text ·
-("word", null, least, most, (start, its length, characters of the rest), also) ·
-("form", null, least, most, (start, runs of (characters, least, most)), also) · ("text", null, least, most, "", also);
-also = (most bytes, refused prefix, no white space at the ends, values when written).
+("line", null, least, most, refused characters, text rule): printable text ·
+("word", null, least, most, (start, its length, characters of the rest), text rule) ·
+("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
+text rule = (most bytes, refused prefix, no white space at the ends, values when written).
 """
 
 # One field, one line:

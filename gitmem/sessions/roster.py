@@ -73,7 +73,7 @@ class WhoAmI(Outcome):
         self.activity = record.get("activity")
         self.worktree = record.get("worktree")
         self.status = found.status if found else None
-        self.headline = presence.headline(found) if found else (caller.name or caller.reader)
+        self.headline = presence.description(found) if found else (caller.name or caller.reader)
         self.unread = unread
         self.remark = caller.remark
         self.next = list(caller.next)

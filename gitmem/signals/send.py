@@ -121,7 +121,9 @@ def send(
     return sent
 
 
-def in_one_look(store: Store, find_caller: Callable[[], Caller], message: str, **options: Any) -> Sent:
+def send_with_one_snapshot(
+    store: Store, find_caller: Callable[[], Caller], message: str, **options: Any
+) -> Sent:
     """Record a signal as `send` does, with one snapshot of the index for the caller and the recipients.
 
     Only a signal to names that answers and guesses nothing does without the latest signals.
@@ -130,7 +132,7 @@ def in_one_look(store: Store, find_caller: Callable[[], Caller], message: str, *
         options: Those of `send`.
     """
     is_exact = not options.get("to") or any(map(options.get, _EXACT))
-    return store.in_one_look(lambda: send(store, find_caller(), message, **options), exact=is_exact)
+    return store.with_one_snapshot(lambda: send(store, find_caller(), message, **options), exact=is_exact)
 
 
 def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:

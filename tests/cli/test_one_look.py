@@ -143,12 +143,12 @@ def test_a_refusal_that_rests_on_everything_is_not_repeated(
 ) -> None:
     """An unknown name is refused once, and nothing waits then."""
     tried = []
-    real = Store.in_one_look
+    real = Store.with_one_snapshot
 
     def look(self: Store, work: Callable[[], object], *, exact: bool) -> object:
         return real(self, lambda: tried.append(1) or work(), exact=exact)
 
-    monkeypatch.setattr(Store, "in_one_look", look)
+    monkeypatch.setattr(Store, "with_one_snapshot", look)
     assert scene.send("hello", "--to", "Nobody").status == 2
     assert tried == [1]
 

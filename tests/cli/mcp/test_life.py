@@ -213,9 +213,9 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
             self.request_id = id
 
     async def talk() -> None:
-        desk = McpSession(str(shop), None)
-        handing = SignalDelivery(desk)
-        tools = Tools(desk, handing, desk.worker)
+        session = McpSession(str(shop), None)
+        delivery = SignalDelivery(session)
+        tools = Tools(session, delivery, session.worker)
         me = (await tools.session(Request(1))).structured_content  # type: ignore[arg-type,call-arg]
         reader = str(me["reader_identity"])
         gitmem("signal", "Hello", "--to", reader, "--as", "human:person@example.org")
@@ -225,14 +225,14 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
             assert len(read.structured_content["signals"]) == 1
             with delivery_lock.delivery_lock(other, reader) as mine:
                 assert mine is False
-            handing.written(id, good)
-            await handing.settled()
+            delivery.written(id, good)
+            await delivery.settled()
             with delivery_lock.delivery_lock(other, reader) as mine:
                 assert mine is True
             after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
-            handing.written(9, True)
+            delivery.written(9, True)
             assert len(after.structured_content["signals"]) == left
-        desk.close()
+        session.close()
 
     asyncio.run(talk())
 
