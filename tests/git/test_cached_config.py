@@ -15,6 +15,7 @@ from gitmem.errors import StoreError
 from gitmem.git import asked_config, cached_config, run
 from gitmem.git.cached_config import CachedConfig, GitConfig
 from tests.conftest import Git
+from tests.git_on_path import GitOnPath
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no cache where files have no owners")
 Change = Callable[[Path, Git], object]
@@ -271,8 +272,9 @@ def test_what_stamps_do_not_tell_is_not_kept(  # noqa: C901  (one case after the
         (tmp_path / "home" / ".gitconfig").unlink()
         (tmp_path / "home" / ".gitconfig").symlink_to(os.devnull)
     elif what == "many":
-        monkeypatch.setattr(asked_config, "FILES_MAX", 7)
-        git("config", "include.path", "../../more", cwd=repo)
+        included = "".join(INCLUDE.format(tmp_path / f"more-{n}") for n in range(asked_config.FILES_MAX))
+        with (clone.common / "config").open("a") as file:
+            file.write(included)
     elif what == "large":
         git("config", "gitmem.sources", "a" * cached_config.BYTES_MAX, cwd=repo)
 
@@ -348,18 +350,9 @@ def test_a_file_that_changes_while_git_reads_is_not_kept(
     more = tmp_path / "more"
     with (clone.common / "config").open("a") as file:
         file.write(INCLUDE.format(more))
-    original = run.run
-
-    def slow(common: str, args: list[str], **options: object) -> object:
-        done = original(common, args, **options)  # type: ignore[arg-type]  # handed on as they came
-        if "--list" in args:
-            meanwhile[0]()
-        return done
-
-    monkeypatch.setattr(run, "run", slow)
-    meanwhile: list[Callable[[], object]] = [more.unlink]
-    for change in (more.unlink, (tmp_path / "home" / ".gitconfig").unlink):
-        meanwhile[0] = change
+    program = GitOnPath(tmp_path, monkeypatch)
+    for changed in (more, tmp_path / "home" / ".gitconfig"):
+        program.does(f'"$git" "$@"; rm "{changed}"', to="--list")
         more.write_text(HEADLINE.format("name"))
         clone.values()
         assert not clone.cache.exists()

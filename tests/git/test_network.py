@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import RemoteError, StoreError
-from gitmem.git import packing, queries, remotes, run
+from gitmem.git import packing, queries, remotes
 from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
+from tests.git_on_path import GitOnPath
 
 Run = Callable[..., str]
 REF = "refs/gitmem/log"
@@ -203,21 +204,21 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
     ],
 )  # fmt: skip
 def test_what_git_says_first_is_told(
-    common: str, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+    common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, told: str
 ) -> None:
     """The reason, not the advice below it; and one sentence sign at its end."""
-    monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(128, b"", said))
+    GitOnPath(tmp_path, monkeypatch).says(128, err=said, to="fetch")
     with pytest.raises(RemoteError) as caught:
         GitNetwork(common).fetch("/x", INTO)
     assert caught.value.message == (f"Cannot reach the remote /x: {told}. Local records are kept.")
 
 
 def test_a_remote_of_another_hash_is_no_matter_of_the_network(
-    common: str, monkeypatch: pytest.MonkeyPatch
+    common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another try would not help: it is refused, and the sentence says why."""
     said = "fatal: mismatched algorithms: client sha1; server sha256\n"
-    monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(128, b"", said))
+    GitOnPath(tmp_path, monkeypatch).says(128, err=said, to="fetch")
     with pytest.raises(RemoteError, match=r"^The remote /x uses a different object format") as caught:
         GitNetwork(common).fetch("/x", INTO)
     assert (caught.value.code, caught.value.next) == ("refused", ["gitmem doctor"])
@@ -238,13 +239,13 @@ def test_a_remote_of_another_hash_is_no_matter_of_the_network(
     ],
 )
 def test_what_a_push_reports_is_understood(
-    common: str, monkeypatch: pytest.MonkeyPatch, row: str, outcome: str
+    common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str, outcome: str
 ) -> None:
     """It counts as pushed only where git says so of this very ref."""
-    out = f"To /x\n{row.replace('THERE', BRANCH)}\n".encode()
-    code = 0 if outcome == "pushed" else 1
-    monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(code, out, "error: failed to push"))
     (oid,) = chain(common, 1)
+    out = f"To /x\n{row.replace('THERE', BRANCH)}\n"
+    code = 0 if outcome == "pushed" else 1
+    GitOnPath(tmp_path, monkeypatch).says(code, out, "error: failed to push", to="push")
 
     if outcome in ("pushed", "rejected"):
         assert GitNetwork(common).push("/x", oid, BRANCH, None) == outcome
@@ -254,19 +255,14 @@ def test_what_a_push_reports_is_understood(
         assert caught.value.code == outcome
 
 
-def test_what_is_not_there_is_asked_for_once(common: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_there_is_asked_for_once(
+    common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who is offline waits for one answer and not for three."""
-    asked = []
-    ask = GitNetwork._run
-
-    def counted(network: GitNetwork, args: list[str], url: str, timeout: float) -> run.Result:
-        asked.append(url)
-        return ask(network, args, url, timeout)
-
-    monkeypatch.setattr(GitNetwork, "_run", counted)
+    program = GitOnPath(tmp_path, monkeypatch)
     with pytest.raises(RemoteError):
         GitNetwork(common).fetch("/nowhere", INTO)
-    assert len(asked) == 1
+    assert len([args for _, args in program.started if "/nowhere" in args]) == 1
 
 
 def test_a_lock_that_git_left_hinders_no_fetch(common: str, hub: Path, repo: Path, git: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
+from tests.git_on_path import GitOnPath
 
 REF = "refs/gitmem/log"
 INTO = "refs/gitmem/remotes/hub/"
@@ -110,31 +112,30 @@ def test_what_is_written_is_there_when_its_ref_moves(clone: Clone, args: list[st
 
 @pytest.mark.parametrize("args", PRUNES.values(), ids=PRUNES)
 def test_a_prune_in_the_middle_of_an_append_takes_nothing(
-    clone: Clone, args: list[str], monkeypatch: pytest.MonkeyPatch
+    clone: Clone, args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the pack and the move of the ref."""
-    update_ref = queries.update_ref
-
-    def late(*given: str) -> bool:
-        clone.git(*args)
-        return update_ref(*given)
-
-    monkeypatch.setattr(queries, "update_ref", late)
+    GitOnPath(tmp_path, monkeypatch).does(
+        f'"$git" -C "{clone.common}" {shlex.join(args)}; exec "$git" "$@"', to="update-ref"
+    )
     clone.add(2)
     clone.git(*args)
     clone.check()
 
 
-def test_a_race_that_was_lost_takes_no_object_away(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_race_that_was_lost_takes_no_object_away(
+    clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A gc of that moment may have left out of its pack what the loser's has. The pack stays, released, until it is united."""
     draft, before = clone.draft(), clone.packs
-    with monkeypatch.context() as patch:
-        patch.setattr(queries, "update_ref", lambda *_: False)
-        assert clone.port.advance(REF, clone.tip, draft, "append") is None
+    program = GitOnPath(tmp_path, monkeypatch)
+    program.says(128, err="reference already exists", to="update-ref")
+    assert clone.port.advance(REF, clone.tip, draft, "append") is None
     (lost,) = clone.packs - before
     assert not Path(clone.common, "objects", "pack", f"{lost}.keep").exists()
     assert clone.packs == set(os.listdir(clone.own))
 
+    program.does('exec "$git" "$@"')
     update_ref, other = queries.update_ref, PlumbingGit(clone.common)
 
     def overtaken(*given: str) -> bool:

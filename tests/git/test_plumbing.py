@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from gitmem.errors import StoreError
 from gitmem.git import plumbing, queries, run
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
+from tests.git_on_path import GitOnPath
 
 REF = "refs/gitmem/log"
 WHO = Signature("Planck", "planck@gitmem", 1_795_000_000)
@@ -33,34 +35,38 @@ def tip(port: PlumbingGit) -> str:
     return first
 
 
-def test_one_child_answers_all_reads(port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_child_answers_all_reads(
+    port: PlumbingGit, tip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It stays until the port is closed; where it died another one takes its place."""
-    started = []
-    spawn = run.spawn
-
-    def counted(common: str, args: list[str]) -> object:
-        started.append(spawn(common, args))
-        return started[-1]
-
-    monkeypatch.setattr(run, "spawn", counted)
+    program = GitOnPath(tmp_path, monkeypatch)
     port.close()
     for _ in range(2):
         entry = port.tree(port.commit(tip).tree)["f"]
         assert port.blob(entry.oid) == b"line\n"
         assert port.heads([entry.oid, tip])[entry.oid] == ("blob", 5)
-    assert len(started) == 1
+    ((first, _),) = program.started
 
-    started[0].end_group()
+    os.kill(first, signal.SIGKILL)
     assert port.has(tip) and port.has(tip)
-    assert len(started) == 2
+    _, (second, _) = program.started
     port.close()
-    assert started[1].poll() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(second, 0)
 
 
-def test_heads_of_any_number_of_objects(port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heads_of_any_number_of_objects(port: PlumbingGit, tip: str) -> None:
     """Neither side waits for the other; what is missing, or no id at all, is left out."""
     (oid,) = port.write(
-        [Draft({f"{number}": b"%d" % number for number in range(3000)}, WHO, WHO, "m\n")], tip
+        [
+            Draft(
+                {f"{number}": b"%d" % number for number in range(12 * plumbing.HEADS_AT_ONCE)},
+                WHO,
+                WHO,
+                "m\n",
+            )
+        ],
+        tip,
     )
     files = [entry.oid for entry in port.tree(port.commit(oid).tree).values()]
 
@@ -68,16 +74,13 @@ def test_heads_of_any_number_of_objects(port: PlumbingGit, tip: str, monkeypatch
 
     assert found.pop(tip) == ("commit", len(port.read(tip)[1]))
     assert found.keys() == set(files) and {kind for kind, _ in found.values()} == {"blob"}
-    monkeypatch.setattr(plumbing, "HEADS_AT_ONCE", 7)
-    assert port.heads(files) == found
 
 
 def test_a_child_that_never_answers_is_a_missing_object_or_no_repository(
-    port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch
+    port: PlumbingGit, tip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Git dies of some damage to an object: that one is missing. Where git can't work at all it says why."""
-    spawn = run.spawn
-    monkeypatch.setattr(run, "spawn", lambda common, args: spawn(common, ["rev-parse"]))
+    GitOnPath(tmp_path, monkeypatch).says(0, to="cat-file")
     with pytest.raises(KeyError, match=tip):
         port.commit(tip)
 

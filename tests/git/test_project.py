@@ -13,6 +13,7 @@ from gitmem.errors import StoreError
 from gitmem.git import path_history, project, run
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.repo import Repo, find
+from tests.git_on_path import GitOnPath
 
 from ..conftest import Git
 
@@ -295,39 +296,29 @@ def test_histories_that_share_nothing_are_compared_all_the_same(
     assert found[other, "README"].count == 2
 
 
-def test_who_is_too_far_behind_is_told_so_and_not_counted(
-    port: PlumbingGit, repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_too_far_behind_is_told_so_and_not_counted(port: PlumbingGit, repo: Path) -> None:
     """What costs too much to walk is a lower bound, never a wrong number and never silence."""
-    made = linear(repo, 60)
-    monkeypatch.setattr(path_history, "WALK_MAX", 20)
+    made = linear(repo, path_history.WALK_MAX + 44)
 
     found = port.behind(made[-1], [(made[1], "f2"), (made[1], "README"), (made[-3], "f3")])
 
     assert {key[1]: (each.count, each.at_least) for key, each in found.items()} == {
-        "f2": (3, True),
+        "f2": (path_history.WALK_MAX // 7 + 1, True),
         "f3": (1, False),
     }
 
 
 def test_any_number_of_anchors_takes_three_runs_of_git(
-    port: PlumbingGit, repo: Path, monkeypatch: pytest.MonkeyPatch
+    port: PlumbingGit, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One where nothing differs."""
     made = linear(repo, 200)
-    runs: list[str] = []
-    real: Callable[..., object] = path_history.run.run
-
-    def counted(common: str, args: list[str], **more: object) -> object:
-        runs.append(args[0])
-        return real(common, args, **more)
-
-    monkeypatch.setattr(path_history.run, "run", counted)
+    program = GitOnPath(tmp_path, monkeypatch)
     port.behind(made[-1], [(oid, f"f{number % 7}") for number, oid in enumerate(made)])
-    assert len(runs) == 3
-    runs.clear()
+    assert len(program.started) == 3
     port.behind(made[-1], [(oid, "README") for oid in made])
-    assert runs == ["cat-file"]
+    (more,) = program.started[3:]
+    assert "cat-file" in more[1]
 
 
 def test_the_branch_is_told_from_head_alone(port: PlumbingGit, repo: Path, tmp_path: Path, git: Git) -> None:
@@ -363,7 +354,7 @@ def test_where_head_is_takes_no_git_in_a_usual_repository(
     git("pack-refs", "--all", cwd=repo)
     git("update-ref", "refs/heads/main", new, cwd=repo)
     folders = [find(str(where)).git_dir for where in (repo, tmp_path / "packed", tmp_path / "detached")]
-    monkeypatch.setattr(run, "run", None)
+    monkeypatch.setenv("PATH", "/nowhere")
 
     assert [port.head(folder) for folder in folders] == [(new, "main"), (old, "packed"), (old, None)]
     assert [port.branch(folder) for folder in folders] == ["main", "packed", None]

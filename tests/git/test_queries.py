@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import run
 from gitmem.git.queries import lost_race, tip_of, update_ref
 from tests.conftest import Git
+from tests.git_on_path import GitOnPath
 
 REF = "refs/gitmem/log"
 BELOW = "refs/gitmem/"
@@ -65,20 +65,15 @@ def test_a_ref_that_leads_to_another_is_followed(repo: Path, git: Git) -> None:
 
 
 def test_a_ref_that_is_made_while_git_is_asked_is_not_damaged(
-    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    repo: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was torn, and git did not take it for a ref; a moment later its file is whole."""
     main = git("rev-parse", "main", cwd=repo).strip()
-    asked = run.run
-
-    def made_meanwhile(common: str, args: list[str], *, check: bool) -> run.Result:
-        done = asked(common, args, check=check)
-        (repo / ".git/refs/gitmem/log").write_text(main + "\n")
-        return done
-
     (repo / ".git/refs/gitmem").mkdir()
     (repo / ".git/refs/gitmem/log").touch()
-    monkeypatch.setattr(run, "run", made_meanwhile)
+    GitOnPath(tmp_path, monkeypatch).does(
+        f'"$git" "$@"; code=$?; echo {main} >"{repo}/.git/refs/gitmem/log"; exit $code', to="rev-parse"
+    )
 
     assert tip_of(str(repo / ".git"), "refs/gitmem/log") == main
 
@@ -111,7 +106,7 @@ def test_a_ref_is_read_wherever_it_stands(
     names = ("packed", "moved", "loose", "none")
 
     assert tip_of(common, BELOW + "alias") == old
-    monkeypatch.setattr(run, "run", None)
+    monkeypatch.setenv("PATH", "/nowhere")
     assert [tip_of(common, BELOW + name) for name in names] == [old, new, new, None]
 
 

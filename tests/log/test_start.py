@@ -6,17 +6,16 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import run
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.start import create_ref_from_fetched, start
 from tests.clones import git
+from tests.git_on_path import GitOnPath
 from tests.log.logs import all_lines, open_log
 
 WHO = Signature("A", "a@a", 1)
@@ -147,21 +146,15 @@ def test_of_what_git_fetched_only_the_usual_remotes_log_is_taken_up(desk: Desk) 
 
 
 def test_the_usual_remote_is_looked_up_only_where_git_fetched_a_log(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A log that a sync left is taken up without a look at the config of the remotes."""
-    asked = []
-
-    def counted(common: str, args: list[str], **options: Any) -> run.Result:
-        asked.append(args)
-        return real(common, args, **options)
-
-    real = run.run
-    monkeypatch.setattr(run, "run", counted)
+    program = GitOnPath(tmp_path, monkeypatch)
     tip = desk.put(a=b"1\n")
     desk.name(origin=tip)
     assert start(desk.log) == tip
-    assert not [args for args in asked if args[0] == "remote" or args[-1].endswith(".remote")]
+    asked = [args.split() for _, args in program.started]
+    assert not [args for args in asked if "remote" in args or args[-1].endswith(".remote")]
 
 
 def test_the_log_of_another_project_is_no_log_of_ours(desk: Desk) -> None:
