@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,16 @@ from .log.logs import entry
 from .sandbox import Clock, acting, bodies, open_store, say
 
 
-def fails(*_: object) -> None:
-    raise RuntimeError("a view with a bug")
+@contextmanager
+def no_insertion() -> Iterator[None]:
+    """Let a view fail."""
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("a view with a bug")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gitmem.index.insert.lines_of_files", fails)
+        yield
 
 
 def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,8 +38,7 @@ def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest
     store = open_store(repo, Clock())
     planck = acting(store, lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck"))
     before = store.git.tip("refs/gitmem/log")
-    with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.insert.lines_of_files", fails)
+    with no_insertion():
         say(store, planck)
         assert store.git.tip("refs/gitmem/log") != before
         with pytest.raises(RuntimeError):
@@ -45,8 +54,7 @@ def test_a_view_that_fails_does_not_undo_what_was_recorded(
     store = open_store(repo, Clock())
     lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck")
     rides = entry(store.log, "rides", deferred=True)
-    with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.insert.lines_of_files", fails)
+    with no_insertion():
         assert store.log.append(rides).commit is None
 
     assert [file.is_deferred for file in store.log.wal.files() if file.size] == [True]
@@ -60,8 +68,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
     store = open_store(repo, Clock())
     planck = acting(store, lifecycle.start(store, CallerClaims(identity="a:b:planck"), name="Planck"))
     db = store.db()
-    with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.insert.lines_of_files", fails)
+    with no_insertion():
         say(store, planck)
 
     assert db.execute("SELECT count(*) FROM session").fetchone() == (1,)

@@ -215,14 +215,14 @@ def test_a_pin_that_cannot_be_read_is_reported_and_ignored(desk: Desk, content: 
     assert not any(each.code == "name-pin" for each in doctor.examine(desk.here).findings)
 
 
-def test_pins_are_bounded(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pins_are_bounded(repo: Path) -> None:
     """The oldest go."""
     store: Store = open_store(repo, Clock())
-    monkeypatch.setattr(name_pins, "PINS_MAX", 3)
-    for number in range(6):
+    last = name_pins.PINS_MAX + 2
+    for number in range(last + 1):
         name_pins.note(store, f"Name-{number}", "sess-1", None)
-    assert len(list((Path(store.repo.state) / "pins").iterdir())) == 3
-    assert name_pins.read(store, "name-5") is not None
+    assert len(list((Path(store.repo.state) / "pins").iterdir())) == name_pins.PINS_MAX
+    assert name_pins.read(store, f"name-{last}") is not None
 
 
 def test_a_folder_that_cannot_be_written_stops_no_signal(desk: Desk) -> None:

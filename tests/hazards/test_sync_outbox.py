@@ -39,14 +39,19 @@ def crowd(clone: Clone) -> None:
     remote.host.save()
 
 
+def exchange_unmerged(clone: Clone) -> Remote:
+    """Exchange while it is not this clone's turn to merge outboxes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
+        return clone.exchange()
+
+
 def leave(clone: Clone, *said: str) -> Remote:
     """Say something that stays in an outbox: others were there, and it is not this clone's turn."""
     for text in said:
         clone.add(text)
     crowd(clone)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
-        found = clone.exchange()
+    found = exchange_unmerged(clone)
     assert (found.state, found.has_our_lines) == ("synced", True) and found.outbox is not None
     return found
 
@@ -84,16 +89,12 @@ def test_where_others_push_at_this_time_the_outbox_comes_first(hub: Hub) -> None
     wire = Wire(b)
     seen: list[str] = []
     wire.after = once(lambda: seen.extend(boxes(hub)), "push")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
-        found = b.exchange()
+    found = exchange_unmerged(b)
     assert wire.calls == [f"push {OUTBOX}*", "fetch"]
     assert seen == boxes(hub) == [found.outbox] and hub.texts() == []
     assert (found.state, found.has_our_lines, found.sent) == ("synced", True, 1)
     assert "pushed to an outbox on origin" in found.message
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
-        read = a.exchange()
+    read = exchange_unmerged(a)
     assert (read.state, read.received) == ("synced", 1)
     assert a.texts() == ["mine"]
     assert boxes(hub) == seen
@@ -116,17 +117,13 @@ def test_whoever_comes_next_folds_and_deletes(hub: Hub) -> None:
     assert b.tip == a.tip == hub.tip()
 
 
-def test_who_does_not_fold_has_outboxes_of_others_as_one_commit(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_does_not_fold_has_outboxes_of_others_as_one_commit(hub: Hub) -> None:
     """So has whoever folds, once for all clones; the commit that stood for it here is gone then."""
     a, b, c = clones(hub, "abc")
     leave(a, "one", "two")
     leave(c, "three")
     before = b.subjects()
-    with monkeypatch.context() as patch:
-        patch.setattr(Remote, "may_merge_outboxes", lambda self: False)
-        b.exchange()
+    exchange_unmerged(b)
     assert sorted(b.texts()) == ["one", "three", "two"]
     assert b.subjects()[1:] == before
 

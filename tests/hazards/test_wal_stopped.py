@@ -12,6 +12,7 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.log import committer, ref, start, wal_files
+from tests.log.logs import without_locks
 
 from .faults import (
     ALL_STEPS,
@@ -116,7 +117,7 @@ def test_a_writer_that_is_stopped_over_two_commits_records_once(
 ) -> None:
     """Between its look and its write the generation is committed and removed, and so is the one after it."""
     if not locks:
-        monkeypatch.setattr(wal_files, "lock", lambda handle, exclusive: True)
+        without_locks(monkeypatch)
     monkeypatch.setattr(committer, "WRITER_SECONDS", 0.01)
     store = open_store(repo)
     speak(store, "before")

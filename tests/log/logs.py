@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import random
 from pathlib import Path
+
+import pytest
 
 from gitmem import repo as place
 from gitmem.git.inprocess import DulwichGit
@@ -52,6 +56,15 @@ def entry(log: LocalLog, text: str, *, stream: str = "signals", deferred: bool =
     return LogEntry(
         [(stream, line)], CommitMessage("Planck <a:b:c@gitmem>", f"Planck → all: {text}"), deferred=deferred
     )
+
+
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file system without file locks."""
+
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
 
 
 def record(log: LocalLog, one: LogEntry) -> Appended:

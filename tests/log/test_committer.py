@@ -16,7 +16,7 @@ from gitmem.log import committer, lines, ref, wal_files
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 
-from .logs import START, all_lines, entry, open_log, record, waiting
+from .logs import START, all_lines, entry, open_log, record, waiting, without_locks
 
 HEAD = b'["Planck <a@gitmem>", "hello", "", []]\n'
 
@@ -246,7 +246,7 @@ def test_a_file_that_is_being_written_is_committed_and_left(repo: Path) -> None:
 def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be locked a writer may come at any time."""
     log = open_log(repo)
-    monkeypatch.setattr(wal_files, "lock", lambda handle, exclusive: True)
+    without_locks(monkeypatch)
     log.append(entry(log, "first"))
     (file,) = log.waiting()
     late = entry(log, "late")

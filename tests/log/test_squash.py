@@ -239,13 +239,15 @@ def test_agents_are_counted_by_their_trailers_too(chain: Chain) -> None:
     assert found == "3 records from 2 agents\n\na\nb\nc\n\nAgent: x\nAgent: y\n"
 
 
-def test_a_message_has_a_limit_whatever_peers_write(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_has_a_limit_whatever_peers_write() -> None:
     """Subjects are cut and counted, control characters go, and trailers fit."""
-    monkeypatch.setattr(squash_message, "SUBJECTS_MAX", 2)
-    monkeypatch.setattr(squash_message, "MESSAGE_BYTES_MAX", 20)
-    texts = ("x" * 900, "\x1b[2J\u202eodd", "\n", "last\n\nNote: 12345678\nNote: 2\nNote: 3\n")
+    long = "z" * (squash_message.MESSAGE_BYTES_MAX - 10)
+    more = ["more"] * (squash_message.SUBJECTS_MAX - 2)
+    texts = ("x" * 900, "\x1b[2J\u202eodd", *more, "\n", f"last\n\nNote: {long}\nNote: 2\nNote: 3\n")
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
-    assert found == f"4 records from 1 agent\n\n{'x' * 100}\n[2Jodd\nand 2 more\n\nNote: 12345678\n"
+
+    subjects = "\n".join(("x" * 100, "[2Jodd", *more))
+    assert found == f"4 records from 1 agent\n\n{subjects}\nand 2 more\n\nNote: {long}\n"
     assert message([Commit("", [], SOMEBODY, SOMEBODY, "\n")] * 2, 2) == (
         "2 records from 1 agent\n\n(no subject)\n(no subject)\n"
     )
@@ -273,12 +275,12 @@ def test_of_a_long_message_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) 
 
 def test_trailers_that_find_no_room_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of thousands of commits together may be more than memory holds."""
-    monkeypatch.setattr(squash_message, "MESSAGE_BYTES_MAX", 1_000)
     asked: list[str] = []
     monkeypatch.setattr(squash_message, "trailers", lambda text: asked.append(text) or trailers(text))
-    texts = [f"s\n\nNote: {number}{'x' * 400}\n" for number in range(50)]
+    long = "x" * (squash_message.MESSAGE_BYTES_MAX * 2 // 5)
+    texts = [f"s\n\nNote: {number}{long}\n" for number in range(50)]
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 50)
-    assert found.endswith(f"\n\nNote: 0{'x' * 400}\nNote: 1{'x' * 400}\n") and len(asked) == 3
+    assert found.endswith(f"\n\nNote: 0{long}\nNote: 1{long}\n") and len(asked) == 3
 
 
 def test_outboxes_on_the_first_commit_cost_no_look_at_each_file(
@@ -375,23 +377,21 @@ def test_a_segment_whose_place_is_taken_is_left_to_the_union(chain: Chain) -> No
         assert squash.squash(chain.git, [mine], theirs) == theirs
 
 
-def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
-    chain: Chain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(chain: Chain) -> None:
     """So nothing is left to repair, and what stands there is neither added to nor taken for what was sent."""
-    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 20)
-    full = chain.put(chain.genesis, "theirs", a=b"x" * 18 + b"\n")
+    size = ref.UNION_BYTES_MAX - 2
+    full = chain.put(chain.genesis, "theirs", a=b"x" * size + b"\n")
     mine = chain.put(chain.genesis, "mine", a=b"yy\n")
     new = squash.squash(chain.git, [mine], full)
     own_tree, tree = (chain.git.commit(each).tree for each in (mine, new))
     assert tree_union.union_changes(chain.git, tree, [own_tree]) == {}
-    assert chain.file(new) == b"x" * 18 + b"\n"
+    assert chain.file(new) == b"x" * size + b"\n"
     assert tree_union.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
     assert squash.squash(chain.git, [mine], new) == new
     # Somebody else may have filled the place beside it, too.
     beside = overflow.overflow_path(path("a"), b"yy\n")
     who = Signature("n", "n@n", 1)
-    (taken,) = chain.git.write([Draft({beside: b"z" * 19 + b"\n"}, who, who, "taken")], full)
+    (taken,) = chain.git.write([Draft({beside: b"z" * size + b"\n"}, who, who, "taken")], full)
     both = chain.git.commit(squash.squash(chain.git, [mine], taken)).tree
     assert tree_union.union_changes(chain.git, both, [own_tree]) == {}
 

@@ -233,12 +233,10 @@ def test_no_union_makes_a_file_that_is_too_large(
     assert crowded > 3
 
 
-def test_a_content_that_has_all_lines_stays_however_large(
-    dulwich: DulwichGit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_content_that_has_all_lines_stays_however_large(dulwich: DulwichGit) -> None:
     """A file that was taken in is nothing that a union makes larger: it isn't split, and nothing is put beside it."""
-    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 5)
-    large, small = (tree_of(dulwich, {"s/gm-a.jsonl": each}) for each in (b"1\n2\n3\n4\n", b"2\n4\n"))
+    content = b"1\n2\n3\n4\n" + b"5" * ref.UNION_BYTES_MAX + b"\n"
+    large, small = (tree_of(dulwich, {"s/gm-a.jsonl": each}) for each in (content, b"2\n4\n"))
     assert united(dulwich, large, small) == united(dulwich, small, large) == large
 
 

@@ -152,12 +152,10 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalL
     assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
 
 
-def test_outboxes_that_are_too_large_together_make_no_large_file(
-    log: LocalLog, shared: LogTip, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outboxes_that_are_too_large_together_make_no_large_file(log: LocalLog, shared: LogTip) -> None:
     """Brought or folded every line is there, and both count as taken in: neither waits for ever."""
-    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
-    oids = [put(log, shared.oid, "a", b"x" * 30), put(log, shared.oid, "a", b"y" * 31)]
+    size = ref.UNION_BYTES_MAX * 3 // 4
+    oids = [put(log, shared.oid, "a", b"x" * size), put(log, shared.oid, "a", b"y" * (size + 1))]
     boxes = read(log, shared, *oids)
     tip = outbox.merge(log.git, boxes, shared.oid)
     tree = log.git.commit(tip).tree
@@ -167,7 +165,7 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(
     sizes = [
         len(log.git.blob(entry.oid)) for _, entry, _ in tree_union.differing(log.git, tree, [shared.tree])
     ]
-    assert sorted(sizes) == [31, 32]
+    assert sorted(sizes) == [size + 1, size + 2]
     for oid in oids:
         assert squash(log.git, [oid], tip, outbox.OutboxSent(log.git, boxes)) == tip
 

@@ -77,8 +77,8 @@ def test_commits_with_many_lines_hide_no_good_log_below(log: LocalLog) -> None:
 def test_a_long_history_is_listed_once_and_not_for_each_bad_commit_above(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partial_reads, "ANCESTORS_MAX", 6)
-    oid = put(log, good(log), *({"signals/x/gm-b.jsonl": b"%d\n" % number} for number in range(60)))
+    count = 10 * partial_reads.ANCESTORS_MAX
+    oid = put(log, good(log), *({"signals/x/gm-b.jsonl": b"%d\n" % number} for number in range(count)))
     tip = put(log, oid, *({"format": EPOCH, "signals/x/gm-c": b"%d\n" % number} for number in range(4)))
     listed = []
     real = log.git.unread_history
@@ -90,7 +90,7 @@ def test_a_long_history_is_listed_once_and_not_for_each_bad_commit_above(
     monkeypatch.setattr(log.git, "unread_history", listing)
 
     assert found(log, tip) == oid
-    assert sum(map(len, listed)) < 2 * 70
+    assert sum(map(len, listed)) < 2 * (count + 10)
     log.limits = Limits(listed=10)
     assert found(log, tip) == oid
 
@@ -149,10 +149,11 @@ def test_folders_of_ancestors_are_not_read_for_project_ids_if_they_are_large(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing has checked them: 256 roots of gigabytes below a tip without ids would be read."""
-    monkeypatch.setattr(replaced_project_ids, "FOLDER_BYTES_MAX", 2_000)
-    ids: dict[str, bytes | None] = {f"projects/{number:040x}": b"" for number in range(40)}
+    count = replaced_project_ids.FOLDER_BYTES_MAX // 20  # an entry has an id of 20 bytes, and its name
+    ids: dict[str, bytes | None] = {f"projects/{number:040x}": b"" for number in range(count)}
+    many: dict[str, bytes | None] = {f"z{number}": b"1\n" for number in range(count)}
     tree = log.git.commit(good(log)).tree
-    wide = log.git.commit(put(log, good(log), {f"z{number}": b"1\n" for number in range(80)})).tree
+    wide = log.git.commit(put(log, good(log), many)).tree
     assert replaced_project_ids.projects_of(log.git, good(log)) == ref.project_ids(
         log.git, log.git.tree(tree)
     )
@@ -162,8 +163,5 @@ def test_folders_of_ancestors_are_not_read_for_project_ids_if_they_are_large(
 
     assert replaced_project_ids.projects_of(log.git, put(log, good(log), ids)) == set()
     read.clear()
-    assert (
-        replaced_project_ids.projects_of(log.git, put(log, good(log), {f"z{at}": b"1\n" for at in range(80)}))
-        == set()
-    )
+    assert replaced_project_ids.projects_of(log.git, put(log, good(log), many)) == set()
     assert wide not in read
