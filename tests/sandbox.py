@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from gitmem import records
 from gitmem import repo as place
-from gitmem.agents import caller
+from gitmem.agents import caller, display_names
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import CommitMessage
@@ -22,6 +24,11 @@ START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 SECOND = 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 DAY = 24 * HOUR
+
+
+def pool_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sessions without a name of their own get names in the order of the pool: each clone has another beginning."""
+    monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
 
 
 class Clock:

@@ -13,10 +13,10 @@ from gitmem.agents import display_names, heartbeats
 from gitmem.agents.caller import CallerClaims
 from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.git import asked_config
 from gitmem.index import index_file
 from gitmem.sessions import lifecycle, roster
 
+from .git_on_path import GitOnPath
 from .log.logs import entry
 from .sandbox import Clock, acting, bodies, open_store, say
 
@@ -160,15 +160,13 @@ def test_a_process_that_begins_a_log_leaves_an_index(repo: Path) -> None:
 
 
 def test_git_is_asked_once_for_the_person_and_the_settings(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, git: object
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: object
 ) -> None:
     """Every write needs the one, most need the other; keys are in small letters, as git compares them."""
     git("config", "gitmem.loopLimit", "14", cwd=repo)  # type: ignore[operator]
     git("config", "gitmem.headline", "name", cwd=repo)  # type: ignore[operator]
     store = open_store(repo, Clock())
-    asked: list[object] = []
-    ask = asked_config.ask
-    monkeypatch.setattr(asked_config, "ask", lambda *args: asked.append(args) or ask(*args))
+    program = GitOnPath(tmp_path, monkeypatch)
 
     assert store.person() == ("Test Person", "person@example.org")
     assert store.settings() == {
@@ -176,7 +174,7 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
         "gitmem.headline": "name",
     }  # fmt: skip
     assert store.committer() == ("Test Person", "person@example.org")
-    assert len(asked) == 1
+    assert len([args for _, args in program.started if args.endswith("--list")]) == 1
 
 
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:

@@ -219,10 +219,10 @@ def uninstall(store: Store) -> Uninstalled:
     return Uninstalled(kept, remove, remarks)
 
 
-def set_publish_ref(log: LocalLog, ref_name: str) -> bool:
+def set_publish_ref(log: LocalLog, ref_name: str, swaps: int = committer.SWAPS_MAX) -> bool:
     """Record in `format` where the log is published, for all clones; return False if it is recorded already."""
     git = log.git
-    for _ in range(committer.SWAPS_MAX):
+    for _ in range(swaps):
         with rebase.take_lock(log) as lock:
             tip = git.tip(ref.LOG_REF) or start(log)
             form = rebase.own_tip(log, tip).format

@@ -15,7 +15,7 @@ from gitmem.store import Store
 from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED
 
-from ..sandbox import HOUR, Clock, acting, carry, new_repo, open_store
+from ..sandbox import HOUR, Clock, acting, carry, new_repo, open_store, pool_from_its_beginning
 
 
 def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
@@ -36,7 +36,7 @@ def person(store: Store) -> caller.Caller:
 def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The pool from its beginning, but where the place to begin is the point."""
     if "never_met" not in request.node.name:
-        monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
+        pool_from_its_beginning(monkeypatch)
 
 
 def test_the_least_recently_used_name_is_next(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,9 +59,9 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Capture
 @pytest.fixture(autouse=True)
 def _names_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pool from its beginning: a session without a name of its own must not get one that a test asks for later."""
-    from gitmem.agents import display_names
+    from tests.sandbox import pool_from_its_beginning
 
-    monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
+    pool_from_its_beginning(monkeypatch)
 
 
 @pytest.fixture

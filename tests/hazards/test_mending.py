@@ -18,7 +18,7 @@ from gitmem.doctor.doctor import Report
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature, TreeEntry
-from gitmem.log import committer, lines, ref, wal_files
+from gitmem.log import committer, lines, ref
 from gitmem.log.entry import CommitMessage, LogEntry
 from tests import newer_git
 from tests.clones import Clone, Hub, Ticks, git
@@ -422,7 +422,7 @@ def test_a_line_comes_back_whose_generation_was_deleted(
 
 def test_what_was_voided_does_not_come_back(hub: Hub, clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """The write failed and said so; that the index had seen the line does not make it acknowledged."""
-    real, seen = wal_files.sync_data, []
+    real, seen = os.fdatasync, []
 
     def fails_once(handle: int) -> None:
         if seen:
@@ -434,7 +434,7 @@ def test_what_was_voided_does_not_come_back(hub: Hub, clone: Clone, monkeypatch:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(wal_files, "sync_data", fails_once)
+        patch.setattr(os, "fdatasync", fails_once)
         with pytest.raises(StoreError, match="Nothing was recorded"):
             record(clone, "voided")
     assert len(seen) == 1

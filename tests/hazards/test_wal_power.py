@@ -79,7 +79,7 @@ def interrupted(log: LocalLog, monkeypatch: pytest.MonkeyPatch, act: Callable[[]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(wal_files, "sync_folder", killed)
+        patch.setattr(os, "fsync", killed)
         with pytest.raises(KeyboardInterrupt):
             act()
 
@@ -136,8 +136,8 @@ def test_an_empty_generation_is_synced_once(
     """By whoever made it: later answers cost one sync of the file."""
     log.append(entry(log, "one"))
     committer.commit_waiting(log)
-    calls: list[str] = []
-    monkeypatch.setattr(wal_files, "sync_folder", calls.append)
+    calls: list[int] = []
+    monkeypatch.setattr(os, "fsync", calls.append)
 
     log.append(entry(log, "two"))
     log.append(entry(log, "three"))
@@ -158,7 +158,7 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(wal_files, "sync_data", killed)
+        patch.setattr(os, "fdatasync", killed)
         with pytest.raises(KeyboardInterrupt):
             log.append(entry(log, "unsynced"))
     path = Path(file.path)

@@ -11,7 +11,20 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
 
-from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say, worktree
+from ..sandbox import (
+    DAY,
+    HOUR,
+    MINUTE,
+    Clock,
+    acting,
+    bodies,
+    carry,
+    new_repo,
+    open_store,
+    pool_from_its_beginning,
+    say,
+    worktree,
+)
 
 IDENTITY = "codex:implementer:host42"
 
@@ -20,7 +33,7 @@ IDENTITY = "codex:implementer:host42"
 def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The pool from its beginning, but where the place to begin is the point."""
     if "never_met" not in request.node.name:
-        monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
+        pool_from_its_beginning(monkeypatch)
 
 
 def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
 from tests.clones import Hub, git, hub_at
+from tests.git_on_path import GitOnPath
 
 
 @pytest.fixture(params=[DulwichGit, PlumbingGit])
@@ -133,16 +133,19 @@ def test_a_push_that_lost_the_race_is_tried_again(hub: Hub) -> None:
     assert a.merges() == 0
 
 
-def test_who_always_loses_is_told_so_and_keeps_everything(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_always_loses_is_told_so_and_keeps_everything(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At most four attempts with growing pauses; then the state says so."""
     a = hub.clone("a")
     a.add("one")
     pauses: list[float] = []
-    monkeypatch.setattr(GitNetwork, "push", lambda *args, **more: "rejected")
+    program = GitOnPath(tmp_path, monkeypatch)
+    program.says(1, f"To x\n!\tHERE:{ref.BRANCH}\t[rejected] (fetch first)\nDone\n", to="push")
     found = a.exchange(pause=pauses.append)
     assert (found.state, found.attempts) == ("rejected", 4)
     assert len(pauses) == 3 and all(0 <= pause <= 0.2 * 2**at for at, pause in enumerate(pauses))
-    monkeypatch.undo()
+    program.does('exec "$git" "$@"')
     assert a.exchange().state == "synced"
     assert hub.texts() == ["one"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git.port import Draft
-from gitmem.log import committer, ref
+from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
 from gitmem.sync.init import set_publish_ref
 from tests.log.logs import all_lines, entry, open_log, record
@@ -63,13 +63,12 @@ def test_a_lock_that_the_dead_left_is_no_hindrance(log: LocalLog, started: bool)
     lock.release()
 
 
-def test_a_lock_that_is_alive_is_said_and_left(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_alive_is_said_and_left(log: LocalLog) -> None:
     """Nothing has changed then, and our own lock is free."""
     record(log, entry(log, "one"))
     left = leave_lock(log, 0)
-    monkeypatch.setattr(committer, "SWAPS_MAX", 3)
     with pytest.raises(StoreError) as refused:
-        set_publish_ref(log, ref.LOG_REF)
+        set_publish_ref(log, ref.LOG_REF, 3)
     assert (refused.value.code, refused.value.next) == ("locked", ["gitmem doctor"])
     assert ref.LOG_REF in refused.value.message and "again" in refused.value.hint
     assert left.exists() and form(log).publish == ref.BRANCH

@@ -204,11 +204,9 @@ def test_an_object_that_is_gone_is_named_and_nothing_moves(log: LocalLog, root: 
     assert "doctor" in refused.value.hint and log.git.tip(ref.LOG_REF) == root
 
 
-def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(
-    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(log: LocalLog, root: str) -> None:
     """The ref is as it was then, and our lock is free."""
-    monkeypatch.setattr(rebase, "ROUNDS_MAX", 3)
+    log.random = bytes  # pauses of no time
     other = read(log, put(log, root, **{SEGMENT: b"1\n2\n3\n"}))
     left = leave_lock(log, ref.LOG_REF, 0)
     with pytest.raises(StoreError) as refused:
