@@ -13,7 +13,7 @@ from .open_store import open_store
 from .sessions import lifecycle, roster
 from .signals import inbox, threads
 from .signals import send as signals
-from .store import Store, wall_clock
+from .store import Store, serialized, wall_clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,10 +91,12 @@ def open(
     return log
 
 
+@serialized
 class Log:
     """One clone's log, read and written as one caller. Use it as a context manager, or `close` it.
 
-    It is for one thread at a time, also while `watch` waits, and not for a forked process: open another log there.
+    Threads may share it: each call waits for that of another thread, and a `batch` for the whole block. A forked
+    process opens a log of its own.
     """
 
     def __init__(self, store: Store, who: callers.CallerClaims) -> None:
@@ -118,7 +120,8 @@ class Log:
         Raises:
             UsageError: no caller could be determined, or several are possible.
         """
-        found = callers.find(self.store, self.who)
+        with self.store.lock:
+            found = callers.find(self.store, self.who)
         if found is None:
             raise UsageError(
                 "Missing caller: the log was opened without a session.",
@@ -204,18 +207,19 @@ class Log:
 
         @contextmanager
         def collect() -> Iterator[Batch]:
-            batch = Batch(self)
-            who = self.who
-            self.store.collect(batch.add)
-            try:
+            with self.store.lock:
+                batch = Batch(self)
+                who = self.who
+                self.store.collect(batch.add)
                 try:
-                    yield batch
-                finally:
-                    self.store.collect(None)
-                batch.record()
-            except BaseException:
-                self.who = who
-                raise
+                    try:
+                        yield batch
+                    finally:
+                        self.store.collect(None)
+                    batch.record()
+                except BaseException:
+                    self.who = who
+                    raise
 
         return collect()
 
@@ -238,6 +242,7 @@ class Log:
         self.close()
 
 
+@serialized
 class Signals:
     """Signals of a log's caller."""
 
@@ -253,6 +258,7 @@ class Signals:
         return self.send(message, reply_to=signal_id, **options)
 
 
+@serialized
 class Sessions:
     """Sessions of agents in this worktree."""
 

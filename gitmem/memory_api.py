@@ -5,6 +5,7 @@ from __future__ import annotations
 from .memory import decay, edit, listing, node_fields
 from .memory.constants import Constants
 from .memory.versioned_node import VersionedNode
+from .store import serialized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Id = str | VersionedNode | edit.Created  # an id, a unique prefix of one, or an object that has one
 
 
+@serialized
 class Memory(Constants):
     """The memory of a log's caller. Each method calls a function in `gitmem.memory`."""
 

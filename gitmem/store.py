@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import RLock
 
 from . import commit_process, records
 from .git.open_git import cached_config
@@ -17,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
 
     from .errors import GitmemError
     from .git.open_git import CachedConfig, Git
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from .records.record_types import AnyFields
     from .repo import Repo
     from .store_index import Domain
+
+    T = TypeVar("T")
 
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
 # wait for that process, and would fill an index of its own.
@@ -87,6 +91,7 @@ class Store(StoreIndex):
         self.wrote = 0  # how urgently to sync this process's records: LOOK, LATER or NOW
         self.after_record: Callable[[], object] | None = None  # called when a record needs a commit
         self.recorded = False  # whether anything was recorded here
+        self.lock = RLock()  # held by the thread that uses this store: threads share its SQLite connections
         self.commit_failed: GitmemError | None = None  # the error of this process's last commit
 
     def db(self) -> sqlite3.Connection:
@@ -238,3 +243,25 @@ class Store(StoreIndex):
         if closes_index:
             self.close_index()
         self.git.close()
+
+
+def serialized(owner: type[T]) -> type[T]:
+    """Let one thread at a time into the public methods of a class: threads share the store's SQLite connections.
+
+    Args:
+        owner: A class whose objects have the store as `store`, or as `_log.store`.
+    """
+    from functools import wraps
+
+    def locked(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(self: Any, *args: Any, **options: Any) -> Any:
+            with getattr(self, "_log", self).store.lock:
+                return method(self, *args, **options)
+
+        return call
+
+    for name, value in list(vars(owner).items()):
+        if not name.startswith("_") and type(value) is type(serialized):
+            setattr(owner, name, locked(value))
+    return owner

@@ -96,7 +96,8 @@ def watch_until(
     store: Store, who: CallerClaims, *, stop: StopWatching | None = None, events: bool = True
 ) -> Iterator[InboxResult]:
     """Yield batches of the caller's signals until `stop` is set or the session ends."""
-    seen = Watch(store, watch_owner(store, who), stop or NeverSet(), events=events)
+    with store.lock:
+        seen = Watch(store, watch_owner(store, who), stop or NeverSet(), events=events)
     try:
         while not seen.stop.is_set():
             yield from seen.unread()
@@ -157,17 +158,23 @@ class Watch:
             raise StoreError(f"The repository {self.store.repo.common} no longer exists.", code="gone")
         self._stamp = self._waker.stamp()  # before reading: signals that arrive meanwhile are a change
         self._fresh = True
+        lock = (
+            self.store.lock
+        )  # not held while a batch is displayed, nor during a wait: other threads may send then
         try:
-            self._renew()
+            with lock:
+                self._renew()
             waits = None if self.of.peek else delivery_lock.WAIT_SECONDS
             while not self.stop.is_set() and self._new():
                 with delivery_lock.delivery_lock(self.store, self.of.reader, wait_seconds=waits):
-                    reading = self._read()
-                    if not reading.signals:
-                        inbox.mark(self.store, reading)  # another reader was first: remove its stale flag
-                        break
+                    with lock:
+                        reading = self._read()
+                        if not reading.signals:
+                            inbox.mark(self.store, reading)  # another reader was first: remove its stale flag
+                            break
                     yield reading
-                    self._mark(reading)
+                    with lock:
+                        self._mark(reading)
         except (GitmemError, OSError, sqlite3.Error) as error:
             self._has_error(str(error))
         else:
@@ -187,7 +194,8 @@ class Watch:
             return True
         if self._fresh and not self.stop.is_set():
             self._fresh = False
-            self.store.git.close()  # ends its idle child process
+            with self.store.lock:
+                self.store.git.close()  # ends its idle child process
         return False
 
     def close(self) -> None:
@@ -219,10 +227,11 @@ class Watch:
     def _new(self) -> bool:
         """Return whether there are signals that this watch has not displayed."""
         found = self._target
-        ids = mailbox_view.unread_ids(
-            self.store.db(), found.reader, found.session, found.workspace, self.store.now()
-        )
-        self._forget_changed({signal_id for _, signal_id in ids})
+        with self.store.lock:
+            ids = mailbox_view.unread_ids(
+                self.store.db(), found.reader, found.session, found.workspace, self.store.now()
+            )
+            self._forget_changed({signal_id for _, signal_id in ids})
         return any(signal_id not in self._seen for _, signal_id in ids)
 
     def _see(self, ids: Iterable[str]) -> None:
