@@ -141,9 +141,17 @@ def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None) ->
 
 
 def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
-    """Return the files that get no further entries: all but the newest ones."""
-    current = {wal_files.newest(wal.folder, deferred=deferred) for deferred in (False, True)}
-    return [file for file in wal.files() if file.name not in current]
+    """Return the files that get no further entries: all but the newest ones of one listing.
+
+    Without file locks, writers rely on it that the newest generation is never removed. With a second listing, one that
+    was created in between would count as closed.
+    """
+    files = wal.files()
+    current = {
+        max((file.name for file in files if file.name.endswith(end)), default="")
+        for end in (wal_files.WAL, wal_files.DEFERRED)
+    }
+    return [file for file in files if file.name not in current]
 
 
 def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> list[LogEntry]:

@@ -369,3 +369,32 @@ def test_very_many_files_go_into_several_commits(repo: Path, monkeypatch: pytest
     committer.commit_waiting(log)
 
     assert len(all_lines(log)) == 7 and names(log) == []
+
+
+@pytest.mark.parametrize("listing", range(1, 16))
+def test_without_locks_the_newest_generation_is_never_removed(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, listing: int
+) -> None:
+    """Another committer makes a generation between two steps of this one; a writer trusts that the newest stays."""
+    without_locks(monkeypatch)
+    log = open_log(repo)
+    log.append(entry(log, "before"))
+    wal = log.wals[0]
+    real, count, made = os.listdir, 0, []
+
+    def listdir(path: str) -> list[str]:
+        nonlocal count
+        if path == wal.folder:
+            count += 1
+            if count == listing:
+                made.append(wal._create(False, after=max(real(path))))
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", listdir)
+        committer.commit_within(log, 5.0)
+
+    assert count < 16  # all steps are tried
+    assert max(real(wal.folder)) >= max(made, default="")
+    log.append(entry(log, "after"))
+    assert waiting(log) == ["after"]
