@@ -39,7 +39,7 @@ def test_what_is_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     big = b'{"tool_response":"' + b"x" * 2_000_000 + b'","session_id":"h-1"}'
     assert read(monkeypatch, big).session == "h-1"
 
-    big = big.replace(b"xx", b"x" * (hook_input.INPUT_MAX_BYTES // 1_000_000))
+    big = big.replace(b"xx", b"x" * (hook_input.INPUT_MAX_BYTES // 1_000_000 + 1))
     assert read(monkeypatch, big).session is None
 
 
