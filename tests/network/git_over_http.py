@@ -47,7 +47,9 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        # `server_port` is set only where the server binds its socket itself.
+        host, port = self.server_address[:2]
+        return f"http://{host!s}:{port}"
 
     def end(self) -> None:
         self.shutdown()
