@@ -126,5 +126,5 @@ def doctor(found: Report) -> list[str]:
             lines.append(f"  {sanitize(each.fix)}")
         if each.command:
             lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
-    mended = f", {found.mended} fixed" if found.mended else ""
-    return [*lines, f"{'No problems found' if found.healthy else 'Problems found'}{mended}; checked {looked}"]
+    fixed = f", {found.mended} fixed" if found.mended else ""
+    return [*lines, f"{'No problems found' if found.healthy else 'Problems found'}{fixed}; checked {looked}"]

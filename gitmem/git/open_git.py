@@ -24,12 +24,12 @@ class _LazyGit:
     """A port that opens git only for queries that ref files cannot answer: most commands make none."""
 
     def __init__(self, repo: Repo) -> None:
-        self._place = repo
+        self._repo = repo
         self._opened: Git | None = None
 
     def tip(self, ref: str) -> str | None:
         """See `Git.tip`."""
-        plain = read_ref.plain_tip(self._place.common, ref) if self._opened is None else None
+        plain = read_ref.plain_tip(self._repo.common, ref) if self._opened is None else None
         return plain or self._open().tip(ref)
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], PathChanges]:
@@ -37,7 +37,7 @@ class _LazyGit:
         from .cached_path_history import CachedPathChanges
 
         asked = list(dict.fromkeys(pairs))
-        known = CachedPathChanges(self._place, tip, asked)
+        known = CachedPathChanges(self._repo, tip, asked)
         found = known.read()
         if found is None:
             found = self._open().behind(tip, asked)
@@ -56,8 +56,8 @@ class _LazyGit:
         if self._opened is None:
             from .plumbing import Git
 
-            _restore_held(self._place)
-            self._opened = Git(self._place.common)
+            _restore_held(self._repo)
+            self._opened = Git(self._repo.common)
         return self._opened
 
 

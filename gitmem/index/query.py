@@ -64,7 +64,7 @@ class Snapshots:
     """
 
     def __init__(self, repo: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> None:
-        self._place = repo
+        self._repo = repo
         self._where = index_file.path(repo, machine)
         self._shape = shape
         self._folders = [*(os.path.join(repo.state, name) for name in ("wal", "spool")), *elsewhere]
@@ -81,7 +81,7 @@ class Snapshots:
         and the ref before the index: entries removed from one are then in the next.
         """
         files = [file for folder in self._folders for file in wal_files.list_files(folder) if file.size]
-        tip = plain_tip(self._place.common, LOG_REF)
+        tip = plain_tip(self._repo.common, LOG_REF)
         try:
             status = os.stat(self._where)
         except OSError:
@@ -130,7 +130,7 @@ class Snapshots:
         row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
         if row is None:
             return None
-        if row[0] != tip and not wal_files.have_commit(self._place.state, tip, row[0], files):
+        if row[0] != tip and not wal_files.have_commit(self._repo.state, tip, row[0], files):
             return None
         known = read_files(db, self._folders)
         found = Snapshot(db)

@@ -109,7 +109,7 @@ class _Stamp:
     """
 
     def __init__(self, repo: Repo, name: str, *, is_session: bool) -> None:
-        self._place = repo
+        self._repo = repo
         self._path = os.path.join(repo.state, STAMPS, f"{'s' if is_session else 'h'}-{name}")
         self._is_name = len(name) <= NAME_MAX and NAME_SIGNS.issuperset(name)
         self._log = self._moment() if self._is_name else None
@@ -118,7 +118,7 @@ class _Stamp:
     def _moment(self) -> str | None:
         from ..log import log_state
 
-        return log_state.fingerprint(self._place)
+        return log_state.fingerprint(self._repo)
 
     def _head(self) -> list[str]:
         """Return what must be unchanged: the program version, the log, and the key that identifies our own lines."""

@@ -109,12 +109,12 @@ def send(
         before = _find_by_key(db, fields)
         if before is not None:
             return _already_recorded(store, before, resolved)
-    apply_loop_limit = context.apply_loop_limit(store, caller, fields) if context else None
+    loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     record, appended = _record(store, caller, stream, line, resolved)
     sent = Sent(records.shown(record), appended.commit, resolved)
-    said_of = [caller.remark, apply_loop_limit, *(each.remark for each in resolved)]
+    said_of = [caller.remark, loop_warning, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
                      *_remarks(db, caller, context, record, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)
@@ -280,10 +280,10 @@ def _record(
     record = records.read_kind("signal", line)
     assert record is not None  # it was checked as it was made
     names = [each.display_name or each.address for each in resolved]
-    told = commit_message.of_signal(caller.author, caller.name or caller.reader, names, record)
+    entry_message = commit_message.of_signal(caller.author, caller.name or caller.reader, names, record)
     lines = [(stream, line), *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
-    appended = store.record(lines, told)
+    appended = store.record(lines, entry_message)
     if store.snapshot is not None and not heartbeats.raise_recipient_flags(store, store.snapshot.db, record):
         store.refresh()
     addressing.pin_names(store, resolved)
