@@ -6,13 +6,14 @@ import argparse
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from . import rows
-from .measure import Figure, table, tell
+from .measure import TABLE_HEAD, tell
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
@@ -32,6 +33,8 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="smaller numbers, for a first look")
     asked = parser.parse_args()
+    # A background job of a script ignores SIGINT, and so would the watches that are ended by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     unknown = [name for name in asked.names if name not in rows.EVERY]
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}")
@@ -95,16 +98,16 @@ def _measure(folder: str, names: list[str], *, quick: bool) -> int:
         folder, os.path.dirname(sys.executable), QUICK if quick else FULL, sources=os.environ[INSIDE]
     )
     os.environ.update(stage.environment)  # the library starts git in this process's environment
-    figures: list[Figure] = []
+    git = stage.git(folder, "--version").strip().removeprefix("git version ")
+    print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")
+    print(TABLE_HEAD, flush=True)
     with Adoption() as adopted:
         for name in names:
             started = time.monotonic()
-            figures += rows.EVERY[name](stage)
+            for figure in rows.EVERY[name](stage):
+                print(figure.row(), flush=True)  # at once: a later failure must not lose it
             adopted.wait()  # background processes of one row must not slow down the next
             tell(f"{name}: {time.monotonic() - started:.0f} s")
-    git = stage.git(folder, "--version").strip().removeprefix("git version ")
-    print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")
-    print(table(figures))
     return 0
 
 

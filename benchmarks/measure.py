@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 
 Timed = Callable[[], float]
+TABLE_HEAD = """| what | floor | figure | of the floor | ratio | at most | met? |
+|---|---|--:|--:|--:|--:|---|"""
 
 
 class Figure:
@@ -50,6 +52,17 @@ class Figure:
     def met(self) -> bool | None:
         """Whether the ratio is within the limit; None without a limit or a measurement."""
         return None if self.at_most is None or self.missing else self.ratio <= self.at_most
+
+    def row(self) -> str:
+        """Return the line of the table in Markdown."""
+        limit = "" if self.at_most is None else f"{self.at_most:g} ×"
+        if self.missing:
+            return f"| {self.what} | {self.floor} | not measured: {self.missing} | | | {limit} | |"
+        met = {True: "yes", False: "**no**", None: ""}[self.met]
+        return (
+            f"| {self.what} | {self.floor} | {_short(self.got)} {self.unit} | {_short(self.base)} {self.unit}"
+            f" | {self.ratio:.2f} × | {limit} | {met} |"
+        )
 
 
 def not_measured(what: str, floor: str, at_most: float | None, why: str) -> Figure:
@@ -179,25 +192,6 @@ def wall(body: Callable[[], object]) -> float:
 def p95(took: Sequence[float]) -> float:
     """Return the 95th percentile."""
     return sorted(took)[min(len(took) - 1, int(len(took) * 0.95))]
-
-
-def table(figures: Sequence[Figure]) -> str:
-    """Return the figures as a table in Markdown."""
-    rows = [
-        "| what | floor | figure | of the floor | ratio | at most | met? |",
-        "|---|---|--:|--:|--:|--:|---|",
-    ]
-    for each in figures:
-        limit = "" if each.at_most is None else f"{each.at_most:g} ×"
-        if each.missing:
-            rows.append(f"| {each.what} | {each.floor} | not measured: {each.missing} | | | {limit} | |")
-            continue
-        met = {True: "yes", False: "**no**", None: ""}[each.met]
-        rows.append(
-            f"| {each.what} | {each.floor} | {_short(each.got)} {each.unit} | {_short(each.base)} {each.unit}"
-            f" | {each.ratio:.2f} × | {limit} | {met} |"
-        )
-    return "\n".join(rows)
 
 
 def _short(value: float) -> str:
