@@ -439,10 +439,10 @@ def test_the_modules_that_a_room_names_are_in_it() -> None:
             assert (folder / name).exists(), f"{room}/ has no {name}"
 
 
-DECISION_MARKS = ["Question", "Choice", "Why", "Price", "What would change our mind"]
+DECISION_MARKS = ["Question", "Choice", "Why", "Price", "Revisit"]
 DECISION_HEAD = re.compile(
     r"# (?P<number>\d+)\. (?P<title>.+)\n\n"
-    r"Status: (?P<status>accepted|superseded by \[(?P<by>\d{4})\]\((?P=by)-[\w-]+\.md\))\n"
+    r"Status: accepted\n"
     r"Date: (?P<date>\d{4}-\d\d-\d\d)\n"
     r"(Supersedes: (?P<supersedes>.+)\n)?(Merges: (?P<merges>.+)\n)?\n"
 )
@@ -464,38 +464,38 @@ def numbers_in(text: str | None) -> list[str]:
 
 
 def test_decisions_have_one_form() -> None:
-    """Title, status, date, then question, choice, price, and what would change our mind; half a page at most."""
+    """Title, date, then question, choice, reason, price, and what would change our mind; half a page at most."""
     assert len(decisions()) == len(DECISIONS), "two decisions have one number"
     for path, head in zip(DECISIONS, decisions().values(), strict=True):
         text = path.read_text(encoding="utf-8")
         datetime.date.fromisoformat(head["date"])
         marks = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
-        assert marks == (DECISION_MARKS[:2] if head["by"] else DECISION_MARKS), path.name
+        required = [mark for mark in DECISION_MARKS if mark in marks or mark not in ("Why", "Revisit")]
+        assert marks == required, path.name
         assert len(text.split()) <= 300, f"{path.name} is longer than half a page"
 
 
-def test_decisions_agree_on_what_supersedes_what() -> None:
-    """The superseded one names its successor, and the other way round; what was merged has no file any more."""
+def test_a_decision_ends_once() -> None:
+    """What was superseded or merged has no page any more, and one successor."""
     heads = decisions()
-
-    named = {(old, new) for new, head in heads.items() for old in numbers_in(head["supersedes"])}
-    assert named == {(old, head["by"]) for old, head in heads.items() if head["by"]}
-    merged = [old for head in heads.values() for old in numbers_in(head["merges"])]
-    assert len(set(merged)) == len(merged)
-    assert not set(merged) & set(heads)
+    lists = [numbers_in(head[field]) for head in heads.values() for field in ("supersedes", "merges")]
+    ended = [old for numbers in lists for old in numbers]
+    assert len(set(ended)) == len(ended)
+    assert not set(ended) & set(heads)
 
 
 def test_the_index_of_decisions_has_a_row_for_each() -> None:
-    """Number, title, status and a line; what was merged is found by its old number."""
+    """Number and title; what was superseded or merged is found by its old number."""
     expected = {}
     for path, (number, head) in zip(DECISIONS, decisions().items(), strict=True):
-        status = f"superseded by {int(head['by'])}" if head["by"] else "accepted"
-        expected[int(number)] = f"| [{head['title']}]({path.name}) | {status} | "
+        expected[int(number)] = f"[{head['title']}]({path.name})"
+        for old in numbers_in(head["supersedes"]):
+            expected[int(old)] = f"superseded by {int(number)}"
         for old in numbers_in(head["merges"]):
-            expected[int(old)] = f"| | merged into {int(number)} | "
+            expected[int(old)] = f"merged into {int(number)}"
     rows = dict(
         re.findall(
-            r"^\| (\d+) (\|.*?\| )[^|]*\|$",
+            r"^\| (\d+) \| (.*) \|$",
             (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8"),
             re.MULTILINE,
         )
