@@ -1,7 +1,8 @@
 """Whether `mem search` finds the right text, on texts that were not written for it.
 
-`python -m benchmarks.retrieval [--history REPOSITORY] [--packages A,B]`: docstrings of installed packages and commit
-messages become nodes. A rule makes questions of their names, first lines and subjects.
+`python -m benchmarks.retrieval [--locomo FILE] [--history REPOSITORY] [--packages A,B]`: turns of conversations, docstrings
+of installed packages and commit messages become nodes. LoCoMo has questions; for the others a rule makes them of names,
+first lines and subjects. The control has docstrings in random order in sessions: neighbours are unrelated there.
 """
 
 from __future__ import annotations
@@ -12,55 +13,26 @@ import importlib.util
 import os
 import random
 import re
-import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import gitmem
-from gitmem.memory import edit, search
-
+from . import locomo
 from .measure import tell
+from .retrieval_task import DAY, OURS, SEED, Score, Task, measure
 
 PACKAGES = ("typer", "pydantic", "dulwich", "_pytest", "hypothesis", "asyncio", "email", "http", "importlib", "json",
             "logging", "sqlite3", "unittest", "urllib")  # fmt: skip
-SEED = 7
-QUESTIONS_MAX = 1_000
-SHOWN = 10
-DAY = 24 * 3600 * 1_000_000
 NOW = 1_793_000_000_000_000
 AGES_MAX = 180 * DAY  # of docstrings, which get a random age up to this
 WORDS_LEAST = 20  # of a text without the first line, which becomes the question
 BODY_LEAST = 8  # words of a commit's body
-FOREVER = 10**30
+SESSION = 60  # docstrings in a session of the control
 _NAME_PARTS = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _TRAILER = re.compile(r"^[A-Za-z-]+: |^Merge |^\(cherry picked from")
 
-
-class Task:
-    """Texts with their times, and questions, each with the number of the text that it is about."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.texts: list[str] = []
-        self.times: list[int] = []
-        self.questions: list[tuple[str, int]] = []
-
-    def add(self, text: str, at: int, question: str | None = None) -> None:
-        """Add a text, and its question if it has one."""
-        if question:
-            self.questions.append((question, len(self.texts)))
-        self.texts.append(text)
-        self.times.append(at)
-
-    def sampled(self) -> list[tuple[str, int]]:
-        """Return a fixed random sample of the questions."""
-        dice = random.Random(SEED)
-        many = self.questions
-        return many if len(many) <= QUESTIONS_MAX else dice.sample(many, QUESTIONS_MAX)
+Scores = Mapping[str, Score]
 
 
 def docstrings(packages: Sequence[str]) -> list[tuple[str, str]]:
@@ -131,6 +103,22 @@ def by_subject(history: str) -> Task:
     return task
 
 
+def control(task: Task, *, in_sessions: bool) -> Task:
+    """Return a task with its texts in random order, each 60 of them within an hour and perhaps in one session."""
+    dice = random.Random(SEED)
+    order = list(range(len(task.texts)))
+    dice.shuffle(order)
+    of = {old: new for new, old in enumerate(order)}
+    mixed = Task(f"control: {task.name}, {'in sessions' if in_sessions else 'without sessions'}")
+    for new, old in enumerate(order):
+        if new % SESSION == 0:
+            at = _age(dice)
+        session = f"sess-control{new // SESSION}" if in_sessions else None
+        mixed.add(task.texts[old], at, session=session)
+    mixed.questions = [(asked, frozenset(of[old] for old in meant)) for asked, meant in task.questions]
+    return mixed
+
+
 def _age(dice: random.Random) -> int:
     return NOW - dice.randrange(AGES_MAX)
 
@@ -140,78 +128,55 @@ def _thinned(text: str, dice: random.Random) -> str:
     return " ".join(kept) if any(re.search(r"\w", word) for word in kept) else text
 
 
-def measure(task: Task) -> list[tuple[str, float, float]]:
-    """Return each ranking with its recall among the first five and mean reciprocal rank among the first ten."""
-    newest = sorted(range(len(task.texts)), key=lambda number: -task.times[number])[:SHOWN]
-    with tempfile.TemporaryDirectory(prefix="gitmem-retrieval-") as folder:
-        number_of = _write(task, folder)
-        now = max(task.times) + 60_000_000
-        with gitmem.open(folder, now=lambda: now) as log:
-
-            def ours(**options: Any) -> Callable[[str], list[int]]:
-                return lambda question: [
-                    number_of[hit.node.id]
-                    for hit in search.recall(log.store, question, limit=SHOWN, **options)
-                ]
-
-            return [
-                ("newest first", *_score(task, lambda question: newest)),
-                ("BM25 alone, words as FTS5 splits them", *_score(task, _plain(task.texts))),
-                ("`mem search` without decay", *_score(task, ours(half_life=FOREVER))),
-                ("**`mem search`**", *_score(task, ours())),
-                ("`mem search --by-decay`", *_score(task, ours(by_decay=True))),
-            ]
+def measure_conversations(path: str) -> Iterator[tuple[str, int, Scores]]:
+    """Yield a name, the number of texts and the scores: of the conversations that tuned the ranking, and of the others."""
+    tasks = locomo.tasks(path)
+    for name, chosen in (
+        (
+            f"LoCoMo, {', '.join(locomo.TUNED_ON)} (tuned on)",
+            [key for key in tasks if key in locomo.TUNED_ON],
+        ),
+        ("LoCoMo, the others", [key for key in tasks if key not in locomo.TUNED_ON]),
+    ):
+        if chosen:
+            yield (
+                name,
+                sum(len(tasks[key].texts) for key in chosen),
+                merged(measure(tasks[key]) for key in chosen),
+            )
 
 
-def _write(task: Task, folder: str) -> dict[str, int]:
-    """Write the texts as nodes, with one commit for each day; return the number of the text by node id."""
-    for command in (("init", "-q"), ("config", "user.name", "A"), ("config", "user.email", "a@example.org")):
-        subprocess.run(["git", "-C", folder, *command], check=True)
-    subprocess.run(["git", "-C", folder, "commit", "-q", "--allow-empty", "-m", "First"], check=True)
-    order = sorted(range(len(task.texts)), key=lambda number: task.times[number])
-    days: dict[int, list[int]] = {}
-    for number in order:
-        days.setdefault(task.times[number] // DAY, []).append(number)
-    at = task.times[order[0]]
-    number_of: dict[str, int] = {}
-    with gitmem.open(folder, now=lambda: at) as log:
-        for many in days.values():
-            at = task.times[many[0]]
-            given = [{"content": task.texts[number]} for number in many]
-            done = edit.append(log.store, log.caller, given, allow_secret=True)
-            number_of |= {node.id: number for node, number in zip(done.nodes, many, strict=True)}
-    return number_of
+def merged(many: Iterable[Scores]) -> Scores:
+    """Return the scores of several tasks as one."""
+    total: dict[str, Score] = {}
+    for scores in many:
+        for name, score in scores.items():
+            total.setdefault(name, Score()).merge(score)
+    return total
 
 
-def _plain(texts: Sequence[str]) -> Callable[[str], list[int]]:
-    """Return a search by FTS5 alone: its own tokenizer, any of the words, no decay."""
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE VIRTUAL TABLE plain USING fts5(content)")
-    db.executemany("INSERT INTO plain (rowid, content) VALUES (?, ?)", enumerate(texts))
-
-    def ask(question: str) -> list[int]:
-        words = ('"' + word.replace('"', '""') + '"' for word in question.split())
-        rows = db.execute(
-            "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?", (" OR ".join(words), SHOWN)
-        )
-        return [row for (row,) in rows]
-
-    return ask
-
-
-def _score(task: Task, ask: Callable[[str], list[int]]) -> tuple[float, float]:
-    asked = task.sampled()
-    within, reciprocal = 0, 0.0
-    for question, number in asked:
-        got = ask(question)
-        within += number in got[:5]
-        reciprocal += 1 / (got.index(number) + 1) if number in got else 0
-    return within / len(asked), reciprocal / len(asked)
+def _measurements(asked: argparse.Namespace) -> Iterator[tuple[str, int, Scores]]:
+    if asked.locomo:
+        yield from measure_conversations(asked.locomo)
+    found = docstrings(asked.packages.split(","))
+    of_docstrings = (by_name(found), by_first_line(found))
+    for task in (*of_docstrings, by_subject(asked.history)):
+        if task.questions:
+            yield task.name, len(task.texts), measure(task)
+        else:
+            tell(f"{task.name}: no text asks anything")
+    for task in of_docstrings:
+        for mixed in (control(task, in_sessions=False), control(task, in_sessions=True)):
+            if mixed.questions:
+                yield mixed.name, len(mixed.texts), measure(mixed, only=(OURS,))
 
 
 def main() -> int:
     """Parse the command line, measure and print the table; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__)
+    parser.add_argument(
+        "--locomo", metavar="FILE", help="locomo10.zip of github.com/snap-research/locomo, or the JSON in it"
+    )
     parser.add_argument(
         "--history", default=".", metavar="REPOSITORY", help="whose commits to take; the one here"
     )
@@ -219,18 +184,14 @@ def main() -> int:
         "--packages", default=",".join(PACKAGES), metavar="A,B", help="whose docstrings to take"
     )
     asked = parser.parse_args()
-    found = docstrings(asked.packages.split(","))
-    tasks = (by_name(found), by_first_line(found), by_subject(asked.history))
     print("| what | nodes | questions | ranking | recall@5 | MRR |\n|---|--:|--:|---|--:|--:|")
-    for task in tasks:
-        if not task.questions:
-            tell(f"{task.name}: no text asks anything")
-            continue
-        head = f"| {task.name} | {len(task.texts):,} | {len(task.sampled()):,}"
-        for ranking, recall, rank in measure(task):
-            print(f"{head} | {ranking} | {recall:.3f} | {rank:.3f} |", flush=True)
+    for name, texts, scores in _measurements(asked):
+        questions = next(iter(scores.values())).questions
+        head = f"| {name} | {texts:,} | {questions:,}"
+        for ranking, score in scores.items():
+            print(f"{head} | {ranking} | {score.recall:.3f} | {score.rank:.3f} |", flush=True)
             head = "| | | "
-        tell(f"{task.name}: done")
+        tell(f"{name}: done")
     return 0
 
 
