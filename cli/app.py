@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 ABOUT = """Signals, agreement and shared memory for agents and people in one git repository.
 
 Every record is a line on one ref of the repository; `git log gitmem/log` shows the history. Start with
-`gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`."""
+`gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`.
+
+`git mem X` is `gitmem mem X` if the memory has a command X, otherwise `gitmem X`."""
 GROUPS = {
     "session": "Start, change, end and list sessions of agents.",
     "mem": "Create, search and maintain memory nodes that agents share.",

@@ -33,13 +33,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: The arguments after the program's name; None for those of the process.
     """
-    if argv is not None:
-        return _answer(list(argv))
+    return _answer_and_end(sys.argv[1:]) if argv is None else _answer(list(argv))
+
+
+def git_mem(argv: Sequence[str] | None = None) -> int:
+    """Run `git mem`: `git mem X` is `gitmem mem X` if the memory has a command X, otherwise `gitmem X`.
+
+    Args:
+        argv: As for `main`.
+    """
+    return _answer_and_end(memory_first(sys.argv[1:])) if argv is None else _answer(memory_first(argv))
+
+
+def memory_first(argv: Sequence[str]) -> list[str]:
+    """Return the arguments of `git mem` as arguments of `gitmem`."""
+    args, rest = list(argv), list(argv)
+    if _take_options(rest, _options(COMMON.split()), {}, None) and rest and f"mem {rest[0]}" in COMMANDS:
+        args.insert(len(args) - len(rest), "mem")
+    return args
+
+
+def _answer_and_end(args: list[str]) -> int:
+    """Answer the only command of this process, and end the process where that loses nothing."""
     gc.set_threshold(GARBAGE_MIN)
     if "threading" not in sys.modules:  # otherwise the process does more than this command
         output.set_last()
     try:
-        status = _answer(sys.argv[1:])
+        status = _answer(args)
     finally:
         gc.freeze()  # the process ends: another scan would be wasted
     if output.is_last() and "threading" not in sys.modules and output.is_flushed():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 PREFIX = "mem-"
+OTHER_KINDS = ("sig", "sess", "audit")  # ids of records that `gitmem show` shows
 
 
 def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -47,11 +48,14 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             code="ambiguous-id",
             suggestions=found[:4],
         )
+    other = any(is_id(kind, text) for kind in OTHER_KINDS)
     raise UsageError(
         f"No such node in this log: {sanitize(text)[:80] or '(empty)'}{nothing}",
-        hint="It may be on another machine: `gitmem sync` fetches it; `gitmem mem list` lists the local nodes.",
+        hint=f"It is the id of another record: `gitmem show {text}`."
+        if other
+        else "It may be on another machine: `gitmem sync` fetches it; `gitmem mem list` lists the local nodes.",
         code="unknown-id",
-        next=["gitmem sync", "gitmem mem list --include-archived"],
+        next=[f"gitmem show {text}"] if other else ["gitmem sync", "gitmem mem list --include-archived"],
     )
 
 
