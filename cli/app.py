@@ -15,6 +15,7 @@ import typer
 
 from gitmem.errors import UsageError
 
+from . import COMPLETION
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
 from .render.output import write_lines
 
@@ -88,10 +89,12 @@ COMMANDS = {
     "name remove": "session:remove_names",
     "name list": "session:list_names",
     "schema": "schema:schema",
+    "completion": "completion:completion",
     "demo": "demo:demo",
     "upkeep": "upkeep:upkeep",
     "commit-waiting": "upkeep:commit_waiting",
 }
+PROGRAM = "gitmem"
 HIDDEN = ("upkeep", "commit-waiting")
 ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
@@ -188,5 +191,21 @@ def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> 
 
 def run(args: Sequence[str], execute: Execute) -> int:
     """Run a command line and return its exit status. Typer's own errors are raised, not printed."""
-    status = build(args, execute).main(args=list(args), prog_name="gitmem", standalone_mode=False)
+    status = build(args, execute).main(args=list(args), prog_name=PROGRAM, standalone_mode=False)
     return status if isinstance(status, int) else 0
+
+
+def complete() -> int:
+    """Answer a shell that asks for completions by its variables. Typer prints them and exits."""
+    from typer.completion import completion_init  # type: ignore[attr-defined]  # typer calls it for its own options
+
+    completion_init()
+    build().main(args=[], prog_name=PROGRAM, standalone_mode=False)
+    return 0
+
+
+def completion_script(shell: str) -> str:
+    """Return the script with which a shell asks for completions."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # typer has no other name for it
+
+    return str(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell))

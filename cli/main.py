@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 
+from . import COMPLETION
 from .parser_table import COMMANDS, COMMON
 from .render import output
 
@@ -24,7 +25,6 @@ INTERRUPTED = 130
 # Objects between two runs of Python's garbage collector. A command runs for milliseconds: with the default, a tenth of
 # them was spent on scanning newly imported modules.
 GARBAGE_MIN = 20_000
-COMPLETION = "_GITMEM_COMPLETE"  # set by a shell that asks typer for completions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,8 +96,10 @@ def _run(args: list[str]) -> int:
 
         output.write(f"gitmem {__version__}")
         return 0
-    from .app import run
+    from .app import complete, run
 
+    if os.environ.get(COMPLETION):
+        return complete()
     return run(args, run_command)
 
 
@@ -129,7 +131,7 @@ def parse(args: Sequence[str]) -> Parsed | None:
     rest = list(args)
     before: Values = {}
     common = _options(COMMON.split())
-    if COMPLETION in os.environ or not _take_options(rest, common, before, None) or not rest:
+    if os.environ.get(COMPLETION) or not _take_options(rest, common, before, None) or not rest:
         return None
     path = rest.pop(0)
     if path not in COMMANDS and rest:

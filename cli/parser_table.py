@@ -60,6 +60,7 @@ COMMANDS = {
     'name remove': 'session:remove_names names+ --allow-secret',
     'name list': 'session:list_names',
     'schema': 'schema:schema kind?',
+    'completion': 'completion:completion shell',
     'demo': 'demo:demo --keep',
     'upkeep': 'upkeep:upkeep',
     'commit-waiting': 'upkeep:commit_waiting',
