@@ -44,6 +44,24 @@ def replace(
         raise
 
 
+def try_replace(
+    path: str, content: bytes, *, folders: bool = False, private: bool = False, keep: bool = False
+) -> bool:
+    """Replace a file that gitmem can do without, as `replace` does. Return whether it was replaced; never raise an error.
+
+    Args:
+        folders: Create its missing folders, too.
+        private, keep: As for `replace`.
+    """
+    try:
+        if folders:
+            shared_mode.make_dirs(os.path.dirname(path))
+        replace(path, content, private=private, keep=keep)
+    except OSError:
+        return False
+    return True
+
+
 def _rename_unless_taken(temporary: str, path: str) -> None:
     """Rename a file, or remove it if another file has the name."""
     try:

@@ -108,11 +108,7 @@ def _notice_zombie(repo: Repo, pid: bytes) -> bool:
         if noted:
             atomic_write.remove_quietly(path)
         return False
-    try:
-        atomic_write.replace(path, content)
-    except OSError:
-        return False
-    return content == b"off\n"
+    return atomic_write.try_replace(path, content) and content == b"off\n"
 
 
 def _is_zombie(content: bytes) -> bool:
@@ -268,12 +264,8 @@ def save_failure(repo: Repo, error: Exception) -> None:
     """Save the reason why a commit failed. Never raise an error."""
     message = error.message if isinstance(error, GitmemError) else str(error)
     text = " ".join(message.split())[:SENTENCE_MAX]
-    try:
-        atomic_write.replace(
-            os.path.join(repo.state, FAILED), text.encode("utf-8", "backslashreplace") + b"\n"
-        )
-    except OSError:
-        return
+    content = text.encode("utf-8", "backslashreplace") + b"\n"
+    atomic_write.try_replace(os.path.join(repo.state, FAILED), content)
 
 
 def last_failure(repo: Repo) -> str:

@@ -268,11 +268,11 @@ def _configured_top(git_dir: str, top: str | None) -> str | None:
     return None if values.get("core.bare", "false").lower() in ("true", "yes", "on", "1") else top
 
 
-def read_small(path: str) -> bytes:
-    """Return the content of a small file; empty if it is missing or unreadable."""
+def read_small(path: str, most: int = -1) -> bytes:
+    """Return the content of a small file, at most so many bytes; empty if it is missing or unreadable."""
     try:
         with open(path, "rb") as file:
-            return file.read()
+            return file.read(most)
     except OSError:
         return b""
 

@@ -11,8 +11,9 @@ import os
 import sys
 import time
 
-from gitmem import atomic_write, shared_mode
+from gitmem import atomic_write
 from gitmem.agents.heartbeats import PROMPTS, WAKES
+from gitmem.repo import read_small
 from gitmem.signals import inbox
 
 from .. import autosync
@@ -51,11 +52,7 @@ class StopWait:
 
     def acquire_turn(self) -> None:
         """Become the session's only sleeper. After a failed write `is_over` is true: it might wake again and again."""
-        try:
-            shared_mode.make_dirs(os.path.dirname(self._mark))
-            atomic_write.replace(self._mark, self._token)
-        except OSError:
-            return
+        atomic_write.try_replace(self._mark, self._token, folders=True)
 
     def is_over(self) -> bool:
         """Return whether to stop: another sleeper, a new prompt, or the session or its client has ended."""
@@ -77,13 +74,8 @@ class StopWait:
 
     def release_turn(self) -> None:
         """Remove the mark of this sleeper."""
-        try:
-            with open(self._mark, "rb") as file:
-                own = file.read() == self._token
-            if own:
-                os.unlink(self._mark)
-        except OSError:
-            return
+        if read_small(self._mark) == self._token:
+            atomic_write.remove_quietly(self._mark)
 
 
 def wait(

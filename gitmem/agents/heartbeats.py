@@ -12,6 +12,7 @@ import os
 
 from .. import atomic_write, shared_mode
 from ..records.ids import is_id
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,11 +230,7 @@ def _modified_micros(path: str) -> int:
 
 def _read(store: Store, session_id: str) -> tuple[str, str]:
     """Return the worktree that a session started in and the client's own id for it, from its file."""
-    try:
-        with open(os.path.join(_folder(store), session_id), "rb") as file:
-            where, _, client_session = file.read().partition(b"\0")
-    except OSError:
-        return "", ""
+    where, _, client_session = read_small(os.path.join(_folder(store), session_id)).partition(b"\0")
     return os.fsdecode(where), client_session.decode("utf-8", "replace")
 
 

@@ -15,6 +15,7 @@ import os
 import stat
 
 from .. import atomic_write
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,25 +124,11 @@ def _is_private(path: str) -> bool:
 def _keep(path: str, lines: Sequence[str]) -> bool:
     wanted = [line for line in dict.fromkeys(lines) if line and "\n" not in line and "\0" not in line]
     content = _content(wanted)
-    try:
-        with open(path, "rb") as file:
-            if file.read() == content:
-                return True
-    except OSError:
-        pass  # not written yet
-    try:
-        atomic_write.replace(path, content)
-    except OSError:
-        return False
-    return True
+    return read_small(path) == content or atomic_write.try_replace(path, content)
 
 
 def _lines(path: str) -> list[str]:
-    try:
-        with open(path, "rb") as file:
-            return [os.fsdecode(line) for line in file.read().split(b"\n") if line]
-    except OSError:
-        return []
+    return [os.fsdecode(line) for line in read_small(path).split(b"\n") if line]
 
 
 def _content(lines: Sequence[str]) -> bytes:

@@ -121,7 +121,4 @@ def _system_file(common: str) -> str:
 
 def _write_cache(path: str, content: bytes) -> None:
     """Write the cache for this user alone. Ignore errors: git is asked each time then."""
-    try:
-        atomic_write.replace(path, content, private=True)
-    except OSError:
-        return
+    atomic_write.try_replace(path, content, private=True)

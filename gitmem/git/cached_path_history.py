@@ -10,6 +10,7 @@ import os
 
 from .. import atomic_write, shared_mode
 from ..digests import sha256
+from ..repo import read_small
 from .port import PathChanges
 
 TYPE_CHECKING = False
@@ -54,11 +55,7 @@ class CachedPathChanges:
 
     def read(self) -> dict[Pair, PathChanges] | None:
         """Return the answer; None if it is not cached or not valid."""
-        try:
-            with open(self._path, "rb") as file:
-                head, *rows = file.read(BYTES_MAX).decode("utf-8", "replace").split("\n")
-        except OSError:
-            return None
+        head, *rows = read_small(self._path, BYTES_MAX).decode("utf-8", "replace").split("\n")
         if head != self._head or not rows or rows.pop():
             return None
         found = {}

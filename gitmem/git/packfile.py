@@ -11,6 +11,7 @@ import zlib
 
 from .. import shared_mode
 from ..digests import sha256
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,11 +90,7 @@ def write(path: str, objects: Objects, id_length: int) -> None:
 
 def ids(index: str, id_length: int) -> list[str]:
     """Return the ids in a pack index; empty if it is missing, damaged, or in version 1 format."""
-    try:
-        with open(index, "rb") as file:
-            data = file.read()
-    except OSError:
-        return []
+    data = read_small(index)
     size = id_length // 2
     count = struct.unpack(">L", data[_IDS_AT - 4 : _IDS_AT])[0] if len(data) > _IDS_AT else 0
     if not data.startswith(_MAGIC) or len(data) < _IDS_AT + count * size:

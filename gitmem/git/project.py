@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..repo import read_small
 from . import formats, run
 from .objects import EMPTY_TREES, is_oid
 from .port import WorkTree
@@ -32,8 +33,6 @@ class Project:
             git_dir: The worktree's own git folder.
         """
         text = _head_file(git_dir)
-        if text is None:
-            return None, None
         if not text.startswith("ref: "):
             return loose_tip(git_dir, "HEAD"), None
         ref = text.removeprefix("ref: ")
@@ -110,7 +109,7 @@ class Project:
 
 def branch(git_dir: str) -> str | None:
     """Return the branch of a worktree from its HEAD file, or None. git is asked only in a reftable."""
-    found = branch_of(_head_file(git_dir) or "")
+    found = branch_of(_head_file(git_dir))
     return _branch_in_tables(git_dir) if found == REFTABLE else found
 
 
@@ -126,12 +125,8 @@ def branch_of(text: str) -> str | None:
     return ref.removeprefix(_BRANCHES) if ref != text and ref.startswith(_BRANCHES) else None
 
 
-def _head_file(git_dir: str) -> str | None:
-    try:
-        with open(os.path.join(git_dir, "HEAD"), "rb") as file:
-            return file.read(4096).decode("utf-8", "surrogateescape").strip()
-    except OSError:
-        return None
+def _head_file(git_dir: str) -> str:
+    return read_small(os.path.join(git_dir, "HEAD"), 4096).decode("utf-8", "surrogateescape").strip()
 
 
 def _status(out: bytes) -> tuple[list[str], int]:

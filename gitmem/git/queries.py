@@ -64,10 +64,8 @@ def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
     """
     found = refs_below(common, OURS)
     rows = "".join(f"{oid} {ref}\n" for ref, oid in found.items())
-    try:
-        atomic_write.replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
-    except OSError:
-        pass  # no state folder yet, or not writable: git is asked each time
+    # No state folder yet, or not writable: git is asked each time.
+    atomic_write.try_replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
     return found
 
 

@@ -35,11 +35,7 @@ def tables(common: str) -> bytes | None:
 
 def cached_refs(common: str, listed: bytes) -> dict[str, str] | None:
     """Return every cached ref below `refs/gitmem/` with its object id, if cached for this table list."""
-    try:
-        with open(os.path.join(common, REMEMBERED), "rb") as file:
-            then, mark, rows = file.read().partition(b"\n\n")
-    except OSError:
-        return None
+    then, mark, rows = read_small(os.path.join(common, REMEMBERED)).partition(b"\n\n")
     if then != listed.strip() or not mark or not rows.endswith(b"\n"):
         return None  # the refs have moved, or the file is incomplete
     return {ref: oid for oid, _, ref in (row.partition(" ") for row in os.fsdecode(rows).split("\n")[:-1])}
@@ -124,9 +120,5 @@ def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, 
 
 def _target(common: str, ref: str) -> str | None:
     """Return the object id that a symbolic ref leads to in one step."""
-    try:
-        with open(os.path.join(common, ref), "rb") as file:
-            word, _, name = os.fsdecode(file.read(1000)).rstrip("\n").partition(": ")
-    except OSError:
-        return None
+    word, _, name = os.fsdecode(read_small(os.path.join(common, ref), 1000)).rstrip("\n").partition(": ")
     return loose_tip(common, name) or packed_tip(common, name) if word == "ref" else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .. import shared_mode
+from ..repo import read_small
 from . import packfile, packing, queries, run
 from .objects import is_oid
 from .plumbing import Git
@@ -29,11 +30,7 @@ def reflog(common: str, ref: str) -> list[ReflogEntry]:
     """Return a ref's reflog, oldest first, without incomplete entries. A deleted ref has none."""
     if os.path.isdir(os.path.join(common, "reftable")):
         return _asked(common, ref)
-    try:
-        with open(os.path.join(common, "logs", ref), "rb") as file:
-            rows = file.read().decode("utf-8", "replace").split("\n")
-    except OSError:
-        return []
+    rows = read_small(os.path.join(common, "logs", ref)).decode("utf-8", "replace").split("\n")
     found = []
     for row in rows:
         head, _, why = row.partition("\t")

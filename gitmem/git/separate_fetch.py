@@ -75,10 +75,7 @@ class RefusedRef:
         rows = (
             oid if at < bare or why == _KNOWN else f"{oid} {why}" for at, (oid, why) in enumerate(new.items())
         )
-        try:
-            atomic_write.replace(self._path, os.fsencode("\n".join(rows) + "\n"))
-        except OSError:
-            return
+        atomic_write.try_replace(self._path, os.fsencode("\n".join(rows) + "\n"))
 
 
 class _Fetch:

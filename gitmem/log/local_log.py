@@ -285,10 +285,7 @@ def read_word(path: str) -> str | None:
 
 def write_word(path: str, word: str, *, keep: bool = False) -> None:
     """Replace a small state file. An unwritable folder is ignored: then only this process uses the word."""
-    try:
-        atomic_write.replace(path, word.encode(), keep=keep)
-    except OSError:
-        return
+    atomic_write.try_replace(path, word.encode(), keep=keep)
 
 
 def write_first_word(path: str, word: str) -> str:

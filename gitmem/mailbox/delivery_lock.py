@@ -17,6 +17,7 @@ from ..errors import GitmemError, StoreError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..log.lock import Lock
+from ..repo import read_small
 from . import mailbox_view, session_queue
 
 TYPE_CHECKING = False
@@ -149,11 +150,7 @@ def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
     The receipt is for this line alone, even if the signal has got other lines since.
     """
     path = os.path.join(session_queue.folder(store.repo.state, session.session_id), session_queue.SHOWN, id)
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+    return read_small(path)
 
 
 def record(

@@ -21,7 +21,7 @@ from ..commit_process import LOOK as LOOK
 from ..commit_process import NOW as NOW
 from ..errors import StoreError, UsageError
 from ..outcome import Outcome
-from ..repo import read_config
+from ..repo import read_config, read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,11 +68,7 @@ class FailedSync(Outcome):
 
 def configured_interval(repo: Repo) -> str | None:
     """Return the value in the repository's own config, or None."""
-    try:
-        with open(os.path.join(repo.common, "config"), "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
+    data = read_small(os.path.join(repo.common, "config"))
     if b"autosync" not in data.lower():
         return None
     return next((value for key, value in reversed([*read_config(data)]) if key == KEY), None)
@@ -236,10 +232,8 @@ def postpone(repo: Repo, now: float) -> None:
 
 def last_failure(repo: Repo) -> FailedSync | None:
     """Return why the last sync with the usual remote failed; None if it succeeded."""
-    try:
-        with open(os.path.join(_folder(repo), FAILED), "rb") as file:
-            data = file.read(10 * MESSAGE_MAX)
-    except OSError:
+    data = read_small(os.path.join(_folder(repo), FAILED), 10 * MESSAGE_MAX)
+    if not data:
         return None
     from json import loads
 

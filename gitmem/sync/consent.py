@@ -169,11 +169,8 @@ def _has_any(log: LocalLog, prefix: str, ours: set[str]) -> bool:
 
 
 def _mark_checked(repo: Repo) -> None:
-    try:
-        shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
-        atomic_write.replace(os.path.join(repo.state, FOLDER, CHECKED), b"")
-    except OSError:
-        return  # checked again the next time; nothing can have been fetched by then either
+    # If that fails, it is checked again the next time; nothing can have been fetched by then either.
+    atomic_write.try_replace(os.path.join(repo.state, FOLDER, CHECKED), b"", folders=True)
 
 
 def _path(repo: Repo, url: str) -> str:

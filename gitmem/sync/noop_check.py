@@ -92,10 +92,7 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
         return
     head = [_stamp(repo), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
     rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
-    try:
-        atomic_write.replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
-    except OSError:
-        return
+    atomic_write.try_replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
 
 
 def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:

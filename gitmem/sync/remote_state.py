@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write
 from .outbox import PREFIXES
 
 TYPE_CHECKING = False
@@ -77,12 +77,8 @@ class RemoteState:
         known = self._text or self.refused_prefixes or self.keeps_refs or self.read_only or self.seen
         if text == self._text or not known:
             return
-        try:
-            shared_mode.make_dirs(os.path.dirname(self._path))
-            atomic_write.replace(self._path, text.encode())
-        except OSError:
-            return
-        self._text = text
+        if atomic_write.try_replace(self._path, text.encode(), folders=True):
+            self._text = text
 
 
 def _texts(found: object) -> list[str]:

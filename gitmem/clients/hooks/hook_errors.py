@@ -13,6 +13,7 @@ import os
 
 from ... import atomic_write
 from ...log.lines import format_at
+from ...repo import read_small
 from ...text.sanitize import sanitize_for_model
 
 ERROR, STUCK, LEFT = "hook-error", "hook-stuck", "hook-left"
@@ -34,11 +35,8 @@ def note(state: str, now: int, hook: str, sentence: str) -> None:
 
 def read(state: str) -> str | None:
     """Return the last error with its time, or None."""
-    try:
-        with open(os.path.join(state, ERROR), "rb") as file:
-            return sanitize_for_model(file.read(SENTENCE_MAX * 4).decode("utf-8", "replace").strip()) or None
-    except OSError:
-        return None
+    text = read_small(os.path.join(state, ERROR), SENTENCE_MAX * 4).decode("utf-8", "replace")
+    return sanitize_for_model(text.strip()) or None
 
 
 def clear_if_fixed(state: str, client: str, known: str | None) -> None:
@@ -72,7 +70,4 @@ def set_left(state: str, is_left: bool) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    try:
-        atomic_write.replace(path, text.encode("utf-8", "backslashreplace"))
-    except OSError:
-        return
+    atomic_write.try_replace(path, text.encode("utf-8", "backslashreplace"))

@@ -15,6 +15,7 @@ from ...errors import GitmemError
 from ...index import catch_up, engine
 from ...index.engine import sqlite3
 from ...mailbox import session_queue
+from ...repo import read_small
 from ...signals import headline
 
 TYPE_CHECKING = False
@@ -64,11 +65,7 @@ def remove_flag(store: Store, client_session: str) -> None:
 
 def budget(store: Store) -> int | None:
     """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
-    try:
-        with open(os.path.join(store.repo.state, BUDGET), "rb") as file:
-            return _number(file.read(20).decode("ascii", "replace"))
-    except OSError:
-        return None
+    return _number(read_small(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
 
 
 def cache_settings(store: Store) -> None:
@@ -128,19 +125,11 @@ def remove_session(store: Store, client: str, session_id: str) -> None:
 
 
 def _sessions(store: Store, client: str) -> list[str]:
-    try:
-        with open(_here(store, client), "rb") as file:
-            known = file.read().decode("ascii", "replace").split("\n")
-    except OSError:
-        return []
+    known = read_small(_here(store, client)).decode("ascii", "replace").split("\n")
     oldest = store.now() - SEEN_MICROS
     return [each for each in known if each and heartbeats.last_seen(store, each) > oldest]
 
 
 def _write_sessions(store: Store, client: str, ids: list[str]) -> None:
-    where = _here(store, client)
-    try:
-        shared_mode.make_dirs(os.path.dirname(where))
-        atomic_write.replace(where, "".join(f"{each}\n" for each in ids).encode())
-    except OSError:
-        return
+    content = "".join(f"{each}\n" for each in ids).encode()
+    atomic_write.try_replace(_here(store, client), content, folders=True)

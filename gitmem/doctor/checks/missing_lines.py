@@ -11,6 +11,7 @@ from ...index import lost_lines
 from ...log import committer, ledger, log_refs, recovery, ref, tree_union
 from ...log import lines as form
 from ...log.dropped_lines import History, LogReadResult
+from ...repo import read_small
 from ...store import Store
 from ..findings import Check, Finding, problem
 from . import wal_content
@@ -143,18 +144,10 @@ def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
     """Yield the whole lines in damaged files of write-ahead logs; an incomplete record does not count."""
     for wal in store.log.wals:
         for name in () if wal_content.is_foreign(wal) else wal_content.unreadable(wal):
-            for row in _raw(wal.folder, name).replace(b"\0", b"\n").split(b"\n"):
+            for row in read_small(os.path.join(wal.folder, name)).replace(b"\0", b"\n").split(b"\n"):
                 line = row.partition(b"\t")[2]
                 if form.validation_error(line) is None:
                     yield "", line
-
-
-def _raw(folder: str, name: str) -> bytes:
-    try:
-        with open(os.path.join(folder, name), "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _elsewhere(store: Store) -> list[str]:
