@@ -76,7 +76,7 @@ class Environment:
     ) -> None:
         damage = None
         if isinstance(error, Exception) and self._repo is not None and not self.is_repeated:
-            from gitmem import damaged_index
+            from gitmem.index import damaged_index
 
             is_recorded = self._store is not None and self._store.recorded
             damage = damaged_index.error_for(error, self._repo, machine(), recorded=is_recorded)

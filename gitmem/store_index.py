@@ -229,7 +229,7 @@ class StoreIndex(ABC):
 
         An index failure does not undo the write. If the index is busy or damaged, the next query handles it.
         """
-        from .index import catch_up, remove_damaged
+        from .index import catch_up, damaged_index
 
         try:
             if self._homeless and os.path.isdir(self.repo.state):
@@ -240,7 +240,7 @@ class StoreIndex(ABC):
                 self._feed()
         except Exception as error:
             self.leave_index()
-            remove_damaged.remove_if_damaged(index_file.path(self.repo, self.machine), error)
+            damaged_index.remove_if_damaged(index_file.path(self.repo, self.machine), error)
 
     def preload_lines(self, lines: Sequence[bytes], group: Group) -> None:
         """Give the index lines that are about to be recorded, to save parsing them; see `discard_preloaded`."""

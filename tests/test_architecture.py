@@ -26,7 +26,6 @@ ORDER = (
     "gitmem.log",
     "gitmem.index",
     "gitmem.trust",
-    "gitmem.damaged_index",
     "gitmem.commit_message",
     "gitmem.store_index",
     "gitmem.commit_process",

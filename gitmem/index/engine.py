@@ -1,4 +1,4 @@
-"""The SQLite module, and how long to wait for another process that writes the index and may be stopped or have crashed.
+"""The SQLite module, and the limits of its work: how long to wait for another process, how many steps queries take.
 
 It is imported without its Python wrapper, which also loads datetime and collections.abc: a third of an empty Python.
 """
@@ -8,7 +8,11 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3 as sqlite3
+    from collections.abc import Callable
     from types import TracebackType
+    from typing import TypeVar
+
+    T = TypeVar("T")
 else:
     try:
         import _sqlite3 as sqlite3
@@ -21,6 +25,7 @@ COPY_SECONDS = 0.5
 TIDY_MILLISECONDS = 100  # timeout for readers to end; else the next committer checkpoints SQLite's log
 OPTIONAL_READ_SECONDS = 0.1  # for an optional read of the present index
 UNUSABLE: set[str] = set()  # damaged files that this process could not remove
+STEPS_AT_ONCE = 1_000  # of SQLite's virtual machine, between two looks at a `StepLimit`
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
@@ -42,3 +47,36 @@ class BusyWait:
     ) -> bool:
         self.db.execute(f"PRAGMA busy_timeout = {READER_MILLISECONDS}")
         return isinstance(error, sqlite3.DatabaseError) and is_busy(error)
+
+
+class StepLimit:
+    """Runs queries until a number of steps is used up. It counts steps, not time.
+
+    A query counts as at least 1,000 steps, which is about the cost of starting it.
+
+    Args:
+        most: Steps in all; 20,000,000 take about a second.
+    """
+
+    def __init__(self, db: sqlite3.Connection, most: int) -> None:
+        self._db = db
+        self._left = most
+
+    def ask(self, question: Callable[..., T], *given: object) -> T | None:
+        """Return the result of a query with these values; None if the budget is used up."""
+        if self._left <= 0:
+            return None
+        self._left -= STEPS_AT_ONCE
+        self._db.set_progress_handler(self._is_over, STEPS_AT_ONCE)
+        try:
+            return question(*given)
+        except sqlite3.OperationalError:
+            if self._left > 0:
+                raise
+            return None
+        finally:
+            self._db.set_progress_handler(None, 0)
+
+    def _is_over(self) -> bool:
+        self._left -= STEPS_AT_ONCE
+        return self._left <= 0

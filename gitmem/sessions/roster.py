@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import heartbeats, own_recipients, own_sessions, presence
 from ..agents.serialize import row
-from ..index.step_limit import StepLimit
+from ..index.engine import StepLimit
 from ..mailbox import mailbox_view
 from ..outcome import Outcome
 from ..sync import autosync
@@ -93,7 +93,7 @@ def roster(
         query: A text similar to a name, identity, work unit, lane or worktree: a fuzzy search, best match first.
         all: Include sessions that are gone or ended.
         caller: The caller, if known. It is not advised to signal itself.
-        steps_most: The limit for counting unread signals, see `index.step_limit`. Beyond it, `unread` is None.
+        steps_most: The limit for counting unread signals, see `StepLimit`. Beyond it, `unread` is None.
     """
     if query:
         from ..agents import suggestions

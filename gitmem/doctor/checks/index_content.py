@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from ...errors import StoreError
 from ...index import catch_up, compare, index_file
-from ...index.engine import sqlite3
+from ...index.engine import StepLimit, sqlite3
 from ...index.index_file import Index
-from ...index.step_limit import StepLimit
 from ...mailbox import mailbox_view, session_queue
 from ...store import Store
 from ..findings import Check, Finding, Fixed, problem
