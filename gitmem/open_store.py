@@ -47,9 +47,9 @@ class DomainPackages:
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
-        from .memory import last_checkpoint
+        from .memory import session_checkpoints
 
-        return last_checkpoint.first_line(db, session_id)
+        return session_checkpoints.last_text(db, session_id)
 
 
 DOMAIN = DomainPackages()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment
-from ..render import importing as render
-from ..render import output
+from ..render import output, upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,4 +37,4 @@ def lumenflow(
         allow_secret=allow_secret,
         typed=folder,
     )
-    output.answer(at.json, found, render.imported)
+    output.answer(at.json, found, upkeep.imported)

@@ -10,7 +10,7 @@ from gitmem.errors import UsageError
 from .. import autosync
 from ..environment import Environment
 from ..render import output
-from ..render import watch as render
+from ..render import signals as render
 from ..render.text import format_ago
 from ..values import duration
 from ..wal_folders import external_wals
@@ -157,12 +157,13 @@ class SignalPrinter:
         """
         self.of = seen.of
         if self.at.json:
-            said = "\n".join(render.event(fields, self.of) for fields in batch.signals)
+            said = "\n".join(render.watched_event(fields, self.of) for fields in batch.signals)
         else:
             texts = [
-                render.text(fields, self.of, age=format_ago(fields["created_at"])) for fields in batch.signals
+                render.watched(fields, self.of, age=format_ago(fields["created_at"]))
+                for fields in batch.signals
             ]
-            said = render.together(texts)
+            said = render.watched_together(texts)
         if not output.write(said):
             return False
         if self.kept is not None and not self._write(self.kept, batch):
@@ -180,7 +181,10 @@ class SignalPrinter:
         """Add a batch to the file; return whether it was written. Report only the first of several failures."""
         try:
             kept.add(
-                [render.text(fields, self.of, age=_minute(fields["created_at"])) for fields in batch.signals]
+                [
+                    render.watched(fields, self.of, age=_minute(fields["created_at"]))
+                    for fields in batch.signals
+                ]
             )
         except OSError as error:
             if not self._unwritten:
@@ -209,7 +213,7 @@ class SignalPrinter:
         }
         if self.of.session is not None:
             environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` acts as this reader
-        event = render.event(fields, self.of) + "\n"
+        event = render.watched_event(fields, self.of) + "\n"
         return children.run(
             self.command, input=event.encode("utf-8", "backslashreplace"), environment=environment,
             folder=self.at.folder, seconds=self.limit, stop=self.stop,
@@ -249,9 +253,9 @@ class WatchEnded:
 
 def _other(store: Store, of: WatchOwner) -> str:
     """Return a hint on --session for a person in a worktree with an agent's session; otherwise ""."""
-    from gitmem.agents import local_sessions
+    from gitmem.agents import own_sessions
 
-    meant = of.caller is not None and of.caller.is_person and local_sessions.of_worktree(store)
+    meant = of.caller is not None and of.caller.is_person and own_sessions.of_worktree(store)
     return "; use `--session NAME` to watch for an agent" if meant else ""
 
 

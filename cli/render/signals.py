@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitmem.signals.message_frame import LIMIT
+from gitmem.signals import message_frame
 
-from .output import nothing_line, record_position, sanitize
+from .output import nothing_line, program, record_position, sanitize, with_options
 from .text import SEPARATOR, format_ago, framed, plural, sender_text, table
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count, Inbox, InboxResult
     from gitmem.signals.threads import Converged, Recipient, Thread
+    from gitmem.signals.watch import WatchOwner
 
 
 def count(found: Count) -> list[str]:
@@ -31,7 +32,7 @@ def inbox(found: InboxResult) -> list[str]:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
     lines.append(
         f"{found.unread} unread for {sanitize(found.reader, keep='')}. The text below is from peers, not from your user."
-        f" {LIMIT}"
+        f" {message_frame.LIMIT}"
     )
     for signal in found.signals:
         lines.append("")
@@ -177,3 +178,27 @@ def _delay_reason(signal: BlockingSignal) -> list[str]:
         SEPARATOR.join(sanitize(part, keep="") for part in parts if part),
         *(f"  {sanitize(each)}" for each in signal["commands"]),
     ]
+
+
+def watched(fields: ShownSignal, of: WatchOwner, *, age: str) -> str:
+    """Return a signal that a watch shows, in its frame."""
+    reader = None if of.peek else of.reader
+    return message_frame.signal_text(fields, reader=reader, workspace=of.workspace, age=age, via=program())
+
+
+def watched_together(shown: Sequence[str]) -> str:
+    """Return signals that arrive together, below one heading."""
+    return message_frame.injection(shown) + "\n"
+
+
+def watched_event(fields: ShownSignal, of: WatchOwner) -> str:
+    """Return a signal that a watch shows, as one line of JSON."""
+    from gitmem.signals import watch
+
+    from .as_json import as_json
+
+    reader = None if of.peek else of.reader
+    known = {key: value for key, value in fields.items() if key not in ("event", "reader", "next")}
+    reply_line = message_frame.reply_line(fields, reader=reader, workspace=of.workspace, via=program())
+    answer = {"event": "signal:received", "reader": of.reader, **known, "reply_line": reply_line}
+    return as_json({**answer, "next": with_options(watch.steps(fields, of))})

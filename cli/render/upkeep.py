@@ -1,14 +1,15 @@
-"""Sync, init and doctor as text."""
+"""Sync, init, doctor and import as text."""
 
 from __future__ import annotations
 
-from .output import sanitize, with_options
+from .output import record_position, sanitize, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.doctor.doctor import Report
+    from gitmem.importers.lumenflow.import_result import Imported, LineNote
     from gitmem.sync.init import Initialised, Uninstalled
     from gitmem.sync.sync_result import RemoteResult, SyncResult
 
@@ -128,3 +129,39 @@ def doctor(found: Report) -> list[str]:
             lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
     fixed = f", {found.mended} fixed" if found.mended else ""
     return [*lines, f"{'No problems found' if found.healthy else 'Problems found'}{fixed}; checked {looked}"]
+
+
+def imported(found: Imported) -> list[str]:
+    """Return the counts of each kind as a table, followed by skipped lines and notes."""
+    from .text import table
+
+    counts = found.counts
+    columns = list(next(iter(counts.values())))
+    rows = [["", *columns]]
+    rows += [[kind, *(str(each[column]) for column in columns)] for kind, each in counts.items()]
+    return [
+        _import_head(found),
+        *table(rows),
+        *_line_notes("skipped", found.problems, found.problems_more),
+        *_line_notes("note", found.remarks, found.remarks_more),
+        *(f"note: {sanitize(each)}" for each in found.warnings),
+    ]
+
+
+def _import_head(found: Imported) -> str:
+    from .text import SEPARATOR
+
+    folder = sanitize(found.folder, keep="")
+    if found.dry_run:
+        return f"{folder}: dry run, nothing was written"
+    if found.commit is not None or found.recorded:
+        return folder + SEPARATOR + record_position(found.commit)
+    return f"{folder}: nothing new"
+
+
+def _line_notes(word: str, every: Sequence[LineNote], more: int) -> list[str]:
+    lines = []
+    for each in every:
+        where = sanitize(f"{each.file}:{each.line}" if each.line else each.file, keep="")
+        lines.append(f"{word}: {where}: {sanitize(each.reason)}")
+    return [*lines, *([f"{word}: and {more} more"] if more else [])]

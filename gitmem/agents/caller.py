@@ -53,9 +53,7 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
 
 def is_unidentified(store: Store, who: CallerClaims) -> bool:
     """Return whether nothing identifies the caller, in a clone without a session that could be the caller's."""
-    from . import local_sessions
-
-    return who.is_silent and not local_sessions.candidates(store)
+    return who.is_silent and not own_sessions.possible_callers(store)
 
 
 def pushing(store: Store, who: CallerClaims) -> list[Caller]:
@@ -64,8 +62,6 @@ def pushing(store: Store, who: CallerClaims) -> list[Caller]:
     It is the caller that `who` names, else every session of this worktree in 24 hours: git gives its hook no terminal.
     If this worktree has no session, the person pushes. Return nobody if no caller of this clone can be addressed.
     """
-    from . import local_sessions
-
     try:
         try:
             found = find(store, who)
@@ -73,7 +69,7 @@ def pushing(store: Store, who: CallerClaims) -> list[Caller]:
         except UsageError as error:
             if error.code != "which-session":
                 raise
-        here = [of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
+        here = [of_session(each, "worktree") for each in own_sessions.of_worktree(store)]
         return here or [person(store, "nobody")]
     except UsageError as error:
         if error.code != "no-person":

@@ -6,6 +6,7 @@ what its own sessions have read. They ignore forged lines (`trust.line_checks`).
 
 from __future__ import annotations
 
+from .. import records
 from ..trust import clone_key, sender_tables
 from . import heartbeats, presence
 from .presence import Presence
@@ -135,3 +136,48 @@ def record(found: Presence, event: str) -> SessionFields:
         "display_name": found.asked,
         "clone_id": found.clone_id,
     }
+
+
+def of_worktree(store: Store) -> list[Presence]:
+    """Return the open sessions of this worktree that were seen within 24 hours."""
+    return [one for one in _open(store, heartbeats.worktree(store)) if one.is_current]
+
+
+def possible_callers(store: Store) -> list[Presence]:
+    """Return every session that an unidentified caller could be.
+
+    These are the open sessions of this worktree, however long they have been silent, and the open sessions of other
+    worktrees of this clone that were seen within 24 hours.
+    """
+    here = _open(store, heartbeats.worktree(store))
+    ids = {one.session_id for one in here}
+    return here + [one for one in _open(store, None) if one.is_current and one.session_id not in ids]
+
+
+def _open(store: Store, folder: str | None) -> list[Presence]:
+    """Return the open sessions of one worktree, or of all."""
+    found = []
+    for session_id, (where, _) in sorted(heartbeats.known_sessions(store).items()):
+        if folder in (None, where):
+            one = trusted(store, session_id)
+            if one is not None and one.ended is None:
+                found.append(one)
+    return found
+
+
+def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:
+    """Return the signals on a work unit that the caller passed at the gate with a reason, by its audit records.
+
+    For a session of this clone, only audits that were written here count.
+    """
+    found: set[str] = set()
+    db = store.db()
+    mac = store.keys.now().mac if any(sender_tables.is_own(db, name) for name in caller.ids) else None
+    for (body,) in db.execute("SELECT body FROM line WHERE kind = 'audit'"):
+        line = body.encode()
+        audit = records.read_kind("audit", line)
+        if audit is None or (mac is not None and not mac.is_valid(line)):
+            continue
+        if audit["reader_identity"] in caller.ids and audit.get("wu_id") == wu:
+            found.update(audit.get("signal_ids") or ())
+    return found

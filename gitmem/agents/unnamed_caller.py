@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..text.shell_quote import command
-from . import caller_identity, local_sessions
+from . import caller_identity, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def choose(store: Store, who: CallerClaims) -> Caller:
     Raises:
         UsageError: `which-session`, or `no-person` without a session and `user.email`.
     """
-    here = [one for one in local_sessions.of_worktree(store) if _may_be(one, who.client)]
+    here = [one for one in own_sessions.of_worktree(store) if _may_be(one, who.client)]
     if len(here) == 1:
         caller = caller_identity.of_session(here[0], "worktree")
         caller.remark = f"You act as {caller.name}, the only session of this worktree in the last 24 hours."
@@ -38,7 +38,7 @@ def choose(store: Store, who: CallerClaims) -> Caller:
         raise which_session_error(
             here, what, ["gitmem roster", "gitmem session start"], caller_identity.own_person(store)
         )
-    known = local_sessions.candidates(store)
+    known = own_sessions.possible_callers(store)
     if not known and who.client is None:
         return caller_identity.person(store, "nobody")
     what = (

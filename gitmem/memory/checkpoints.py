@@ -7,7 +7,7 @@ from ..errors import StoreError, UsageError
 from ..records.secrets import find_secret
 from ..text.shell_quote import command
 from . import edit
-from .last_checkpoint import PREFIX as PREFIX
+from .session_checkpoints import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

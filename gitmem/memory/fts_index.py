@@ -130,8 +130,7 @@ def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
     parsed: load.Parsed = {}
     split = _Split()
-    for start in range(0, len(ids), load.AT_ONCE):
-        some = ids[start : start + load.AT_ONCE]
+    for some in load.batches(ids):
         marks = ", ".join("?" * len(some))
         old = dict(db.execute(f"SELECT id, row FROM {ROWS} WHERE id IN ({marks})", some).fetchall())
         db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..signals.bit_order import BitOrder
-from . import authors, node_fold, unverified_nodes
+from . import authors, node_fold
 from .versioned_node import PatchChange, VersionedNode
 
 TYPE_CHECKING = False
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], WinningPatches]
 
-AT_ONCE = 500  # ids in one query: old versions of SQLite allow only 999 parameters
+AT_ONCE = 300  # ids in one query, up to three times: old versions of SQLite allow only 999 parameters
+_FORGED = (
+    "SELECT DISTINCT l.body FROM forged f JOIN line l ON l.id = f.line WHERE f.line IN (SELECT line FROM node WHERE id"
+    " IN ({ids}) UNION SELECT line FROM node_again WHERE id IN ({ids}) UNION SELECT line FROM patch_of WHERE id IN ({ids}))"
+)
 
 SHARED_LEAST = 1_000  # pairs of a node and a patch, from which on a common order is considered
 SHARED_TIMES = 4  # average number of nodes of a patch, from which on a common order is cheaper
@@ -40,12 +44,12 @@ def load(
     sets: Sets = {}
     patches = patches_of(db, wanted, parsed)
     order = order_of(patches)
-    for some in _batches(wanted):
+    for some in batches(wanted):
         for id, lines in lines_of(db, some).items():
             found[id] = node_fold.of_changes(lines, patches.get(id, ()), sets, order, whole=whole)
         _add_accesses(db, some, found)
     if whole:
-        unverified_nodes.set_unverified(db, found)
+        _set_unverified(db, found)
         authors.set_own_names(db, found.values())
     return [found[id] for id in wanted if id in found]
 
@@ -55,10 +59,11 @@ def patches_of(
 ) -> dict[str, list[PatchChange]]:
     """Return the patches of nodes, by node id; each line is read and parsed once."""
     known: Parsed = {} if parsed is None else parsed
-    return {id: of for some in _batches(ids) for id, of in changes(db, some, known).items()}
+    return {id: of for some in batches(ids) for id, of in changes(db, some, known).items()}
 
 
-def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield ids for one query each."""
     for start in range(0, len(ids), AT_ONCE):
         yield ids[start : start + AT_ONCE]
 
@@ -147,3 +152,31 @@ def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:
     """Return the node with an id that `resolve_node.find` returned."""
     (node,) = load(db, [id])
     return node
+
+
+def _set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) -> None:
+    """Set `unverified` of these nodes, given by id, from the forged lines that create or change them.
+
+    On every clone, the fold of a node counts all its lines alike. This clone shows what comes from lines that were
+    forged in the name of its sessions.
+    """
+    if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
+        return
+    forged = forged_lines(db, list(nodes))
+    if not forged:
+        return
+    for node in nodes.values():
+        found = {"node"} if node.line in forged else set()  # the line that created it; else changed fields
+        if node.winners is not None:
+            found.update(field for field, last in node.winners.by_field.items() if last.line in forged)
+            found.update("metadata" for last in node.winners.by_key.values() if last.line in forged)
+        node.unverified = sorted(found)
+
+
+def forged_lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
+    """Return the forged lines that create or change these nodes."""
+    found: set[bytes] = set()
+    for some in batches(ids):
+        query = _FORGED.format(ids=", ".join("?" * len(some)))
+        found.update(body.encode() for (body,) in db.execute(query, [*some, *some, *some]))
+    return found

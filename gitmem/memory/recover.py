@@ -7,14 +7,15 @@ work unit.
 from __future__ import annotations
 
 from ..agents import caller as callers
-from ..agents import local_sessions, presence
+from ..agents import own_sessions, presence
 from ..commit_message import cut
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from . import anchors, candidates, load, open_threads, own_checkpoints
+from ..trust import sender_tables
+from . import anchors, candidates, load, open_threads, session_checkpoints
 from .budgeted_text import BAR, Section, pack, quote_lines
 from .context import (
     LIMIT_PART,
@@ -155,7 +156,7 @@ def _next(store: Store, outcome: Recovered, identity: Sequence[str]) -> list[str
     found = next_commands(outcome.left_out, shown, outcome.wu_id)
     if identity:
         return [command("export", f"GITMEM_SESSION={outcome.session_id}"), *found]
-    known = local_sessions.of_worktree(store)
+    known = own_sessions.of_worktree(store)
     here = [command("gitmem", "mem", "recover", "--session", one.session_id) for one in known]
     return [*(here[:2] or ["gitmem session start"]), *found]
 
@@ -185,8 +186,8 @@ def last_checkpoint(
     db = store.db()
     until = store.now() + candidates.CLOCK_SKEW_MAX
     row = None
-    if session is not None and own_checkpoints.has_forged_lines(db, session):
-        for node in own_checkpoints.own_checkpoints(db, session):
+    if session is not None and sender_tables.is_forged(db, (session,)):
+        for node in session_checkpoints.own_checkpoints(db, session):
             if asked in (None, node.wu_id) and node.touched <= until:
                 return node
         session = None

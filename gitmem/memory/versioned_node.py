@@ -41,8 +41,7 @@ class VersionedNode(Outcome):
         line: The bytes of the line that created it.
         content_by: The writer of the content, if not the author; see `authors`.
         changed_by: Other writers whose changes count.
-        unverified: Parts from lines that name this clone's sessions but were not written here; see
-            `unverified_nodes`.
+        unverified: Parts from lines that name this clone's sessions but were not written here.
         conflicting: The senders of the lines with its id, if these have different content.
         signed: The identities, names and sessions of its author and of the writers of changes.
         own_names: The pairs of identity and name in `signed` that a session confirms.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import commit_message, moved_back, records
-from ..agents import gate_passes
+from ..agents import own_sessions
 from ..agents.serialize import sender_name
 from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
@@ -118,7 +118,8 @@ def check(
         )
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    ids = _fill(store, caller, found, gate_passes.passed_signals(store, caller, wu) if heed_passes else set())
+    passed = own_sessions.passed_at_gate(store, caller, wu) if heed_passes else set()
+    ids = _fill(store, caller, found, passed)
     found.open = not ids
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
@@ -277,11 +278,8 @@ def pass_command(wu: str) -> str:
 
 def count_text(found: Gate) -> str:
     """Return text such as `2 unread signals` or `1 unread and 2 unanswered signals`."""
-    parts = [
-        f"{count} {word}"
-        for count, word in ((found.unread, "unread"), (found.unanswered, "unanswered"))
-        if count
-    ]
+    counts = ((found.unread, "unread"), (found.unanswered, "unanswered"))
+    parts = [f"{count} {word}" for count, word in counts if count]
     return f"{' and '.join(parts)} signal{'' if found.unread + found.unanswered == 1 else 's'}"
 
 

@@ -1,9 +1,11 @@
-"""The checkpoints of a session of this clone, without forged lines in its name."""
+"""The checkpoints of a session: the last one, which its messages name to other agents, and those that are its own.
+
+Nodes are folded only if there is a checkpoint: most signals come from sessions without one.
+"""
 
 from __future__ import annotations
 
 from ..trust import sender_tables
-from . import load, node_fold, unverified_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +14,13 @@ if TYPE_CHECKING:
 
     from .versioned_node import VersionedNode, WinningPatches
 
-AT_ONCE = 300
-_CHECKPOINTS = (
+PREFIX = "Checkpoint: "  # of the content of a checkpoint
+_LAST = (
+    "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1 AND n.type = 'checkpoint'"
+    " AND n.state < 2 AND NOT n.sensitive AND json_extract(l.body, '$.sender_session') = ?1"
+    " ORDER BY n.created DESC, n.id LIMIT 1"
+)
+_OWN = (
     "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT id FROM node"
     " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM node_again"
     " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM patch_of"
@@ -21,9 +28,29 @@ _CHECKPOINTS = (
 )
 
 
+def last_text(db: sqlite3.Connection, session_id: str) -> str:
+    """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
+    if sender_tables.is_forged(db, (session_id,)):
+        own = own_checkpoints(db, session_id)
+        nodes = sorted((node for node in own if not node.sensitive), key=lambda node: -node.created)
+    else:
+        nodes = _last(db, session_id)
+    text = nodes[0].content.strip() if nodes else ""
+    return text.removeprefix(PREFIX).split("\n", 1)[0]
+
+
+def _last(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
+    row = db.execute(_LAST, (session_id,)).fetchone()
+    if row is None:
+        return []
+    from . import load
+
+    return load.load(db, [row[0]])
+
+
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
     """Return the checkpoints that a session of this clone wrote itself, folded without forged lines, last first."""
-    ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
+    ids = [str(id) for (id,) in db.execute(_OWN, (session_id,))]
     found = [
         node
         for node in _without_forged(db, ids)
@@ -34,24 +61,21 @@ def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNo
     return sorted(found, key=lambda node: (node.touched, node.id), reverse=True)
 
 
-def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
-    """Return whether there are forged lines in the name of a session of this clone."""
-    return session_id is not None and sender_tables.is_forged(db, (session_id,))
-
-
 def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[VersionedNode]:
     """Yield nodes folded without forged lines; skip nodes that only forged lines create.
 
     The patches are read once for all nodes: one patch may name thousands.
     """
-    forged = unverified_nodes.forged_lines(db, ids)
+    from . import load, node_fold
+
+    forged = load.forged_lines(db, ids)
     patches = {
         id: [each for each in of if each.line not in forged] for id, of in load.patches_of(db, ids).items()
     }
     order = load.order_of(patches)
     sets: dict[tuple[bytes, ...], WinningPatches] = {}
-    for start in range(0, len(ids), AT_ONCE):
-        for id, lines in load.lines_of(db, ids[start : start + AT_ONCE]).items():
+    for some in load.batches(ids):
+        for id, lines in load.lines_of(db, some).items():
             made = [each for each in lines if each[1] not in forged]
             if made:
                 yield node_fold.of_changes(made, patches.get(id, ()), sets, order)
