@@ -1,20 +1,44 @@
-"""The views of the index that the domain packages define."""
+"""The views of the index. Those of the memory and of senders import their converters only if there are lines to add."""
 
 from __future__ import annotations
 
 from .agents import session_view
+from .index.index_file import View
 from .mailbox import mailbox_view
-from .memory import node_view as memory
-from .trust import sender_view
+from .memory import node_tables
+from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .index.index_file import View
-    from .trust.clone_key import CloneKeyReader
+    import sqlite3
+    from collections.abc import Callable
 
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, memory.VIEW, sender_view.VIEW)
+    from .index.rows import Rows
+    from .trust.clone_key import CloneKey, CloneKeyReader
+
+
+def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
+    from .memory import node_rows
+
+    node_rows.add(db, rows)
+
+
+def sender_view(key: Callable[[], CloneKey | None]) -> View:
+    """Return the view of an index whose lines are checked with a key; None if no key is available now."""
+
+    def add(db: sqlite3.Connection, rows: Rows) -> None:
+        from .trust import line_checks
+
+        line_checks.add(db, rows, key())
+
+    return View(sender_tables.KINDS, sender_tables.DDL, add, version=4)
+
+
+NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=3)
+SENDERS = sender_view(lambda: None)
+VIEWS = (mailbox_view.VIEW, session_view.VIEW, NODES, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:
     """Return the views of an index whose lines are checked with this clone's key; same tables as `VIEWS`."""
-    return (*VIEWS[:-1], sender_view.view(keys.now))
+    return (*VIEWS[:-1], sender_view(keys.now))

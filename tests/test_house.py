@@ -18,6 +18,26 @@ HOUSES = ("gitmem", "cli", "merge_driver")
 FILE_LINES_MAX = 300
 FUNCTION_LINES_MAX = 70
 PATCHES_MAX = 170  # of our own names by tests; lower it whenever there are fewer
+SMALL_LINES = 50
+# Modules below that which are not part of a neighbour, and why.
+SMALL = {
+    "cli.commands": "one command each: a command imports its own alone",
+    "cli.render.as_json": "the answer path of --json and of hooks imports it alone",
+    "gitmem.agents.name_pool": "data: the display names",
+    "gitmem.conformance.entry": "every pytest beside gitmem loads it",
+    "gitmem.git.formats": "reads files: its users need no git",
+    "gitmem.git.prefetched_network": "only a sync that has something to do imports the network",
+    "gitmem.log.log_state": "the answer path of an empty inbox imports it alone",
+    "gitmem.log.spool_files_0_1": "goes when 0.1 is no longer supported",
+    "gitmem.log.union": "the merge driver imports it alone; it is the rule that all merges share",
+    "gitmem.memory.node_tables": "a catch-up without nodes imports the tables alone",
+    "gitmem.outcome": "the base of the answers of all packages",
+    "gitmem.records": "one kind of record each; `groups` spares few lines the import of `bulk`",
+    "gitmem.sync.withheld_lines": "a sync with nothing to do imports it without the messages",
+    "gitmem.text.ignorable": "generated",
+    "gitmem.text.shell_quote": "fifty modules of all packages import it",
+    "gitmem.views": "the only place that knows the tables of all packages",
+}
 
 # What starting up may import beside ourselves: built in, or a millisecond at most.
 LIGHT = {
@@ -188,6 +208,20 @@ def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
 def test_files_are_short(module: Module) -> None:
     """A room that passes 300 lines becomes a folder."""
     assert len(module.text.splitlines()) <= FILE_LINES_MAX
+
+
+def test_small_modules_have_a_reason() -> None:
+    """What is too small to have a reason of its own belongs to its neighbour."""
+    small = {
+        name
+        for name, module in modules().items()
+        if len(module.text.splitlines()) < SMALL_LINES
+        and not module.is_package
+        and not name.endswith(".__main__")
+    }
+
+    assert {name for name in small if not fits(name, tuple(SMALL))} == set()
+    assert {each for each in SMALL if not any(fits(name, (each,)) for name in small)} == set()
 
 
 @each_module

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..git.fork_point import bases
 from ..git.port import Commit, Draft, Signature, TreeEntry
-from . import overflow, ref, tree_union
+from . import ref, tree_union
 from .squash_message import message
 from .union import canonical, lines, union
 
@@ -229,7 +229,7 @@ class Squash:
     def _add_overflow_segment(self, path: str, content: bytes, count: int) -> None:
         """Add a segment whose path is taken, at the path that the union of the trees gives it."""
         while True:
-            path = overflow.overflow_path(path, content)
+            path = tree_union.overflow_path(path, content)
             here = self._get(path)
             if isinstance(here, TreeEntry) and not here.mode.startswith("100"):
                 return  # left to the union

@@ -1,19 +1,24 @@
 """Trees as sets of lines: their union and their differences. Equal subtrees are never read.
 
-Segments are merged line by line. The fixed files are those of the tree with the greatest `format`. Of any other file
-that differs, the greater bytes are kept. Therefore the union is commutative, associative and idempotent.
+Segments are merged line by line. Where the union of a path's contents is larger than clones accept, the largest content
+stays at the path. Contents that do not fit go to files of their own in the same folder, with names derived from path
+and content: every clone makes the same names. A line in two files is one line, so no record changes.
+
+The fixed files are those of the tree with the greatest `format`. Of any other file that differs, the greater bytes are
+kept. Therefore the union is commutative, associative and idempotent.
 """
 
 from __future__ import annotations
 
+from ..digests import sha256
 from ..errors import StoreError
 from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
-from . import overflow, ref
-from .union import canonical, lines
+from . import ref
+from .union import canonical, lines, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ..git.plumbing import Git
 
@@ -100,7 +105,7 @@ def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes
             elif name not in base:
                 changes[path + name] = found[0]
         for whole, content in over:
-            name = overflow.overflow_path(whole, content).removeprefix(path)
+            name = overflow_path(whole, content).removeprefix(path)
             if content not in beside.get(name, ()):
                 beside.setdefault(name, []).append(content)
                 more[name] = None
@@ -142,7 +147,7 @@ def _unite_files(
     if not is_segment(path) or not (plain or added):
         return greatest(git, entries), []
     contents = {entry.oid: git.blob(entry.oid) for entry in plain}
-    united, over = overflow.merge_segments([*contents.values(), *added])
+    united, over = merge_segments([*contents.values(), *added])
     for oid, content in contents.items():
         if content == united:
             return TreeEntry(FILE_MODE, oid), over
@@ -248,3 +253,28 @@ def fresh_lines(
 def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
     """Return the number of lines that `fresh_lines` finds."""
     return sum(len(fresh) for fresh in fresh_lines(git, tree, olds, known))
+
+
+def merge_segments(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
+    """Return the union of a path's contents and the contents that do not fit into it, in canonical form.
+
+    Merging any of the contents into the result again changes nothing, in any order: the result only grows, starting
+    with the largest content, so a content that did not fit never fits later.
+    """
+    if sum(map(len, contents)) <= ref.UNION_BYTES_MAX:
+        return union(*contents), []
+    united, *others = sorted({canonical(each) for each in contents}, key=lambda each: (-len(each), each))
+    over = []
+    for each in others:
+        both = union(united, each)
+        if len(both) <= ref.UNION_BYTES_MAX:
+            united = both
+        elif both != united:
+            over.append(each)
+    return united, over
+
+
+def overflow_path(path: str, content: bytes) -> str:
+    """Return the path for a content that does not fit into the segment at `path`."""
+    name = sha256(path.encode() + b"\n" + content).hexdigest()[:32]
+    return f"{path.rpartition('/')[0]}/gm-{name}.jsonl".lstrip("/")

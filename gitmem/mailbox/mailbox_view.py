@@ -10,7 +10,6 @@ from __future__ import annotations
 from ..index.index_file import View
 from ..trust import sender_tables
 from . import broadcasts, receipts
-from .broadcasts import IMPORTED_ORIGIN as IMPORTED_ORIGIN
 from .broadcasts import BroadcastStart
 from .content import KEYED_FIELDS
 
@@ -94,6 +93,12 @@ UNREAD_BROADCAST = (
     " AND b.line > :cursor AND {news}"
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.signal_id = b.signal_id AND r.reader IN {own}"
     f" AND {receipts.is_for('b.content')})"
+)
+# A broadcast that a reader of this clone has not read although a forged line says so: see `trust.line_checks`.
+DOUBTED_BROADCAST = (
+    " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader IN {own} AND d.signal_id = b.signal_id)"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id AND NOT EXISTS"
+    " (SELECT 1 FROM doubt d WHERE d.reader = r.reader AND d.signal_id = r.signal_id))"
 )
 # A session that gitmem 0.1 started has two client ids: the raw one and, since it was resumed, its hash.
 _SESSIONS = (
@@ -188,11 +193,11 @@ def unread_ids(
     mine = chosen.format(found=_directed(own, "mail") + later)
     values["after"] = after
     in_doubt = not shared and sender_tables.has_doubts(db)
-    again = set()
+    again: set[tuple[str, str]] = set()
     if in_doubt:
-        from . import disputed_reads
-
-        again = disputed_reads.directed(db, own, IN_WORKSPACE_OF_LINE, later, chosen, values)
+        doubted = f"{receipts.DIRECTED.format(found='doubt', own=own)} AND {IN_WORKSPACE_OF_LINE}"
+        doubted = f"SELECT reader, signal_id FROM ({doubted}) WHERE true{later}"
+        again.update(db.execute(chosen.format(found=doubted), values).fetchall())
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
     since = BroadcastStart(db, reader, now, None if shared else sender_tables.first_line(db, reader))
@@ -202,7 +207,8 @@ def unread_ids(
     if not in_doubt:
         return every
     only = " AND " + since.condition + (" AND b.line > :after" if after else "")
-    return [*{*every, *again, *disputed_reads.broadcasts(db, own, BROADCASTS.format(own=own) + only, values)}]
+    doubted = (BROADCASTS + DOUBTED_BROADCAST).format(own=own) + only
+    return [*{*every, *again, *db.execute(doubted, values).fetchall()}]
 
 
 def directed_to(

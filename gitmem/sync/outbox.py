@@ -7,7 +7,7 @@ of the same name are equal. The clone that merges it into the shared ref deletes
 from __future__ import annotations
 
 from ..git.fork_point import HistoryWalk
-from ..log import overflow, ref, tree_union
+from ..log import ref, tree_union
 from ..log.squash import Squash
 from ..log.union import canonical, lines
 
@@ -74,7 +74,7 @@ class Outbox:
         entry = next(entry for each, entry, _ in self.files if each == path)
         if ref.lookup(git, tree, path) == entry:
             return set()
-        return lines_at(git, tree, overflow.overflow_path(path, canonical(git.blob(entry.oid))))
+        return lines_at(git, tree, tree_union.overflow_path(path, canonical(git.blob(entry.oid))))
 
     def is_large(self, git: Git, tree: str) -> bool:
         """Return whether a segment may exceed the size limit together with the tree's; then only the union decides."""

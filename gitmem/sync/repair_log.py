@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..log import damaged_objects, dropped_lines, ledger, log_refs, overflow, recovery, ref, tree_union
+from ..log import damaged_objects, dropped_lines, ledger, log_refs, recovery, ref, tree_union
 from ..log.squash import squash
 from ..log.start import new_log
 from ..log.union import canonical
@@ -91,7 +91,7 @@ def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes])
 
 def _add_overflow_file(changes: Changes, path: str, added: Sequence[bytes]) -> None:
     content = canonical(b"\n".join(added))
-    changes[overflow.overflow_path(path, content)] = content
+    changes[tree_union.overflow_path(path, content)] = content
 
 
 def _fixed(log: LocalLog, top: str) -> Changes:

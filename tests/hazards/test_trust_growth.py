@@ -27,7 +27,7 @@ from gitmem.memory import load, relations
 from gitmem.signals import causality, threads
 from gitmem.signals.causality import FoldedThread
 from gitmem.store import Store
-from gitmem.trust import sender_tables, sender_view
+from gitmem.trust import sender_tables
 from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim, Writer
@@ -79,7 +79,7 @@ def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
     key = CloneKey("")
     key.mac = Mac(bytes(range(32)))
-    index = index_file.in_memory((*views.VIEWS[:-1], sender_view.view(lambda: key)), records.read_groups)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read_groups)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")

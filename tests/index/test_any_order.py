@@ -13,7 +13,6 @@ from gitmem.doctor.checks import index_content
 from gitmem.index import compare, index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.mailbox import mailbox_view
-from gitmem.trust import sender_view
 from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
@@ -29,7 +28,7 @@ MAC = Mac(bytes(range(32)))
 def empty() -> Index:
     key = CloneKey("")
     key.mac = MAC
-    index = index_file.in_memory((*views.VIEWS[:-1], sender_view.view(lambda: key)), records.read_groups)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read_groups)
     index.reshape()
     return index
 

@@ -10,7 +10,7 @@ import pytest
 from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Commit, Draft, Signature, TreeEntry
-from gitmem.log import overflow, ref, squash, squash_message, tree_union
+from gitmem.log import ref, squash, squash_message, tree_union
 from gitmem.log.squash import Squash
 from gitmem.log.squash_message import message, trailers
 
@@ -389,7 +389,7 @@ def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(chain: Chai
     assert tree_union.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
     assert squash.squash(chain.git, [mine], new) == new
     # Somebody else may have filled the place beside it, too.
-    beside = overflow.overflow_path(path("a"), b"yy\n")
+    beside = tree_union.overflow_path(path("a"), b"yy\n")
     who = Signature("n", "n@n", 1)
     (taken,) = chain.git.write([Draft({beside: b"z" * size + b"\n"}, who, who, "taken")], full)
     both = chain.git.commit(squash.squash(chain.git, [mine], taken)).tree

@@ -12,7 +12,7 @@ import pytest
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature, TreeEntry
-from gitmem.log import overflow, ref, tree_union
+from gitmem.log import ref, tree_union
 
 NOBODY = Signature("n", "n@n", 1)
 Port = DulwichGit | PlumbingGit
@@ -193,7 +193,7 @@ def _crowded_tree(port: Port, draw: random.Random) -> str:
         files[path] = content
         if draw.random() < 0.3:
             other = b"".join(b"%02d\n" % number for number in sorted(draw.sample(range(30), 9)))
-            files[overflow.overflow_path(path, other)] = draw.choice([other, content])
+            files[tree_union.overflow_path(path, other)] = draw.choice([other, content])
     return tree_of(port, files)
 
 

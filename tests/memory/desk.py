@@ -7,17 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gitmem import records
+from gitmem import records, views
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.index import index_file, insert
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
-from gitmem.memory.node_view import VIEW
 from gitmem.memory.versioned_node import VersionedNode
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
-from gitmem.trust import sender_view
 
 from ..sandbox import START, Clock, acting, open_store
 
@@ -60,7 +58,7 @@ class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = index_file.in_memory([VIEW, sender_view.VIEW], records.read_groups)
+        self.index = index_file.in_memory([views.NODES, views.SENDERS], records.read_groups)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes

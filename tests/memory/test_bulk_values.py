@@ -14,7 +14,7 @@ from gitmem.memory import bulk_values, load, show_node
 
 from ..sandbox import START
 from .desk import Desk, raw
-from .test_node_view import IDS, index_of, node, patch
+from .test_node_rows import IDS, index_of, node, patch
 
 SMALL: dict[str, Any] = {
     "content": "é" * 64,

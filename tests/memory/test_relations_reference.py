@@ -10,7 +10,7 @@ from gitmem.memory.relations import RelationEvent
 from tests.signals import references
 
 from ..sandbox import START
-from .test_node_view import IDS, index_of, relation
+from .test_node_rows import IDS, index_of, relation
 
 
 def _lines(draw: random.Random) -> list[bytes]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.git import packing
-from gitmem.log import overflow, ref_checks
+from gitmem.log import ref_checks, tree_union
 from gitmem.sync import push
-from gitmem.trust import line_checks, sender_tables
+from gitmem.trust import sender_tables
 
 from . import adversary
 from .memory import MemoryGit
@@ -89,7 +89,7 @@ def swap_anyway(git: MemoryGit, name: str, old: str | None, new: str, why: str) 
 
 
 BROKEN = {
-    "a union that keeps the greater file": (overflow, "union", lambda *contents: max(contents)),
+    "a union that keeps the greater file": (tree_union, "union", lambda *contents: max(contents)),
     "a swap that does not compare": (MemoryGit, "swap", swap_anyway),
     "outboxes that nobody deletes": (push, "_delete_merged", lambda *args: None),
 }
@@ -128,7 +128,7 @@ UNGUARDED = {
         "hostile_tree",
     ),
     "sessions that believe every line": (
-        [(module, "is_forged", lambda *args: False) for module in (line_checks, sender_tables)],
+        [(sender_tables, "is_forged", lambda *args: False)],
         "forge_sessions",
     ),
     "receipts that anybody may write": (

@@ -1,6 +1,6 @@
 """Conversion of LumenFlow's signals and receipts to lines of the log.
 
-They are history: no inbox shows these broadcasts as new (`broadcasts.IMPORTED_ORIGIN`), and a directed signal is unread only if
+They are history: no inbox shows these broadcasts as new (`IMPORTED_ORIGIN`), and a directed signal is unread only if
 LumenFlow has no receipt for it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ... import records
 from ...log.lines import digest
-from ...mailbox.mailbox_view import IMPORTED_ORIGIN as ORIGIN
+from ...trust.sender_tables import IMPORTED_ORIGIN as ORIGIN
 from .convert_nodes import ConvertedLines, time_of
 
 TYPE_CHECKING = False

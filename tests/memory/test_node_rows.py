@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitmem import records
+from gitmem import records, views
 from gitmem.index import compare, index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.memory import load, relations
 from gitmem.memory.node_tables import HIDDEN
-from gitmem.memory.node_view import VIEW
-from gitmem.trust import sender_view
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START
@@ -29,7 +27,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = index_file.in_memory([VIEW, sender_view.VIEW], records.read_groups)
+    index = index_file.in_memory([views.NODES, views.SENDERS], records.read_groups)
     index.reshape()
     rest = list(lines)
     for size in portions:
