@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import read_ref
-from .safe_directory import reject_untrusted as reject_untrusted
+from .safe_directory import reject_untrusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .cached_config import CachedConfig as CachedConfig
     from .cached_config import ConfigSources, GitConfig
     from .plumbing import Git as Git
-    from .port import PathChanges as PathChanges
-    from .port import TreeEntry as TreeEntry
+    from .port import PathChanges
 
 
 class _LazyGit:

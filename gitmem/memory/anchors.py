@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..git.open_git import PathChanges
+    from ..git.port import PathChanges
     from ..repo import Repo
     from ..store import Store
     from .versioned_node import VersionedNode

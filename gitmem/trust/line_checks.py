@@ -11,11 +11,7 @@ from __future__ import annotations
 from ..digests import is_signed
 from ..index.rows import LineRow, Rows
 from . import own_identities
-from .sender_tables import KEY, READER_KINDS, reader_of
-from .sender_tables import KINDS as KINDS
-from .sender_tables import PREFIXES as PREFIXES
-from .sender_tables import is_forged as is_forged
-from .sender_tables import is_own as is_own
+from .sender_tables import KEY, PREFIXES, READER_KINDS, is_own, reader_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
