@@ -11,7 +11,7 @@ from .errors import GitmemError, UsageError
 from .mailbox import delivery_lock
 from .open_store import open_store
 from .sessions import lifecycle, roster
-from .signals import inbox, threads
+from .signals import inbox, signal_options, threads
 from .signals import send as signals
 from .store import Store, serialized, wall_clock
 
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any
+    from typing import Any, Unpack
 
     from .agents.caller import Caller
     from .commit_thread import BackgroundCommits
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox import InboxResult
+    from .signals.signal_options import SignalOptions
     from .sync.sync_result import SyncResult
 
 
@@ -73,13 +74,9 @@ def open(
 
     def open_own() -> Store:
         return open_store(
-            repo,
-            machine=machine,
-            long_lived=True,
-            now=now,
-            commit_after=commit_after,
+            repo, machine=machine, long_lived=True, now=now, commit_after=commit_after,
             wal_elsewhere=wal_elsewhere,
-        )
+        )  # fmt: skip
 
     store = open_own()
     log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity))
@@ -249,13 +246,14 @@ class Signals:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    def send(self, message: str, **options: Any) -> signals.Sent:
-        """Record a signal; see `signals.send.send` for the options and errors."""
+    def send(self, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
+        """Record a signal; see `SignalOptions` for the options and `signals.send.send` for the errors."""
+        signal_options.reject_unknown(options)
         return signals.send_with_one_snapshot(self._log.store, lambda: self._log.caller, message, **options)
 
-    def reply(self, signal_id: str, message: str, **options: Any) -> signals.Sent:
+    def reply(self, signal_id: str, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
         """Reply to a signal: to its sender, in its thread."""
-        return self.send(message, reply_to=signal_id, **options)
+        return self.send(message, **(options | {"reply_to": signal_id}))
 
 
 @serialized

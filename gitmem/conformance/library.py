@@ -13,13 +13,11 @@ from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..mailbox import mailbox_view
-from ..signals import history
+from ..signals import history, send
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
 
-# The options that have another name in gitmem than in the contract.
-NAMES = {"thread_id": "thread", "interrupt_class": "interrupt", "wu_id": "wu", "initiative_id": "initiative",
-         "artifact_path": "artifact"}  # fmt: skip
+NAMES = {field: option for option, field in send.FIELD_NAMES.items()} | {"thread_id": "thread"}
 DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}
 RECORDS_MAX = 1_000  # in a case, which has about a dozen
 LISTS = ("agreed", "rejected", "countered", "pending", "ambiguous")
@@ -58,7 +56,7 @@ class Library:
 
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
         """Send a signal as a session; a `UsageError` of gitmem becomes `Refused`."""
-        named = {NAMES.get(name, name): value for name, value in options.items()}
+        named: dict[str, Any] = {NAMES.get(name, name): value for name, value in options.items()}
         try:
             return as_signal(self._logs[session].signals.send(message, **named).signal)
         except UsageError as error:

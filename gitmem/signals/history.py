@@ -8,6 +8,7 @@ from ..agents.serialize import sender_name_from
 from ..errors import UsageError
 from ..index import resolve_id
 from ..log.ref import LOG_REF, lookup
+from ..mailbox.content import keyed_content
 from ..outcome import Outcome
 from ..records.ids import is_id
 from ..text.shell_quote import command
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from ..agents.presence import ShownNames
-    from ..records.record_types import AnyRecord
+    from ..records.record_types import AnyRecord, SignalFields
     from ..records.shown_types import AnyShown
     from ..store import Store
+    from .causality import ThreadSignal
 
 
 LOOKED_UP_MAX = (
@@ -231,3 +233,22 @@ def _path_of(db: sqlite3.Connection, line: bytes) -> str | None:
         (line[7:34].decode(), line.decode()),
     ).fetchone()
     return str(row[0]) if row else None
+
+
+def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
+    """Return the recorded signal with the id of a new one, which an idempotency key made.
+
+    Raises:
+        UsageError: It has other content.
+    """
+    signal_id = fields["signal_id"]
+    before = threads.load(db, resolve_id.thread_of(db, signal_id)).get(signal_id)
+    if before is not None and keyed_content(before.record) != keyed_content(fields):
+        raise UsageError(
+            f"The idempotency key {fields['idempotency_key']} was used for other content "
+            f"({signal_id}). Nothing was written.",
+            hint="Use a different key for each signal.",
+            code="idempotency-conflict",
+            next=[command("gitmem", "show", signal_id)],
+        )
+    return before

@@ -11,7 +11,7 @@ from ..index import resolve_id
 from ..mailbox import receipts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import causality, next_steps, threads, turn_limit
+from . import DECISIONS, causality, next_steps, threads, turn_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,18 @@ class ReplyContext:
         # A caller alone in the thread remains the recipient: a record without recipients is a broadcast.
         return addressing.from_addresses(store, others or members)
 
+    def refuse_conflicting(self, intent: str) -> None:
+        """Raise UsageError for a decision on an id whose lines conflict."""
+        if self.parent is None or intent not in DECISIONS or not threads.is_conflicting(self.parent):
+            return
+        raise UsageError(
+            f"{self.parent.id} is ambiguous: the log has more than one signal with this id, so an {intent} has no clear target. "
+            "Nothing was written.",
+            hint="Compare the records and ask the sender to send the right one again as a new signal.",
+            code="conflicting-lines",
+            next=next_steps.compare(self.parent.id),
+        )
+
     def seen_by(self, caller: Caller) -> list[str]:
         """Return the ids for `after`: the signals that the writer had seen."""
         if not self.said:
@@ -111,19 +123,6 @@ def _answered(db: sqlite3.Connection, text: str) -> ThreadSignal:
             next=[command("gitmem", "thread", id)],
         )
     return thread[id]
-
-
-def refuse_conflicting(answered: ThreadSignal, intent: str) -> None:
-    """Raise UsageError for a decision on an id whose lines conflict."""
-    if not threads.is_conflicting(answered):
-        return
-    raise UsageError(
-        f"{answered.id} is ambiguous: the log has more than one signal with this id, so an {intent} has no clear target. "
-        "Nothing was written.",
-        hint="Compare the records and ask the sender to send the right one again as a new signal.",
-        code="conflicting-lines",
-        next=next_steps.compare(answered.id),
-    )
 
 
 def _thread_id(db: sqlite3.Connection, thread: str | None, answered: ThreadSignal | None) -> str:

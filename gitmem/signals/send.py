@@ -8,14 +8,13 @@ from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
 from ..records import ids
-from ..text.shell_quote import command
 from . import DECISIONS, INTENTS, headline, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Unpack
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
@@ -25,7 +24,16 @@ if TYPE_CHECKING:
     from ..store import Store
     from .causality import ThreadSignal
     from .reply import ReplyContext
+    from .signal_options import SignalOptions
 
+# These decide where a signal goes, or whether it is recorded. All other options are fields of the record.
+NOT_FIELDS = ("to", "broadcast", "reply_to", "thread", "allow_unseen", "fuzzy", "allow_secret", "insist")
+# The names of options in the record where they differ.
+FIELD_NAMES = {
+    "wu": "wu_id", "initiative": "initiative_id", "interrupt": "interrupt_class", "artifact": "artifact_path",
+}  # fmt: skip
+# What an answer takes over from the answered signal, unless its writer says something else.
+INHERITED = ("wu_id", "initiative_id", "lane")
 # Options that need the latest signals: those of answers, and a guess, which a new sender of that name refutes.
 _EXACT = ("broadcast", "reply_to", "thread", "idempotency_key", "fuzzy")
 
@@ -49,69 +57,36 @@ class Sent(Outcome):
         self.next: list[str] = []
 
 
-def send(
-    store: Store,
-    caller: Caller,
-    message: str,
-    *,
-    to: Sequence[str] = (),
-    broadcast: bool = False,
-    wu: str | None = None,
-    initiative: str | None = None,
-    lane: str | None = None,
-    intent: str | None = None,
-    requires_ack: bool = False,
-    reply_to: str | None = None,
-    thread: str | None = None,
-    interrupt: str | None = None,
-    artifact: str | None = None,
-    idempotency_key: str | None = None,
-    allow_unseen: bool = False,
-    fuzzy: bool = False,
-    allow_secret: bool = False,
-    insist: bool = False,
-) -> Sent:
+def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOptions]) -> Sent:
     """Record a signal.
 
     Args:
-        to: As typed, also comma lists. Default: `ReplyContext.members`; everybody if `broadcast` or without a thread.
-        intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in upper or lower case.
-        reply_to: Signal id, or a prefix with at least six characters after the dash.
-        idempotency_key: The same key with the same content is the same signal, on all clones.
-        insist: Record even a decision under another identity than the session's own; `via` names the session.
+        options: See `SignalOptions`.
 
     Raises:
         UsageError: Invalid input (also RecordError, SecretError, `loop`); nothing was written.
         StoreError: The signal can't be recorded.
     """
-    _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
+    _check(options)
     db = store.db()
-    context = _context(db, reply_to, thread)
-    if to and not broadcast:
-        resolved = addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
-    else:
-        resolved = context.members(store, caller) if context and not broadcast else []
+    key = options.get("idempotency_key")
+    context = _context(db, options.get("reply_to"), options.get("thread"))
+    resolved = _recipients(store, caller, context, options)
+    fields = _addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
-    fields = _addressed(store, caller, message, resolved, context, idempotency_key)
-    about = answered.record if answered else fields
-    fields |= {
-        "intent": _intent(intent, answered),
-        "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
-        "requires_ack": requires_ack,
-        "after": context.seen_by(caller) if context else [],
-        "artifact_path": artifact,
-        "wu_id": wu or about.get("wu_id"),
-        "initiative_id": initiative or about.get("initiative_id"),
-        "lane": lane or about.get("lane"),
-    }
-    _set_recorder(store, caller, fields, insist)
-    if idempotency_key:
+    _set_fields(fields, options, answered.record if answered else None)
+    fields.setdefault("interrupt_class", "priority" if resolved else "advisory")
+    if context:
+        context.refuse_conflicting(fields["intent"])
+        fields["after"] = context.seen_by(caller)
+    _set_recorder(store, caller, fields, insist=bool(options.get("insist")))
+    if key:
         before = _find_by_key(db, fields)
         if before is not None:
             return _already_recorded(store, before, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
-    stream, line = store.line("signal", fields, allow_secret=allow_secret)
+    stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
     record, appended = _record(store, caller, stream, line, resolved)
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, *(each.remark for each in resolved)]
@@ -122,7 +97,7 @@ def send(
 
 
 def send_with_one_snapshot(
-    store: Store, find_caller: Callable[[], Caller], message: str, **options: Any
+    store: Store, find_caller: Callable[[], Caller], message: str, **options: Unpack[SignalOptions]
 ) -> Sent:
     """Record a signal as `send` does, with one snapshot of the index for the caller and the recipients.
 
@@ -131,8 +106,53 @@ def send_with_one_snapshot(
     Args:
         options: Those of `send`.
     """
-    is_exact = not options.get("to") or any(map(options.get, _EXACT))
+    is_exact = not options.get("to") or any(options.get(name) for name in _EXACT)
     return store.with_one_snapshot(lambda: send(store, find_caller(), message, **options), exact=is_exact)
+
+
+def _check(options: SignalOptions) -> None:
+    """Raise UsageError for an option that is invalid or contradicts another one."""
+    if options.get("broadcast") and options.get("to"):
+        raise UsageError("--broadcast and --to are mutually exclusive. Nothing was written.", code="usage")
+    # An unset variable of a script must not cause a broadcast.
+    if "" in (options.get("reply_to"), options.get("thread"), options.get("idempotency_key")):
+        raise UsageError(
+            "--reply-to, --thread and --idempotency-key must not be empty. Nothing was written.",
+            hint="Check whether a shell variable in the command is unset.",
+            code="empty-id",
+            next=["gitmem inbox", "gitmem log"],
+        )
+    name = _intent_of(options)
+    if name not in INTENTS:
+        raise UsageError(
+            f"Invalid intent: {commit_message.sanitize(name)}. Nothing was written.",
+            hint=f"Choose from {', '.join(INTENTS)}.",
+            code="bad-intent",
+            suggestions=[each for each in INTENTS if each[:1] == name[:1]],
+        )
+
+
+def _intent_of(options: SignalOptions) -> str:
+    """Return the intent in upper case."""
+    return (options.get("intent") or INTENTS[0]).upper()
+
+
+def _set_fields(fields: SignalFields, options: SignalOptions, answered: SignalRecord | None) -> None:
+    """Set the fields of a new signal that its options name.
+
+    Args:
+        fields: The fields of the new signal; modified.
+        options: Those that `_check` accepts.
+        answered: The signal that it answers.
+    """
+    record: Any = fields
+    for name, value in options.items():
+        if name not in NOT_FIELDS and value:
+            record[FIELD_NAMES.get(name, name)] = value
+    record["intent"] = _intent_of(options)
+    if answered is not None:
+        inherited: Any = answered
+        record.update({name: inherited.get(name) for name in INHERITED if not record.get(name)})
 
 
 def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:
@@ -142,6 +162,21 @@ def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -
     from . import reply
 
     return reply.find(db, reply_to, thread)
+
+
+def _recipients(
+    store: Store, caller: Caller, context: ReplyContext | None, options: SignalOptions
+) -> Sequence[Resolved]:
+    """Return the recipients: those that the options name, or the default of an answer; none for a broadcast."""
+    if options.get("broadcast"):
+        return ()
+    to = options.get("to")
+    if not to:
+        return context.members(store, caller) if context else ()
+    return addressing.resolve(
+        store, to, caller=caller,
+        allow_unseen=bool(options.get("allow_unseen")), fuzzy=bool(options.get("fuzzy")),
+    )  # fmt: skip
 
 
 def _remarks(
@@ -191,24 +226,11 @@ def _addressed(
         "thread_id": thread_id,
         "reply_to": answered.id if answered else None,
         "answers_digest": digest(answered.line) if answered else None,
-        "idempotency_key": key,
         "origin": "local",
     }
 
 
-def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> None:
-    if broadcast and to:
-        raise UsageError("--broadcast and --to are mutually exclusive. Nothing was written.", code="usage")
-    if "" in ids:  # an unset variable of a script must not cause a broadcast
-        raise UsageError(
-            "--reply-to, --thread and --idempotency-key must not be empty. Nothing was written.",
-            hint="Check whether a shell variable in the command is unset.",
-            code="empty-id",
-            next=["gitmem inbox", "gitmem log"],
-        )
-
-
-def _set_recorder(store: Store, caller: Caller, fields: SignalFields, insist: bool) -> None:
+def _set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist: bool) -> None:
     """Name the session that records the signal, if that is not the sender."""
     if caller.who is not None:
         from . import decisions_for_others
@@ -216,48 +238,13 @@ def _set_recorder(store: Store, caller: Caller, fields: SignalFields, insist: bo
         fields["via"] = decisions_for_others.recorded_by(store, caller, fields["intent"], insist=insist)
 
 
-def _intent(intent: str | None, answered: ThreadSignal | None) -> str:
-    """Return the intent in upper case; reject an unknown one, and a decision on conflicting lines."""
-    name = (intent or "INFO").upper()
-    if name not in INTENTS:
-        raise UsageError(
-            f"Invalid intent: {commit_message.sanitize(name)}. Nothing was written.",
-            hint=f"Choose from {', '.join(INTENTS)}.",
-            code="bad-intent",
-            suggestions=[each for each in INTENTS if each[:1] == name[:1]],
-        )
-    if answered is not None and name in DECISIONS:
-        from . import reply
-
-        reply.refuse_conflicting(answered, name)
-    return name
-
-
 def _find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
-    """Return the recorded signal with this idempotency key, or None.
-
-    Raises:
-        UsageError: It has other content.
-    """
-    signal_id = fields["signal_id"]
-    if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
+    """Return the recorded signal with this idempotency key, or None."""
+    if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (fields["signal_id"],)).fetchone():
         return None
-    from ..index import resolve_id
-    from ..mailbox.content import keyed_content
-    from . import threads
+    from . import history
 
-    before = threads.load(db, resolve_id.thread_of(db, signal_id)).get(signal_id)
-    if before is None:
-        return None
-    if keyed_content(before.record) != keyed_content(fields):
-        raise UsageError(
-            f"The idempotency key {fields['idempotency_key']} was used for other content "
-            f"({signal_id}). Nothing was written.",
-            hint="Use a different key for each signal.",
-            code="idempotency-conflict",
-            next=[command("gitmem", "show", signal_id)],
-        )
-    return before
+    return history.of_same_key(db, fields)
 
 
 def _already_recorded(store: Store, before: ThreadSignal, resolved: Sequence[Resolved]) -> Sent:

@@ -338,3 +338,13 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
 
     assert found == [None]
     snapshots.close()
+
+
+def test_an_option_that_signals_do_not_have_is_an_error_of_the_program(planck: Log) -> None:
+    """A misspelled recipient must not cause a broadcast."""
+    before = len(planck.store.log.waiting())
+
+    with pytest.raises(TypeError, match="recipient"):
+        planck.signals.send("hello", recipient=["Curie"])  # type: ignore[call-arg]
+
+    assert len(planck.store.log.waiting()) == before
