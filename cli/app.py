@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from gitmem.errors import UsageError
 
 from . import COMPLETION
+from . import shared_options as shared
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
 from .render.output import write_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
 
     Execute = Callable[[Callable[..., int], dict[str, Any], dict[str, Any]], int]
 
@@ -138,20 +140,46 @@ _CONTEXT, *_COMMON = (
 )
 
 
-def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[..., int]:
-    """Return a command for typer: the parameters of the function without the first, and the common options.
+def parameters_of(body: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a command without the first, with the options of signals in the place of `**options`.
 
     The annotations are evaluated here, with the names of the `options` module beside the function's module.
     """
     options = import_module(".options", body.__module__.rpartition(".")[0])
     _, *own = inspect.signature(body, locals=vars(options), eval_str=True).parameters.values()
+    if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        position = sum(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in own)
+        own[position:] = [*_signal_options(own.pop().annotation), *own[position:]]
+    return own
+
+
+def _signal_options(annotation: Any) -> Iterator[inspect.Parameter]:
+    """Yield the parameters for `**options: Unpack[SignalOptions]`, or another class of options of signals."""
+    (options,) = get_args(annotation)
+    types = get_type_hints(options)
+    for name, declared in shared.SIGNAL_OPTIONS.items():
+        if name not in types:
+            continue
+        type = types[name]
+        is_list = type == Sequence[str] | None
+        flag = f"--{name.replace('_', '-')}"
+        help = declared.help + (" May be repeated." if is_list else "")
+        yield inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=False if type is bool else None,
+            annotation=Annotated[list[str] | None if is_list else type, typer.Option(flag, metavar=declared.metavar, help=help)],
+        )  # fmt: skip
+
+
+def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[..., int]:
+    """Return a command for typer: the parameters of the function without the first, and the common options."""
 
     @functools.wraps(body)
     def command(*, ctx: typer.Context, **values: Any) -> int:
         assert execute is not None
         return execute(body, ctx.obj, values)
 
-    parameters = [_CONTEXT, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *_COMMON]
+    own = (each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters_of(body))
+    parameters = [_CONTEXT, *own, *_COMMON]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     del command.__wrapped__  # otherwise typer would read its annotations instead

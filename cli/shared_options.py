@@ -22,12 +22,16 @@ class Option:
         help: The description.
         default: The value of an option that is not given; None if other things decide it.
         values: The allowed texts; empty if others are allowed.
+        metavar: What help shows for the value of an option of signals; None for a flag.
     """
 
-    __slots__ = ("default", "help", "values")
+    __slots__ = ("default", "help", "metavar", "values")
 
-    def __init__(self, help: str, *, default: Any = None, values: Sequence[str] = ()) -> None:
+    def __init__(
+        self, help: str, *, metavar: str | None = None, default: Any = None, values: Sequence[str] = ()
+    ) -> None:
         self.help = help
+        self.metavar = metavar
         self.default = default
         self.values = tuple(values)
 
@@ -36,15 +40,38 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
-WU = Option("Work unit, such as WU-123.")
-LANE = Option("Lane.")
-TO = Option("Recipients: names, identities, session ids.")
+WU = Option("Work unit, such as WU-123.", metavar="ID")
+INITIATIVE = Option("Initiative.", metavar="ID")
+LANE = Option("Lane.", metavar="LANE")
 ANY_ID = Option("An id or a unique prefix.")
-THREAD = Option("A thread id, or the id of a signal in it.")
-INTENT = Option(f"{_listed(INTENTS)}.", default=INTENTS[0], values=INTENTS)
-REPLY_TO = Option("Id of the signal to answer.")
-REQUIRES_ACK = Option("Ask for AGREE or REJECT.")
-IDEMPOTENCY_KEY = Option("Repeating a signal with the same key and content records nothing new.")
+THREAD = Option("A thread id, or the id of a signal in it.", metavar="ID")
+INTENT = Option(f"{_listed(INTENTS)}.", metavar="INTENT", default=INTENTS[0], values=INTENTS)
+ALLOW_SECRET = Option("Record text even if it looks like a secret; a person must decide this.")
+# The options of `SignalOptions`, in the order of help: `gitmem signal` has all of them, the tool those below.
+SIGNAL_OPTIONS = {
+    "to": Option("Recipients: names, identities, session ids.", metavar="A,B"),
+    "broadcast": Option("Send to everybody, also in a thread."),
+    "wu": WU,
+    "initiative": INITIATIVE,
+    "lane": LANE,
+    "intent": INTENT,
+    "requires_ack": Option("Ask for AGREE or REJECT."),
+    "reply_to": Option("Id of the signal to answer.", metavar="ID"),
+    "thread": THREAD,
+    "interrupt": Option("Urgency: advisory or priority.", metavar="CLASS"),
+    "artifact": Option("File that the signal refers to.", metavar="PATH"),
+    "idempotency_key": Option(
+        "Repeating a signal with the same key and content records nothing new.", metavar="K"
+    ),
+    "allow_unseen": Option("Accept an agent identity that is not in the log yet."),
+    "fuzzy": Option("Accept the nearest name if it is unambiguous."),
+    "allow_secret": ALLOW_SECRET,
+    "insist": Option("Record a decision as --as from a different session, which the record names."),
+}
+# Models get neither the options that only a person may choose nor those that they rarely need.
+TOOL_SIGNAL_OPTIONS = (
+    "to", "broadcast", "intent", "reply_to", "thread", "wu", "requires_ack", "idempotency_key",
+)  # fmt: skip
 ALREADY_READ = Option("Include signals delivered before.")
 INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)
 INBOX_BYTES = Option(

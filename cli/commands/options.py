@@ -1,14 +1,20 @@
-"""The options that commands share, with their help.
+"""The options that commands share, with their help. A command declares its own options in its signature.
 
-Only typer evaluates the annotations of a command (`cli/app.py`). Command modules import this module, typer and
-`Annotated` only for the type checker, so running a command imports none of them.
+Texts, defaults and values that the tools for models or the library share come from `shared_options.py`, which also
+declares the options of signals: a command has those by `**options: Unpack[SignalOptions]`. Only typer evaluates the
+annotations of a command (`cli/app.py`). Command modules import this module, typer and `Annotated` only for the type
+checker, so running a command imports none of them.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
+from typing import Unpack as Unpack  # annotations of commands name it, and the options of signals
 
 import typer
+
+from gitmem.signals.signal_options import ReplyOptions as ReplyOptions
+from gitmem.signals.signal_options import SignalOptions as SignalOptions
 
 from .. import shared_options as shared
 
@@ -22,36 +28,24 @@ Commit = Annotated[
     bool, typer.Option("--commit", help="Commit new records before returning (default: within a second).")
 ]
 
-Wu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.WU.help)]
-Initiative = Annotated[str | None, typer.Option("--initiative", metavar="ID", help="Initiative.")]
-Lane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help=shared.LANE.help)]
-To = Annotated[
-    list[str] | None,
-    typer.Option("--to", metavar="A,B", help=f"{shared.TO.help} May be repeated."),
+Wu = Annotated[str | None, typer.Option("--wu", metavar=shared.WU.metavar, help=shared.WU.help)]
+Initiative = Annotated[
+    str | None, typer.Option("--initiative", metavar=shared.INITIATIVE.metavar, help=shared.INITIATIVE.help)
 ]
-Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help=shared.THREAD.help)]
+Lane = Annotated[str | None, typer.Option("--lane", metavar=shared.LANE.metavar, help=shared.LANE.help)]
+Thread = Annotated[
+    str | None, typer.Option("--thread", metavar=shared.THREAD.metavar, help=shared.THREAD.help)
+]
 From = Annotated[
     str | None, typer.Option("--from", metavar="NAME", help="Only records of this sender or author.")
 ]
-RequiresAck = Annotated[bool, typer.Option("--requires-ack", help=shared.REQUIRES_ACK.help)]
-Key = Annotated[
-    str | None,
-    typer.Option("--idempotency-key", metavar="K", help=shared.IDEMPOTENCY_KEY.help),
-]
 ThreadId = Annotated[str | None, typer.Argument(metavar="ID", help=shared.THREAD.help)]
-ReplyTo = Annotated[str | None, typer.Option("--reply-to", metavar="ID", help=shared.REPLY_TO.help)]
-Intent = Annotated[str | None, typer.Option("--intent", metavar="INTENT", help=shared.INTENT.help)]
 AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help)]
 Strict = Annotated[bool, typer.Option("--strict", help=shared.STRICT.help)]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]
 InboxBytes = Annotated[str | None, typer.Option("--max-bytes", metavar="N", help=shared.INBOX_BYTES.help)]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
-AllowSecret = Annotated[
-    bool,
-    typer.Option(
-        "--allow-secret", help="Record text even if it looks like a secret; a person must decide this."
-    ),
-]
+AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input.")]
@@ -63,12 +57,6 @@ AllowForeign = Annotated[
 ]
 Timeout = Annotated[
     str, typer.Option("--timeout", metavar="30s", help="Time limit for each access to a remote.")
-]
-Insist = Annotated[
-    bool,
-    typer.Option(
-        "--insist", help="Record a decision as --as from a different session, which the record names."
-    ),
 ]
 Identity = Annotated[
     str | None,

@@ -9,62 +9,22 @@ from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Annotated
+    from typing import Annotated, Unpack
 
     import typer
 
     from gitmem.signals.send import Sent
 
-    from .options import (
-        AllowSecret,
-        Initiative,
-        Insist,
-        Intent,
-        Key,
-        Lane,
-        Message,
-        Quiet,
-        ReplyTo,
-        RequiresAck,
-        SignalId,
-        SyncToo,
-        Thread,
-        To,
-        Wu,
-    )
+    from .options import Message, Quiet, ReplyOptions, SignalId, SignalOptions, SyncToo
 
 
 def signal(
     at: Environment,
     message: Message,
-    to: To = None,
-    broadcast: Annotated[
-        bool, typer.Option("--broadcast", help="Send to everybody, also in a thread.")
-    ] = False,
-    wu: Wu = None,
-    initiative: Initiative = None,
-    lane: Lane = None,
-    intent: Intent = None,
-    requires_ack: RequiresAck = False,
-    reply_to: ReplyTo = None,
-    thread: Thread = None,
-    interrupt: Annotated[
-        str | None, typer.Option("--interrupt", metavar="CLASS", help="Urgency: advisory or priority.")
-    ] = None,
-    artifact: Annotated[
-        str | None, typer.Option("--artifact", metavar="PATH", help="File that the signal refers to.")
-    ] = None,
-    idempotency_key: Key = None,
+    *,
     sync: SyncToo = False,
-    allow_unseen: Annotated[
-        bool, typer.Option("--allow-unseen", help="Accept an agent identity that is not in the log yet.")
-    ] = False,
-    fuzzy: Annotated[
-        bool, typer.Option("--fuzzy", help="Accept the nearest name if it is unambiguous.")
-    ] = False,
-    allow_secret: AllowSecret = False,
-    insist: Insist = False,
     quiet: Quiet = False,
+    **options: Unpack[SignalOptions],
 ) -> None:
     """Send a signal to agents (--to), to a thread, or to everybody. It is on disk before the command returns."""
     from gitmem.signals import send as signals
@@ -73,12 +33,7 @@ def signal(
         from .. import stdin
 
         message = stdin.text("message")
-    sent = signals.send_with_one_snapshot(
-        at.store(), at.caller, message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
-        intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
-        artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,
-        allow_secret=allow_secret, insist=insist,
-    )  # fmt: skip
+    sent = signals.send_with_one_snapshot(at.store(), at.caller, message, **options)
     if sync:
         _publish(at, sent)
     if sent.commit is None:
@@ -96,13 +51,10 @@ def reply(
     agree: Annotated[bool, typer.Option("--agree", help="Agree.")] = False,
     reject: Annotated[bool, typer.Option("--reject", help="Reject.")] = False,
     counter: Annotated[bool, typer.Option("--counter", help="Make a counter-proposal.")] = False,
-    to: To = None,
-    requires_ack: RequiresAck = False,
-    idempotency_key: Key = None,
+    *,
     sync: SyncToo = False,
-    allow_secret: AllowSecret = False,
-    insist: Insist = False,
     quiet: Quiet = False,
+    **options: Unpack[ReplyOptions],
 ) -> None:
     """Answer a signal: send to its sender, in its thread."""
     decisions = [
@@ -110,10 +62,8 @@ def reply(
     ]
     if len(decisions) > 1:
         raise UsageError("--agree, --reject and --counter are mutually exclusive. Nothing was written.")
-    signal(
-        at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
-        idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, insist=insist, quiet=quiet,
-    )  # fmt: skip
+    intent = decisions[0] if decisions else None
+    signal(at, message, reply_to=id, intent=intent, sync=sync, quiet=quiet, **options)
 
 
 def _publish(at: Environment, sent: Sent) -> None:

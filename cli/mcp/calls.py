@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
+
+from gitmem.signals import signal_options
 
 from .. import shared_options as shared
 from . import tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from .delivery import SignalDelivery
     from .mcp_session import CallEnvironment, McpSession
+
+    Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _listed(value: Any) -> Any:
@@ -26,6 +32,33 @@ def _listed(value: Any) -> Any:
 Ctx = Context[Any, Any]
 Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
 Wu = Annotated[str, Field(description=shared.WU.help)]
+
+
+def with_signal_options(method: Method) -> Method:
+    """Give a tool the parameters of `shared_options.TOOL_SIGNAL_OPTIONS` in the place of its `**options`."""
+    signature = inspect.signature(method, eval_str=True)
+    *first, _ = signature.parameters.values()
+    parameters = [*first, *map(_parameter, shared.TOOL_SIGNAL_OPTIONS)]
+    method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # the SDK reads it
+    method.__annotations__ = {each.name: each.annotation for each in parameters[1:]}
+    return method
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    """Return an option of signals as a parameter of a tool."""
+    option, type = shared.SIGNAL_OPTIONS[name], signal_options.TYPES[name]
+    described = Field(description=option.help)
+    annotation: Any
+    default: Any = ""
+    if option.values:
+        annotation, default = Literal[option.values], option.default
+    elif type is bool:
+        annotation, default = Annotated[bool, described], False
+    elif type == str | None:
+        annotation = Annotated[str, described]
+    else:
+        annotation, default = Annotated[Words, described], inspect.Parameter.empty
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 class ToolCalls:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from gitmem.errors import UsageError
+from gitmem.signals.signal_options import SignalOptions
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
 from ..render import output, sessions, signals, upkeep
 from . import tool_results
-from .calls import Ctx, ToolCalls, Words, Wu
+from .calls import Ctx, ToolCalls, Words, Wu, with_signal_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,13 +33,8 @@ if TYPE_CHECKING:
     from .mcp_session import CallEnvironment, McpSession
     from .worker import Worker
 
-    Intent = str
-else:
-    Intent = Literal[shared.INTENT.values]
-
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
-To = Annotated[Words, Field(description=shared.TO.help)]
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
 LOOK_SECONDS = 0.5
 TELL_SECONDS = 1.0
@@ -55,23 +51,14 @@ class Tools(ToolCalls):
         super().__init__(session, delivery)
         self._network = network
 
-    async def signal(
-        self,
-        ctx: Ctx,
-        message: str,
-        to: To,
-        broadcast: bool = False,
-        intent: Intent = shared.INTENT.default,
-        reply_to: Annotated[str, Field(description=shared.REPLY_TO.help)] = "",
-        thread: Thread = "",
-        wu: Wu = "",
-        requires_ack: Annotated[bool, Field(description=shared.REQUIRES_ACK.help)] = False,
-        idempotency_key: Annotated[str, Field(description=shared.IDEMPOTENCY_KEY.help)] = "",
-    ) -> CallToolResult:
+    @with_signal_options
+    async def signal(self, ctx: Ctx, message: str, **options: Unpack[SignalOptions]) -> CallToolResult:
         """Send a message to agents or people who share this git repository. It is recorded when this returns.
         Give one of: `to` (exact names from roster); `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
         `requires_ack` asks for a decision; answer one with `reply_to` and AGREE, REJECT or COUNTER."""
-        if not (to or reply_to or thread or broadcast):
+        if not (
+            options.get("to") or options.get("reply_to") or options.get("thread") or options.get("broadcast")
+        ):
             return tool_results.of_error(
                 UsageError(
                     "Missing recipient. Nothing was written.",
@@ -85,11 +72,8 @@ class Tools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import send
 
-            sent = send.send_with_one_snapshot(
-                at.store(), lambda: self._session.caller(at), message, to=to, broadcast=broadcast, wu=wu or None,
-                intent=intent, requires_ack=requires_ack, reply_to=reply_to or None, thread=thread or None,
-                idempotency_key=idempotency_key or None,
-            )  # fmt: skip
+            given = cast("SignalOptions", {name: value for name, value in options.items() if value})
+            sent = send.send_with_one_snapshot(at.store(), lambda: self._session.caller(at), message, **given)
             if sent.commit is None:
                 sent.warnings += where_waiting(at)
             return tool_results.of(sent, lines_of(sent))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -22,6 +22,8 @@ from tools import compile_parser
 from .conftest import Run
 
 Call = tuple[str, dict[str, object], dict[str, object]]
+
+parameters_of = functools.cache(app.parameters_of)
 
 # What people and agents call all the time, with arguments that are plainly right.
 EVERYDAY = (
@@ -56,8 +58,7 @@ def called(how: Callable[[], object]) -> list[Call]:
 
     def take(body: Callable[..., int], before: Mapping[str, object], values: dict[str, Any]) -> int:
         given = {"directory": None, "as_": None, "json": False, "commit": False} | values
-        _, *own = inspect.signature(body).parameters.values()
-        given |= {each.name: each.default for each in own if each.name not in values}
+        given |= {each.name: each.default for each in parameters_of(body) if each.name not in values}
         calls.append((f"{body.__module__}:{body.__name__}", {**before}, given))
         return 0
 

@@ -17,7 +17,8 @@ from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.tools import Tools
 from cli.shared_options import Option
 from gitmem.memory import context, listing, profile, search
-from gitmem.signals import inbox
+from gitmem.records.signal import Signal
+from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
 
 COMMANDS = {"session": "session set"} | {
@@ -25,7 +26,11 @@ COMMANDS = {"session": "session set"} | {
 }
 OTHER_NAMES = {"tags": "tag", "paths": "path"}  # a tool takes a list at once, a command its items one by one
 REPEATED = " May be repeated."
-OPTIONS = [each for each in vars(shared_options).values() if isinstance(each, Option)]
+OPTIONS = {
+    each: None
+    for each in (*vars(shared_options).values(), *shared_options.SIGNAL_OPTIONS.values())
+    if isinstance(each, Option)
+}
 
 
 def shared() -> dict[str, tuple[dict[str, Any], str]]:
@@ -93,6 +98,20 @@ def test_no_tool_has_a_text_of_its_own_for_an_option_of_its_command() -> None:
         if keyword.arg == "description" and isinstance(keyword.value, ast.Constant)
     }
     assert own.isdisjoint({schema.get("description") for schema, _ in shared().values()})
+
+
+def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> None:
+    """An option that the record does not have would be written as a field that no reader knows."""
+    fields = signal_options.TYPES.keys() - {*send.NOT_FIELDS}
+
+    assert shared_options.SIGNAL_OPTIONS.keys() == signal_options.TYPES.keys()
+    assert {send.FIELD_NAMES.get(each, each) for each in fields} <= Signal.model_fields.keys()
+    assert {*send.NOT_FIELDS, *send.FIELD_NAMES} <= signal_options.TYPES.keys()
+
+
+def test_a_model_may_not_choose_what_only_a_person_may() -> None:
+    """The tool has parameters for some options of the command alone."""
+    assert {"allow_secret", "insist", "allow_unseen", "fuzzy"}.isdisjoint(shared_options.TOOL_SIGNAL_OPTIONS)
 
 
 @pytest.mark.parametrize(
