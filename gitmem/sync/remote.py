@@ -63,52 +63,50 @@ def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str
 
 
 class Remote:
-    """A remote and the outcome of the exchange with it.
+    """A remote and the outcome of the exchange with it. Its attributes are of five groups.
 
-    | attributes | set by | read by |
-    |---|---|---|
-    | name, url, destination, prefix, host | `__init__` | all |
-    | may_send, forgiven | `exchange` | `exchange` |
-    | refs, tips, outboxes, waiting, crowd, left_out | `read_remote.read` | `exchange`, `push` |
-    | accepted, blocked, base, stepped, is_foreign | `read_remote.find_logs` | `push`, `accepted` |
-    | unfetchable, unexamined | `unfetched.record` | `unfetched`, `read_remote` |
-    | tip, pushed, outbox, sent, rejections, has_our_lines | `push`, `exchange` | `accepted`, `RemoteResult` |
-    | state, message, received, attempts, withheld | all | `RemoteResult` |
-
-    Attributes:
+    Configuration, set by `__init__`:
         name: Its name in git's config, or a URL or path.
         url: The URL or path that is given to git.
+        destination: The URL of pushes to it, after `insteadOf` and without credentials.
         prefix: The prefix of our copies of its refs.
         host: What is kept of it between syncs.
-        state: synced, up-to-date, incomplete, offline, rejected, refused, read-only, empty or consent-needed; "" until
-            that is known.
-        received: How many lines it had that were not here.
-        sent: How many lines it lacked and received.
+
+    What this sync may do, set by `exchange`:
+        may_send: Whether the user has agreed to publish the log there.
         forgiven: Whether a rejected push is not an error.
-        has_our_lines: Whether it has all our lines that the exchange knew of. The exit status depends on `state` alone.
-        outbox: The ref there that this exchange created for our lines; None if not needed.
-        attempts: How often it was contacted.
-        rejections: How often a push lost a race.
-        tip: Its commit at the ref where the log is published, as far as known, whether or not it passed the checks.
-        message: Sentences for the user; empty if there is nothing to report.
-        tips: Its logs that may be united with ours.
+
+    What the last fetch found, set by `read_remote.read` and `unfetched.record`:
         refs: Our copies of its refs, with their commits.
+        tips: Its logs that may be united with ours.
         outboxes: Its outboxes.
         waiting: Those whose lines its shared log lacks.
-        crowd: How many outboxes of other clones were new at the last read.
+        crowd: How many outboxes of other clones were new.
         most: The greatest crowd of this exchange.
-        is_foreign: Whether it was rejected as the log of another project.
-        destination: The URL of pushes to it, after `insteadOf` and without credentials.
-        may_send: Whether the user has agreed to publish the log there.
-        withheld: The lines that it lacks and that are not sent without that consent.
         left_out: Its refs that failed the checks.
-        blocked: The one of these that the log is published at; None if that passed, or does not exist.
-        accepted: The shared log as it last passed.
         unfetchable: Refs that git refused to fetch, with their commits and the reasons.
-        unexamined: How many outboxes a fetch did not reach.
-        stepped: Whether only a part was read, because all of it was too much for one sync.
-        pushed: The commit to which this exchange moved the shared ref.
+        unexamined: How many outboxes the fetch did not reach.
+
+    What the checks of its shared ref decided, set by `read_remote.find_logs`:
+        accepted: The shared log as it last passed.
+        blocked: The ref of `left_out` that the log is published at; None if that passed, or does not exist.
         base: The base for our lines while the shared ref is blocked.
+        stepped: Whether only a part was read, because all of it was too much for one sync.
+        is_foreign: Whether it was rejected as the log of another project.
+
+    The outcome, set by `exchange` and `push`, and read by `RemoteResult`:
+        state: synced, up-to-date, incomplete, offline, rejected, refused, read-only, empty or consent-needed; "" until
+            that is known.
+        message: Sentences for the user; empty if there is nothing to report.
+        attempts: How often it was contacted.
+        rejections: How often a push lost a race.
+        received: How many lines it had that were not here.
+        sent: How many lines it lacked and received.
+        withheld: The lines that it lacks and that are not sent without consent.
+        has_our_lines: Whether it has all our lines that the exchange knew of. The exit status depends on `state` alone.
+        outbox: The ref there that this exchange created for our lines; None if not needed.
+        pushed: The commit to which this exchange moved the shared ref.
+        tip: Its commit at the ref where the log is published, as far as known, whether or not it passed the checks.
 
     Raises:
         UsageError: `unknown-remote`.
@@ -121,33 +119,37 @@ class Remote:
         self.url, self.destination = remotes.push_urls(log.repo.common, name, log.repo.worktree)
         self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
         self.host = RemoteState(log.repo.state, remotes.encode(name), remotes.without_credentials(self.url))
-        self.state = ""
-        self.received = 0
-        self.sent = 0
+
+        self.may_send = False
         self.forgiven = False
-        self.has_our_lines = False
-        self.outbox: str | None = None
-        self.attempts = 0
-        self.rejections = 0
-        self.tip: str | None = None
-        self.message = ""
+
         self.refs: dict[str, str] = {}
         self.tips: list[LogTip] = []
         self.outboxes: list[Outbox] = []
         self.waiting: list[Outbox] = []
         self.crowd = 0
         self.most = 0
-        self.is_foreign = False
-        self.may_send = False
-        self.withheld = WithheldLines()
         self.left_out: list[LeftOut] = []
-        self.blocked: LeftOut | None = None
-        self.accepted: LogTip | None = None
-        self.pushed: str | None = None
-        self.stepped = False
         self.unfetchable: dict[str, tuple[str, str]] = {}
         self.unexamined = 0
+
+        self.accepted: LogTip | None = None
+        self.blocked: LeftOut | None = None
         self.base: LogTip | None = None
+        self.stepped = False
+        self.is_foreign = False
+
+        self.state = ""
+        self.message = ""
+        self.attempts = 0
+        self.rejections = 0
+        self.received = 0
+        self.sent = 0
+        self.withheld = WithheldLines()
+        self.has_our_lines = False
+        self.outbox: str | None = None
+        self.pushed: str | None = None
+        self.tip: str | None = None
 
     @property
     def shown_name(self) -> str:
