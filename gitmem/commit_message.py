@@ -53,8 +53,8 @@ def of_audit(author: str, sender: str, past: str, record: AuditFields) -> Commit
     """
     reason = record["reason"]
     first = sanitize(_first_line(reason).strip())
-    about = record.get("wu_id") or record.get("initiative_id") or ""
-    head = f"{sanitize(sender)} passes the {record['action']} of {sanitize(about)} with {past}: "
+    work = record.get("wu_id") or record.get("initiative_id") or ""
+    head = f"{sanitize(sender)} passes the {record['action']} of {sanitize(work)} with {past}: "
     named = "\n".join(record.get("signal_ids", ()))
     trailers = pick(
         record,
@@ -104,10 +104,10 @@ def describe(entry: AnyShown) -> str:
         return sanitize(f"{entry.get('sender_name') or entry['reader_identity']} read {entry['signal_id']}")
     if entry["kind"] == "session":
         verb = {"start": "starts", "end": "ends"}.get(entry["event"], "changes")
-        about = [
+        details = [
             each for each in (entry.get("agent_identity"), entry.get("wu_id"), entry.get("lane")) if each
         ]
-        return sanitize(f"{entry['display_name']} {verb}" + (f" ({', '.join(about)})" if about else ""))
+        return sanitize(f"{entry['display_name']} {verb}" + (f" ({', '.join(details)})" if details else ""))
     sender = entry.get("sender_name") or entry["sender_identity"]
     if entry["kind"] == "signal":
         to = several(entry.get("recipient_names", ())) or "all"

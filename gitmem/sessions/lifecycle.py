@@ -12,7 +12,7 @@ from ..mailbox import session_queue
 from ..outcome import Outcome
 from ..records.ids import new_id
 from ..text.shell_quote import command
-from . import session_fields as about
+from . import session_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def start(
     Raises:
         UsageError: `name-in-use`, `bad-name`, or a field that breaks the contract.
     """
-    fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    fields = session_fields.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
     if who.client_session is None:
         return _start_new(store, who, name, fields, allow_secret)
     from ..mailbox import delivery_lock
@@ -108,7 +108,9 @@ def start(
         given["harness_session"] = store.keys.hashed(
             who.client_session[1]
         )  # gitmem 0.1 published the id itself
-        changed = _change(store, known, name, given, about.retry_command("start", given), allow_secret)
+        changed = _change(
+            store, known, name, given, session_fields.retry_command("start", given), allow_secret
+        )
         _register(store, known.session_id)
         return SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
 
@@ -118,11 +120,11 @@ def _start_new(
 ) -> SessionStarted:
     former = own_sessions.of_client(store, who.client_session[1], ended=True) if who.client_session else None
     if former is not None:
-        fields = about.inherit(fields, former.record)
+        fields = session_fields.inherit(fields, former.record)
     if name is None:
         name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
     else:
-        display_names.claim(store, name, again=about.retry_command("start", fields))
+        display_names.claim(store, name, again=session_fields.retry_command("start", fields))
         chosen = True
     session_id = new_id("sess", store.random)
     record: SessionFields = {
@@ -133,7 +135,7 @@ def _start_new(
         "clone_id": _clone_id(store),
         "worktree": heartbeats.label(store),
     }
-    about.put(
+    session_fields.put(
         record,
         {
             **fields,
@@ -186,9 +188,9 @@ def change(
         UsageError: As in `start`, and `no-session` for a caller without a session.
     """
     found = _own_session(store, caller)
-    fields = about.fields(agent_identity, wu, initiative, lane, client, workspace)
+    fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
-    changed = _change(store, found, name, fields, about.retry_command("set", fields), allow_secret)
+    changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
     return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
 
@@ -232,11 +234,11 @@ def _change(
 ) -> tuple[Presence, str | None, bool]:
     """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
-    cleared = about.cleared(fields, found.record)
+    cleared = session_fields.cleared(fields, found.record)
     record = own_sessions.record(found, "change")
     record["clear"] = cleared
-    about.put(record, differs)
-    news = about.describe_changes(differs, cleared)
+    session_fields.put(record, differs)
+    news = session_fields.describe_changes(differs, cleared)
     subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} continues"
     if name is not None and name != found.name:
         display_names.claim(store, name, session_id=found.session_id, again=again)
