@@ -88,7 +88,6 @@ class _Fetch:
         self._prefix = into_prefix
         self.there: dict[str, str] = {}
         self.bad: dict[str, str] = {}
-        self.words = ""
 
     def into(self, name: str) -> str:
         return self._prefix + name.removeprefix("refs/")
@@ -140,7 +139,6 @@ class _Fetch:
             if err is None:
                 size *= 2
             elif not is_about_objects(err):
-                self.words = err
                 return
             elif len(group) > 1:
                 size = max(1, len(group) // 4)

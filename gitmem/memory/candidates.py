@@ -11,7 +11,7 @@ from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, authors, decay, load
 from .budgeted_text import Section, quote_lines
-from .node_tables import HIDDEN, is_summarized_sql
+from .node_tables import HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ NAMES_MAX = 200  # characters of all writers of a node, with the identities of u
 ROUNDS = 3  # of loading more nodes to replace stale ones
 SPARE = 4  # rows read for that, as a multiple of the rows that fit the budget
 
-SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {is_summarized_sql('n')})"
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A node is in the first section that matches.

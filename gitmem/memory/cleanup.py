@@ -10,7 +10,7 @@ from ..text.shell_quote import command
 from . import archive, retention, write
 from .archive import Archived, format_count, format_duration
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
-from .node_tables import DELETED, is_summarized_sql
+from .node_tables import DELETED, IS_SUMMARIZED
 from .retention import Breakdown, RetentionRules
 
 TYPE_CHECKING = False
@@ -148,7 +148,7 @@ def _removed(db: sqlite3.Connection, rules: RetentionRules, found: CleanupResult
     """Return the ids to remove, by reason."""
     reasons: dict[str, list[str]] = {}
     rows = db.execute(
-        f"SELECT id, type, lifecycle, session_id, {is_summarized_sql('n')}, created FROM node n WHERE state < ?"
+        f"SELECT id, type, lifecycle, session_id, {IS_SUMMARIZED}, created FROM node n WHERE state < ?"
         " ORDER BY created, id",
         (DELETED,),
     )

@@ -15,7 +15,7 @@ from ..text.shell_quote import command
 from . import accesses, candidates, decay, load, node_fields, open_threads
 from .authors import STATUS, SUMMARY
 from .budgeted_text import Section, pack, quote_lines
-from .node_tables import HIDDEN, is_summarized_sql
+from .node_tables import HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,14 +242,14 @@ def count_hidden(db: sqlite3.Connection, wu: str | None) -> int:
     (count,) = db.execute(
         "SELECT count(*) FROM node n WHERE n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
         f" AND ((n.state >= {HIDDEN} AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY}"
-        f" AND {is_summarized_sql('n')}))",
+        f" AND {IS_SUMMARIZED}))",
         (wu,),
     ).fetchone()
     # Forged patches in the author's name are by others, too.
     rows = db.execute(
         "SELECT DISTINCT n.id FROM forged f JOIN patch_of p ON p.line = f.line JOIN node n ON n.id = p.id"
         " WHERE NOT n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
-        f" AND (n.state >= {HIDDEN} OR {is_summarized_sql('n')})",
+        f" AND (n.state >= {HIDDEN} OR {IS_SUMMARIZED})",
         (wu,),
     ).fetchall()
     forged = [node for node in load.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDDEN)]

@@ -53,15 +53,15 @@ class NodesCreated(Outcome):
 
 
 class NodesChanged(Outcome):
-    """The nodes changed, or to change in a dry run."""
+    """The nodes changed. `dry_run` is always false: it is kept for programs that read it."""
 
     __slots__ = ("ids", "commit", "recorded", "dry_run", "warnings", "next")
 
-    def __init__(self, ids: Sequence[str], commit: str | None, *, dry_run: bool = False) -> None:
+    def __init__(self, ids: Sequence[str], commit: str | None) -> None:
         self.ids = list(ids)
         self.commit = commit
-        self.recorded = bool(ids) and not dry_run
-        self.dry_run = dry_run
+        self.recorded = bool(ids)
+        self.dry_run = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 

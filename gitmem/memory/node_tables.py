@@ -38,12 +38,9 @@ DDL = (
 )  # fmt: skip
 
 
-def is_summarized_sql(node: str) -> str:
-    """Return the SQL condition that a visible summary covers a row of `node`.
-
-    A summary that is closed, archived, deleted or itself summarized, as in a cycle, covers nothing.
-    """
-    return (
-        f"EXISTS (SELECT 1 FROM node s WHERE s.id = {node}.summarized_into AND s.id <> {node}.id"
-        " AND s.type = 'summary' AND s.state = 0 AND s.summarized_into IS NULL)"
-    )
+# The SQL condition that a visible summary covers a row `n` of `node`. A summary that is closed, archived, deleted or
+# itself summarized, as in a cycle, covers nothing.
+IS_SUMMARIZED = (
+    "EXISTS (SELECT 1 FROM node s WHERE s.id = n.summarized_into AND s.id <> n.id"
+    " AND s.type = 'summary' AND s.state = 0 AND s.summarized_into IS NULL)"
+)

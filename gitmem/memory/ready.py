@@ -6,7 +6,7 @@ from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import load, node_fields
 from .cycles import find_cycles
-from .node_tables import DELETED, HIDDEN, is_summarized_sql
+from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
     db = store.db()
     hidden = DELETED if include_archived else HIDDEN
     rows = db.execute(
-        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {is_summarized_sql('n')}", (wu, hidden)
+        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {IS_SUMMARIZED}", (wu, hidden)
     )
     nodes = [node for node in load.load(db, [id for (id,) in rows]) if _is_open(node, include_archived)]
     nodes.sort(key=_order)
@@ -108,7 +108,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
 def blocks(db: sqlite3.Connection, id: str) -> bool:
     """Return whether a node can block others: it is known, neither closed nor hidden, and not summarized."""
     row = db.execute(
-        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {is_summarized_sql('n')}", (id,)
+        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {IS_SUMMARIZED}", (id,)
     ).fetchone()
     return row is not None
 

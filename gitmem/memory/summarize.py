@@ -13,7 +13,7 @@ from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, resolve_node, write
 from .archive import format_count
-from .node_tables import HIDDEN, is_summarized_sql
+from .node_tables import HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[VersionedN
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
     rows = db.execute(
         f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
-        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {is_summarized_sql('n')} ORDER BY n.created, n.id",
+        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {IS_SUMMARIZED} ORDER BY n.created, n.id",
         (wu,),
     )
     found = load.load(db, [id for (id,) in rows])

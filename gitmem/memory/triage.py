@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import anchors, edit, load, node_fields, resolve_node, write
-from .node_tables import is_summarized_sql
+from .node_tables import IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def listing(
     order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
     which = "" if stale else " AND n.type = 'discovery'"
     rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {is_summarized_sql('n')}{where}{which} AND (n.type = 'discovery'"
+        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {IS_SUMMARIZED}{where}{which} AND (n.type = 'discovery'"
         f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
         given,
     )

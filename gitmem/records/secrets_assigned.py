@@ -17,7 +17,6 @@ KEYS = (
     "application_key", "application-key", "license_key", "subscription-key", "auth-key", "consumer_key",
 )  # fmt: skip
 _NAME_MAX, _VALUE_MAX, _JUDGED_MAX = 32, 160, 64
-_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 # Endings of names that hold no secret: `password_file`, `token_url`, `max_tokens`.
 _ABOUT = (
     "url", "uri", "file", "path", "name", "id", "hash", "type", "count", "length", "len", "max", "min", "ttl", "expiry",

@@ -203,7 +203,7 @@ def push_shared(
     """
     git = log.git
     there = remote.at(publish)
-    if not _may_push(log, remote, publish, shared, new, timeout):
+    if not _may_push(log, remote, publish, new, timeout):
         return False
 
     @cache
@@ -237,9 +237,7 @@ def push_shared(
     return True
 
 
-def _may_push(
-    log: LocalLog, remote: Remote, publish: str, shared: LogTip | None, new: str, timeout: float
-) -> bool:
+def _may_push(log: LocalLog, remote: Remote, publish: str, new: str, timeout: float) -> bool:
     """Return whether the ref that the log is published at may be moved; if not, report why."""
     there = remote.at(publish)
     if there is None:

@@ -181,9 +181,9 @@ def _reply_lines(folded: str) -> Iterator[int]:
     """Yield the positions of signs before an imitation of the line below a signal: `— from session …`."""
     at = folded.find("session")
     while at >= 0:
-        end = _run_start(folded, at, " \t")
+        end = _blanks_start(folded, at)
         if end < at and folded.endswith("from", 0, end):
-            end = start = _run_start(folded, end - 4, " \t")
+            end = start = _blanks_start(folded, end - 4)
             while start > 0 and _may_be_dash(folded[start - 1]):
                 start -= 1
             if not (folded[start:end] in _SIGNS_IN_WORDS and _is_word(folded, start - 1)):
@@ -198,9 +198,9 @@ def _may_be_dash(char: str) -> bool:
     return char in _DASH_LETTERS or not (char.isalnum() or category(char) in _QUOTES)
 
 
-def _run_start(text: str, at: int, chars: str) -> int:
-    """Return the start of the run of some characters that ends at a position."""
-    while at > 0 and text[at - 1] in chars:
+def _blanks_start(text: str, at: int) -> int:
+    """Return the start of the blanks that end at a position."""
+    while at > 0 and text[at - 1] in " \t":
         at -= 1
     return at
 

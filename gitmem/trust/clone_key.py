@@ -38,10 +38,9 @@ class CloneKey:
         damage: Why the file must not be used, as a sentence without its full stop; "" if it is usable.
         is_missing: Whether there is no file.
         is_exposed: Whether others than its owner may read it.
-        made_at: When the file was written, in microseconds since the epoch; 0 without a key.
     """
 
-    __slots__ = ("damage", "fingerprint", "is_exposed", "is_missing", "mac", "made_at", "path")
+    __slots__ = ("damage", "fingerprint", "is_exposed", "is_missing", "mac", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -50,7 +49,6 @@ class CloneKey:
         self.damage = ""
         self.is_missing = False
         self.is_exposed = False
-        self.made_at = 0
 
     def refuse_damaged(self) -> None:
         """Reject a damaged key: lines written now would not be recognized as this clone's.
@@ -146,7 +144,6 @@ def read(state: str) -> CloneKey:
         found.fingerprint = found.mac.of(b"fingerprint")
         allowed = GROUP_MODES if is_shared(found.path) else 0
         found.is_exposed = os.name == "posix" and bool(status.st_mode & SHARED_MODES & ~allowed)
-        found.made_at = status.st_mtime_ns // 1000
     return found
 
 

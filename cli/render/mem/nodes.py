@@ -40,11 +40,9 @@ def appended(found: NodesCreated) -> list[str]:
 
 
 def changed(found: NodesChanged) -> list[str]:
-    """Return the nodes that were changed, or would be in a dry run."""
+    """Return the nodes that were changed."""
     which = ", ".join(found.ids) if len(found.ids) <= 3 else plural(len(found.ids), "node")
-    verb = "would change" if found.dry_run else "changed"
-    end = "" if found.dry_run else SEPARATOR + record_position(found.commit)
-    return [f"{verb}: {which}{end}", *notes(found.warnings)]
+    return [f"changed: {which}{SEPARATOR}{record_position(found.commit)}", *notes(found.warnings)]
 
 
 def related(found: RelationResult) -> list[str]:
