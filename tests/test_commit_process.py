@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
+import io
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,15 +48,22 @@ def test_commands_commit_by_themselves_only_where_ended_processes_stay(
     place = find(str(repo))
     os.makedirs(place.state)
     Path(place.state, commit_process.LOCK).write_bytes(b"4242\n")
-    now, zombies = [1_000_000.0], {b"4242"}
-    monkeypatch.setattr(commit_process.time, "time", lambda: now[0])
-    monkeypatch.setattr(commit_process, "_is_zombie", lambda content: content.strip() in zombies)
+    now, zombies = [1_000_000.0], {4242}
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    real = builtins.open
+
+    def read(path: object, *args: Any) -> Any:
+        if str(path) != "/proc/4242/stat":
+            return real(path, *args)  # type: ignore[arg-type]
+        return io.BytesIO(b"4242 (python3) %s 1 1 1" % (b"Z" if zombies else b"S"))
+
+    monkeypatch.setattr(builtins, "open", read)
 
     assert commit_process.is_wanted(place) and commit_process.is_wanted(place)
     zombies.clear()
     now[0] += 100
     assert commit_process.is_wanted(place) and not commit_process.is_off(place)
-    zombies.add(b"4242")
+    zombies.add(4242)
     assert commit_process.is_wanted(place)
     now[0] += commit_process.REAPED_SECONDS + 1
     assert not commit_process.is_wanted(place)

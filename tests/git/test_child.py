@@ -19,10 +19,10 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Either way to start a child; the second is what Windows has."""
     if request.param == "portable":
 
-        def refuse(*_: object) -> None:
+        def refuse(*_: object, **options: object) -> None:
             raise NotImplementedError
 
-        monkeypatch.setattr(child, "spawn", refuse)
+        monkeypatch.setattr(os, "posix_spawnp", refuse)
     return str(request.param)
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import packfile, packing, queries, run
+from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
+from tests.file_faults import at, full
 from tests.git_on_path import GitOnPath
 
 REF = "refs/gitmem/log"
@@ -135,17 +136,13 @@ def test_a_race_that_was_lost_takes_no_object_away(
     assert not Path(clone.common, "objects", "pack", f"{lost}.keep").exists()
     assert clone.packs == set(os.listdir(clone.own))
 
-    program.does('exec "$git" "$@"')
-    update_ref, other = queries.update_ref, PlumbingGit(clone.common)
-
-    def overtaken(*given: str) -> bool:
-        monkeypatch.setattr(queries, "update_ref", update_ref)
-        assert other.advance(REF, clone.tip, draft, "append") is not None
-        return update_ref(*given)
-
-    monkeypatch.setattr(queries, "update_ref", overtaken)
-    assert clone.port.advance(REF, clone.tip, draft, "append") is None
+    with closing(PlumbingGit(clone.common)) as other:
+        (won,) = other.write([draft], clone.tip)
+        overtakes = f'"$git" -C "{clone.common}" update-ref {REF} {won} {clone.tip}; exec "$git" "$@"'
+        program.does(overtakes, to="update-ref")
+        assert clone.port.advance(REF, clone.tip, draft, "append") is None
     clone.tip = clone.port.tip(REF) or ""
+    assert clone.tip == won
     assert len(clone.packs) == 4  # the first one, the winner's, and two of losers
     clone.check()
 
@@ -206,20 +203,20 @@ def test_a_write_that_fails_leaves_nothing(
 def test_a_pack_is_on_the_disk_before_its_ref_moves(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its two files and their folder are synced, and only then is there a ref that needs them."""
     synced: list[str] = []
-    fsync, update_ref = os.fsync, queries.update_ref
+    fsync = os.fsync
 
     def noted(handle: int) -> None:
         synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
         fsync(handle)
 
-    def moved(*given: str) -> bool:
+    def moving() -> None:
         (name,) = clone.names(".keep")
         assert synced == [f"{name}.pack", f"{name}.idx.part", "pack"]
-        return update_ref(*given)
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(queries, "update_ref", moved)
+    moves = at(monkeypatch, "posix_spawnp", "* update-ref *", moving)
     clone.add(1)
+    assert len(moves) == 1
 
 
 # One of many.
@@ -342,33 +339,27 @@ def test_who_borrows_from_us_finds_everything(clone: Clone, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("failing", ["pack-objects", "list", "left out", "an index"])
 def test_what_fails_in_the_middle_loses_nothing(
-    clone: Clone, failing: str, monkeypatch: pytest.MonkeyPatch
+    clone: Clone, failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is removed before the pack that has it was looked at, and the next time does it."""
     clone.add()
     before = clone.packs
-
-    def full(*args: object, **options: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    real = run.run
-
-    def less(common: str, args: list[str], **options: object) -> run.Result:
-        given = options.pop("input")
-        assert isinstance(given, bytes)
-        return real(common, args, input=given[given.index(b"\n") + 1 :], **options)  # type: ignore[arg-type]
-
+    index = clone.objects / "pack" / f"{min(before)}.idx"
+    content = index.read_bytes()
     with monkeypatch.context() as patch:
+        program = GitOnPath(tmp_path, patch)
         if failing == "pack-objects":
-            patch.setattr(packing, "_CONFIG", ("-c", "pack.window=none"))
+            program.says(128, err="fatal: out of memory", to="pack-objects")
         elif failing == "list":
-            patch.setattr(packing, "_claim", full)
+            at(patch, "open", "*/own-packs/*", full)
         elif failing == "left out":
-            patch.setattr(run, "run", less)
+            program.does('tail -n +2 | "$git" "$@"', to="pack-objects")
         else:
-            patch.setattr(packfile, "ids", lambda *_: [])
+            index.chmod(0o644)
+            index.write_bytes(b"damaged")
         if failing == "an index":
             assert packing.combine(clone.common) == 0
+            index.write_bytes(content)
         else:
             with pytest.raises(StoreError):
                 packing.combine(clone.common)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.records import ids
+from gitmem.log.entry import CommitMessage
+from gitmem.records.record_types import SignalFields
 
 from ..conftest import Git
 from .conftest import Desk, Said, check_next, check_text, nothing_written, refs
+from .faults import open_store
 
 
 @pytest.fixture
@@ -238,17 +240,18 @@ def test_a_person_is_addressed_by_mail(desk: Desk, planck: str) -> None:
 
 
 @pytest.fixture
-def crowd(desk: Desk, planck: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def crowd(desk: Desk, planck: str) -> tuple[str, str]:
     """Two signals whose ids share nine characters."""
-    real = ids.new_id
-    made = iter(["sig-abcdefgh2222", "sig-abcdefgh3333"])
-    monkeypatch.setattr(
-        ids, "new_id", lambda prefix, random: next(made) if prefix == "sig" else real(prefix, random)
-    )
-    first = desk.send(planck, "one", "--to", "Curie")["signal"]["signal_id"]
-    second = desk.send(planck, "two", "--to", "Curie")["signal"]["signal_id"]
-    monkeypatch.setattr(ids, "new_id", real)
-    return first, second
+    store = open_store(desk.repo)
+    for end in ("2222", "3333"):
+        fields: SignalFields = {
+            "signal_id": f"sig-abcdefgh{end}", "sender_identity": "test:worker:planck", "sender_session": planck,
+            "recipients": ["test:worker:curie"], "thread_id": f"thread-bcdefghj{end}", "message": end,
+        }  # fmt: skip
+        story = CommitMessage("Planck <test:worker:planck@gitmem>", end)
+        store.record([store.line("signal", fields)], story)
+    store.close()
+    return "sig-abcdefgh2222", "sig-abcdefgh3333"
 
 
 def test_an_ambiguous_prefix_answers_nothing(desk: Desk, planck: str, crowd: tuple[str, str]) -> None:

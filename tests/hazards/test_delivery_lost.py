@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from gitmem import atomic_write
 from gitmem.agents.caller import CallerClaims
 from gitmem.index import index_file
-from gitmem.mailbox import delivery_lock, session_queue
+from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
-from gitmem.signals import inbox
 from tests.clones import git
+from tests.file_faults import at, die
 
 from .conftest import Desk, powerless, process
 from .faults import (
@@ -39,10 +37,6 @@ needs_bounds = pytest.mark.skipif(
 )
 
 
-def die(*args: object, **options: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def killed(act: Callable[[], object]) -> None:
     assert child(act).died
 
@@ -51,7 +45,7 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     """The signal is in the log; the next command of anybody tells its reader."""
     reader = Reader(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(session_queue, "write_queue", die)
+        at(patch, "mkdir", "*/queue/*", die)
         killed(lambda: reader.send("said before it died"))
     assert not reader.flag.exists()
     reader.look()
@@ -59,15 +53,14 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     assert reader.drain() == ["said before it died"]
 
 
-@pytest.mark.parametrize(("room", "broken"), [(atomic_write, "replace"), (session_queue, "raise_flags")])
-def test_killed_while_the_queue_is_made(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, room: ModuleType, broken: str
-) -> None:
+@pytest.mark.parametrize("folder", ["queue", "flags"])
+def test_killed_while_the_queue_is_made(repo: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """Before the event, and between it and its flag."""
     reader = Reader(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(room, broken, die)
+        at(patch, "replace", f"*/{folder}/*", die)
         killed(lambda: reader.send("said before it died"))
+    assert bool(reader.events) is (folder == "flags")
     assert not reader.flag.exists()
     reader.look()
     assert reader.is_told() and reader.flag.exists()
@@ -115,8 +108,9 @@ def test_killed_between_the_print_and_the_receipt(repo: Path, monkeypatch: pytes
     reader = Reader(repo)
     reader.send("seen, perhaps")
     with monkeypatch.context() as patch:
-        patch.setattr(inbox, "mark", die)
+        at(patch, "write", "*/wal/*", die)
         killed(reader.drain)
+    assert reader.printed() == ["seen, perhaps"]
     assert reader.is_told()
     store = open_store(repo)
     with delivery_lock.delivery_lock(store, reader.caller(store).reader) as mine:
@@ -224,17 +218,15 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
     reader = Reader(repo)
     reader.send("first")
     store = open_store(repo)
-    real = atomic_write.remove_quietly
     came: list[str] = []
 
-    def drop(path: str) -> None:
-        real(path)
-        if os.path.dirname(path).endswith("flags") and not came:
+    def comes() -> None:
+        if not came:
             came.append(child(lambda: reader.send("second")).answer)
 
-    monkeypatch.setattr(atomic_write, "remove_quietly", drop)
-    assert reader.drain(store) == ["first"]
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        at(patch, "unlink", "*/flags/*", comes, after=True)
+        assert reader.drain(store) == ["first"]
     assert came and reader.events == set(came)
     assert reader.is_told()
     assert reader.drain() == ["second"]
@@ -247,20 +239,16 @@ def test_an_event_that_comes_after_the_list_keeps_its_flag(
     reader = Reader(repo)
     reader.send("first")
     store = open_store(repo)
-    real = session_queue.events
-    calls: list[int] = []
+    lists: list[str] = []
 
-    def events(state: str, session: str) -> set[str]:
-        found = real(state, session)
-        calls.append(1)
-        if len(calls) == 2:  # the list that counts was made
+    def comes() -> None:
+        if len(lists) == 2:  # the list that counts was made
             child(lambda: reader.send("second"))
-        return found
 
-    monkeypatch.setattr(session_queue, "events", events)
-    assert reader.drain(store) == ["first"]
-    monkeypatch.undo()
-    assert len(calls) == 2
+    with monkeypatch.context() as patch:
+        lists = at(patch, "listdir", f"*/queue/{reader.session}", comes, after=True)
+        assert reader.drain(store) == ["first"]
+    assert len(lists) == 2
     assert reader.is_told() and reader.flag.exists()
 
 
@@ -271,7 +259,9 @@ def test_a_turn_that_somebody_holds_for_ever_loses_nothing(
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)
-    monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 0.01)
+    skipped, monotonic = [0.0], time.monotonic
+    monkeypatch.setattr(time, "sleep", lambda seconds: skipped.append(100 * seconds))
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(skipped))
     with delivery_lock.delivery_lock(store, reader.caller(store).reader) as mine:
         assert mine
         assert reader.drain() == [] and reader.is_told() and reader.flag.exists()

@@ -15,6 +15,7 @@ from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from tests.clones import git
+from tests.file_faults import at
 
 from .faults import check_index, child, command, open_store
 from .readers import CURIE, Reader
@@ -103,7 +104,6 @@ def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytes
     """`log.inbox()` asks for the turn and takes the events, as the command does; a peek does neither."""
     import gitmem
 
-    asked: list[str] = []
     reader = Reader(repo)
     reader.send("one")
     with gitmem.open(str(repo), session=reader.session) as log:
@@ -111,12 +111,9 @@ def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytes
         assert not reader.flag.exists()
         reader.send("two")
         with monkeypatch.context() as patch:
-            patch.setattr(delivery_lock, "WAIT_SECONDS", 0.0)
-            patch.setattr(
-                delivery_lock.delivery_lock, "_take", lambda self: asked.append(self._reader) is not None
-            )
+            asked = at(patch, "open", "*/deliver/*.lock", lambda: None)
             assert [fields["message"] for fields in log.inbox().signals] == ["two"]
-            assert asked == [CURIE]
+            assert len(asked) == 1
         reader.send("three")
         held = delivery_lock.delivery_lock(log.store, log.caller.reader)
         with held:
@@ -151,7 +148,13 @@ def test_receipts_from_another_clone_take_the_event_away(tmp_path: Path, repo: P
 
 def test_a_peek_waits_for_nobody_and_takes_nothing(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--no-mark`, `--count` and another's inbox, while somebody has the turn."""
-    monkeypatch.setattr(delivery_lock, "PAUSE_SECONDS", None)  # who waits fails
+    sleep = time.sleep
+
+    def pause(seconds: float) -> None:
+        assert seconds != delivery_lock.PAUSE_SECONDS, "it waits for its turn"
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)

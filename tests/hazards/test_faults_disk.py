@@ -14,7 +14,6 @@ from gitmem.errors import StoreError
 from gitmem.git import run as git_run
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.index import catch_up
 from gitmem.log import committer
 
 from ..conftest import Git
@@ -286,11 +285,11 @@ def test_an_index_that_fails_does_not_undo_the_commit(repo: Path, monkeypatch: p
     store = open_store(repo)
     speak(store, "before")
 
-    def fails(*args: object, **options: object) -> None:
+    def fails() -> None:
         raise StoreError("The object 1234 of the log is missing.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(catch_up, "catch_up", fails)
+        patch.setattr(store, "adopt", fails)
         assert speak(store, "committed").commit
         store.commit_after = 60.0
         assert speak(store, "waits").commit is None

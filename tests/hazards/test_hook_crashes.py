@@ -16,6 +16,7 @@ from gitmem.clients.hooks import events, hook_state
 from gitmem.mailbox import delivery_lock
 from gitmem.signals import inbox, message_frame
 
+from ..file_faults import at, full
 from ..hook_agents import ROOT, Agent, note_program, program, said
 from .conftest import Desk, Said
 
@@ -84,12 +85,12 @@ def test_every_exception_is_silence_and_a_note(
 def test_being_stopped_is_silence_too(
     told: Told, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    def fail(*args: object, **values: object) -> None:
+    def fail() -> None:
         raise error
 
-    monkeypatch.setattr(inbox, "read", fail)
+    tried = at(monkeypatch, "open", "*/deliver/*", fail)
 
-    assert told.is_silent(told.hook("PostToolUse"))
+    assert told.is_silent(told.hook("PostToolUse")) and tried
 
 
 @pytest.mark.parametrize("client", events.EVENTS)
@@ -161,20 +162,18 @@ def test_an_answer_that_comes_too_late_is_not_given(
     told: Told, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """The client reads no more: what it would not see stays unread."""
-    read = inbox.read
     parent = os.getppid()
 
     with monkeypatch.context() as patch:
 
-        def slow(*args: object, **values: object) -> object:
+        def slow() -> None:
             if why == "the client is gone":
                 patch.setattr(os, "getppid", lambda: parent + 1)
             else:
                 patch.setattr(time, "monotonic", lambda: time.perf_counter() + 1_000_000)
-            return read(*args, **values)  # type: ignore[arg-type]
 
-        patch.setattr(inbox, "read", slow)
-        assert told.is_silent(told.hook("PostToolUse"))
+        taken = at(patch, "open", "*/deliver/*", slow)
+        assert told.is_silent(told.hook("PostToolUse")) and taken
 
     assert "| The parser drops tabs" in told.hook("PostToolUse").out
 
@@ -224,14 +223,8 @@ def test_an_answer_that_cannot_be_written_leaves_the_signal_unread(told: Told, t
 
 def test_a_full_disk_shows_it_once_and_records_it_later(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """The receipt can't be written: what was shown is not shown at every call from now on."""
-    from gitmem.errors import StoreError
-    from gitmem.log.wal import WriteAheadLog
-
-    def full(*args: object, **values: object) -> str:
-        raise StoreError("The write-ahead log cannot be written (No space left on device).", code="wal")
-
     with monkeypatch.context() as patch:
-        patch.setattr(WriteAheadLog, "append", full)
+        at(patch, "write", "*/wal/*", full)
         assert "| The parser drops tabs" in told.hook("PostToolUse").out
         assert "No space left" in told.error
         assert told.is_silent(told.hook("PostToolUse"))

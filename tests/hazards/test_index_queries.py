@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import re
 import sqlite3
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from gitmem import records, views
-from gitmem.index import engine, index_file
+from gitmem.index import index_file
 
 from .conftest import Desk
 
@@ -88,14 +89,14 @@ def explained(db: sqlite3.Connection, statement: str) -> set[str]:
 def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the commands ask is recorded; add the command to the list that needs a new index."""
     statements: set[str] = set()
-    real = engine.sqlite3.connect
+    real = _sqlite3.connect
 
     def recording(*args: Any, **options: Any) -> sqlite3.Connection:
         connection = real(*args, **options)
         connection.set_trace_callback(statements.add)
         return connection
 
-    monkeypatch.setattr(engine.sqlite3, "connect", recording)
+    monkeypatch.setattr(_sqlite3, "connect", recording)
     planck, curie = desk.start("Planck"), desk.start("Curie")
     asked = desk.send(planck, "zero?", "--to", "Curie", "--intent", "propose", "--requires-ack")["signal"]
     names = {"planck": planck, "curie": curie, "root": asked["signal_id"], "thread": asked["thread_id"]}

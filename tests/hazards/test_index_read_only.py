@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import os
 import shutil
 import sqlite3
@@ -17,6 +18,7 @@ from gitmem.index import generations, index_file, query
 from gitmem.log import committer
 from gitmem.repo import find
 
+from ..file_faults import at, denied
 from .conftest import ROOT, Desk, powerless
 from .faults import dump, open_store, speak
 
@@ -158,21 +160,18 @@ def test_a_file_that_changes_while_it_is_copied_is_not_trusted(
     speak(store, "a")
     where = index_file.path(store.repo, store.machine)
     store.close()
-    stamps = iter([(1,), (1,), (2,)])
-    real = sqlite3.connect
+    for changes in (False, True):
 
-    def connect(where: str, **options: object) -> sqlite3.Connection:
-        if "mode=ro" in where and "immutable" not in where:
-            raise sqlite3.OperationalError("unable to open database file")
-        return real(where, **options)  # type: ignore[call-overload,no-any-return]
+        def connect(place: str, changes: bool = changes, **options: object) -> sqlite3.Connection:
+            if "mode=ro" in place and "immutable" not in place:
+                raise sqlite3.OperationalError("unable to open database file")
+            if "immutable" in place and changes:
+                os.utime(where, ns=(1, 1))
+            return sqlite3.connect(place, **options)  # type: ignore[call-overload,no-any-return]
 
-    class Engine:
-        Error = sqlite3.Error
-
-    monkeypatch.setattr(Engine, "connect", staticmethod(connect), raising=False)
-    monkeypatch.setattr(index_file, "sqlite3", Engine)
-    monkeypatch.setattr(index_file, "_stamp", lambda where: next(stamps))
-    assert index_file.copy_of(where) is None
+        with monkeypatch.context() as patch:
+            patch.setattr(_sqlite3, "connect", connect)
+            assert (index_file.copy_of(where) is None) is changes
 
 
 @needs_bounds
@@ -206,10 +205,10 @@ def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.
     store.close()
     where = Path(index_file.path(store.repo, store.machine))
     data = bytearray(where.read_bytes())
-    for at in range(4096, len(data), 256):
-        data[at : at + 64] = os.urandom(64)
+    for start in range(4096, len(data), 256):
+        data[start : start + 64] = os.urandom(64)
     where.write_bytes(data)
-    monkeypatch.setattr(index_file, "remove", lambda where: None)
+    at(monkeypatch, "unlink", "*/index-*", denied)
     store = open_store(desk.repo)
     assert [row[0] for row in store.db().execute("SELECT count(*) FROM signal")] == [1]
     store.close()

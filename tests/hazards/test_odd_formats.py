@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import queries
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.repo import find
 
 from .. import newer_git
+from ..git_on_path import GitOnPath
 from .conftest import Desk, process
 from .odd import check_whole, clone, converse, git, make_hub, pack, sync
 
@@ -96,7 +96,9 @@ def test_an_open_store_follows_a_change_of_the_ref_format(
 
 
 @pytest.mark.usefixtures("newer")
-def test_the_tip_in_a_reftable_is_never_an_old_one(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tip_in_a_reftable_is_never_an_old_one(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What git said last is remembered for as long as the tables are the same, and not longer."""
     git("refs", "migrate", "--ref-format=reftable", cwd=repo)
     (repo / ".git/gitmem").mkdir()
@@ -109,16 +111,11 @@ def test_the_tip_in_a_reftable_is_never_an_old_one(repo: Path, monkeypatch: pyte
         assert port.tip(ref.LOG_REF) == oid
     git("update-ref", "-d", ref.LOG_REF, cwd=repo)
     assert port.tip(ref.LOG_REF) is None
-
-    def slowly(common: str, prefix: str) -> dict[str, str]:
-        found = refs_below(common, prefix)
-        git("update-ref", ref.LOG_REF, oid, cwd=repo)  # just after git has answered
-        return found
-
-    refs_below = queries.refs_below
     git("update-ref", ref.PUBLISHED_REF, oid, cwd=repo)
-    with monkeypatch.context() as patch:
-        patch.setattr(queries, "refs_below", slowly)
+    with monkeypatch.context() as patch:  # just after git has answered
+        GitOnPath(tmp_path, patch).does(
+            f'"$git" "$@"; "$git" -C "{repo}" update-ref {ref.LOG_REF} {oid}', to="for-each-ref"
+        )
         assert port.tip(ref.LOG_REF) is None
     assert port.tip(ref.LOG_REF) == oid
     port.close()

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,7 +31,8 @@ def test_a_host_and_a_container_on_one_folder(
         if inside_now != inside:
             (host if inside_now else container).rename(container if inside_now else host)
             inside = inside_now
-        monkeypatch.setattr("cli.environment.machine", lambda: "c0ffee" if inside_now else "laptop")
+        name = "c0ffee" if inside_now else "laptop"
+        monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(nodename=name))
         return container if inside_now else host
 
     planck, curie = desk.start("Planck", cwd=step(False)), desk.start("Curie", cwd=step(True))

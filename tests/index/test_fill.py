@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import sqlite3
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
         opened.append(where)
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
-    monkeypatch.setattr(fill.sqlite3, "connect", connect)
+    monkeypatch.setattr(_sqlite3, "connect", connect)
     index = fill.open_temporary(views.VIEWS, records.read_groups)
 
     catch_up.catch_up(index, log)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,17 @@ from gitmem.agents import caller as callers
 from gitmem.agents import heartbeats, presence
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.clients import hook_paths
+from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
-from gitmem.mailbox import mailbox_view, session_queue, waiting_sessions
+from gitmem.mailbox import mailbox_view, session_queue
 from gitmem.open_store import DOMAIN
+from gitmem.records.record_types import SignalFields
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
 
+from ..file_faults import at, full
 from ..hook_agents import user_state
 from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
 
@@ -307,17 +309,19 @@ def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> Non
     assert int(after) > int(before)
 
 
-def test_what_was_looked_at_is_not_looked_at_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_looked_at_is_not_looked_at_again(desk: Desk) -> None:
     """Where the mark stays behind a signal that is nobody's here, a process asks once whose it is."""
     desk.send(to=["Curie"])
     desk.send(to=["human:person@example.org"], allow_unseen=True)
     desk.store.caught_up()
-    monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
+    asked: list[str] = []
+    desk.store.index.db.set_trace_callback(asked.append)
     desk.store.caught_up()
-    assert desk.store.feed_after == 0.0
+    assert not any("FROM session" in statement for statement in asked)
     other = desk.again()
+    other.index.db.set_trace_callback(asked.append)
     other.caught_up()  # another process has to ask
-    assert other.feed_after > 0
+    assert any("FROM session" in statement for statement in asked)
 
 
 def test_only_what_is_new_is_asked_for(desk: Desk) -> None:
@@ -331,18 +335,17 @@ def test_only_what_is_new_is_asked_for(desk: Desk) -> None:
         assert {signal for _, signal in found} == expected
 
 
-def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk) -> None:
     """A look at an index that was fed asks one question, in this process and in the next."""
     desk.send(to=["Curie"])
     asked: list[str] = []
     for store in (desk.store, desk.again()):
         store.caught_up()
-        monkeypatch.setattr(session_queue, "write_queue", lambda *args: asked.append("put"))
-        monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
+        store.index.db.set_trace_callback(asked.append)
         store.caught_up()
         store.caught_up()
         assert store.feed_after == 0.0
-    assert asked == []
+    assert asked and not any("FROM session" in statement for statement in asked)
 
 
 def test_a_folder_that_cannot_be_written_fails_nothing(desk: Desk) -> None:
@@ -360,18 +363,12 @@ def test_an_error_in_the_queue_is_tried_again_after_a_while(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One answer looks many times; a full disk is not asked each time."""
-    calls: list[int] = []
-
-    def full(state: str, names: Iterable[str], *, urgent: bool) -> None:
-        calls.append(1)
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(session_queue, "raise_flags", full)
-    desk.send(to=["Curie"])
-    for _ in range(5):
-        desk.store.db()
-    assert len(calls) == 1
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        tried = at(patch, "replace", "*/flags/*", full)
+        desk.send(to=["Curie"])
+        for _ in range(5):
+            desk.store.db()
+    assert len(tried) == 1
     desk.store.feed_after = 0.0
     desk.store.db()
     assert len(desk.events(desk.curie)) == 1
@@ -456,17 +453,21 @@ def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:
     assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
 
 
-def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotten(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotten(desk: Desk) -> None:
     """A flood makes no flood of files; each look makes room, and the flag stays until all is read."""
-    monkeypatch.setattr(session_queue, "EVENTS_MAX", 2)
-    for number in range(5):
-        desk.send(f"word {number}", to=["Curie"])
+    most = session_queue.EVENTS_MAX
+    flood = []
+    for number in range(2 * most + 10):
+        fields: SignalFields = {
+            "signal_id": f"sig-{number:012}", "sender_identity": "test:worker:planck", "recipients": [IDENTITY],
+            "thread_id": f"thread-{number:012}", "message": "word",
+        }  # fmt: skip
+        flood.append(desk.store.line("signal", fields))
+    desk.store.record(flood, CommitMessage("Planck <test:worker:planck@gitmem>", "words"))
     waiting = []
     while desk.flags():
         waiting.append(len(desk.events(desk.curie)))
-        inbox.mark(desk.store, inbox.read(desk.store, desk.curie, limit=2))
+        inbox.mark(desk.store, inbox.read(desk.store, desk.curie, limit=most, max_bytes=1_000_000))
 
-    assert waiting == [2, 2, 1]
+    assert waiting == [most, most, 10]
     assert inbox.count(desk.store, desk.curie).unread == 0
