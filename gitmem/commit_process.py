@@ -206,7 +206,7 @@ def commit_at_once(store: StoreIndex) -> str | None:
     A failure does not undo the record: it waits, and `store.commit_failed` has the error.
     """
     try:
-        return commit(store, COMMIT_SECONDS)
+        return commit(store, store.commit_seconds)
     except GitmemError as error:
         store.commit_failed = error
         return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
 # wait for that process, and would fill an index of its own.
-LEFT_BYTES_MIN, LEFT_BYTES_MAX = 1024 * 1024, 8 * 1024 * 1024
+LEFT_BYTES = range(1024 * 1024, 8 * 1024 * 1024 + 1)
 
 
 def wall_clock() -> int:
@@ -83,6 +83,8 @@ class Store(StoreIndex):
         super().__init__()
         self.log.committed = self.refresh
         self.log.recorded = lambda entries: self.refresh() if self.snapshot is None else None
+        self.left_bytes = LEFT_BYTES
+        self.commit_seconds = commit_process.COMMIT_SECONDS
         self.is_committing = False
         self.commit_again = 0.0  # monotonic time of the next try after a failed commit
         self._config = config
@@ -200,7 +202,7 @@ class Store(StoreIndex):
         Returns:
             Whether catching up is left to the process.
         """
-        is_much = LEFT_BYTES_MIN <= self.log.taken_in <= LEFT_BYTES_MAX
+        is_much = self.log.taken_in in self.left_bytes
         if self.starts_upkeep is None or not is_much or commit_process.is_off(self.repo):
             self.refresh()
             return False

@@ -85,6 +85,7 @@ class StoreIndex(ABC):
     progress: Callable[[int], None] | None
     recorded: bool
     commit_after: float
+    commit_seconds: float
     is_committing: bool
     commit_again: float
     commit_failed: GitmemError | None

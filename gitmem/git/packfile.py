@@ -44,7 +44,7 @@ else:
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 _MAGIC = b"\377tOc" + struct.pack(">L", 2)
 _IDS_AT = 8 + 4 * 256
-_FAR = _IN_TABLE = 1 << 31  # larger offsets are in a separate table, marked by this bit
+_IN_TABLE = 1 << 31  # marks an offset in a separate table, for large ones
 
 
 def digest_of(id_length: int) -> Callable[[bytes], Digest]:
@@ -57,13 +57,14 @@ def object_id(kind: bytes, content: bytes, id_length: int) -> str:
     return digest_of(id_length)(b"%s %d\0%s" % (kind, len(content), content)).hexdigest()
 
 
-def write(path: str, objects: Objects, id_length: int) -> None:
+def write(path: str, objects: Objects, id_length: int, *, far: int = _IN_TABLE) -> None:
     """Write `<path>.pack`, and then atomically `<path>.idx`, which makes it visible to git.
 
     Both files are synced, but not their folder.
 
     Args:
         objects: Kind and content by id.
+        far: Larger offsets are in a table of their own.
 
     Raises:
         OSError: a file cannot be written.
@@ -82,7 +83,7 @@ def write(path: str, objects: Objects, id_length: int) -> None:
     rows.sort()
     temporary = path + ".idx.part"  # a name that git and its prune ignore
     with _create(temporary) as file:
-        index = _index(rows) + trailer
+        index = _index(rows, far) + trailer
         file.write(index + digest_of(id_length)(index).digest())
         _sync(file)
     os.rename(temporary, path + ".idx")
@@ -134,14 +135,14 @@ def _head(kind: int, size: int) -> bytes:
     return bytes(found)
 
 
-def _index(rows: list[tuple[bytes, int, int]]) -> bytes:
+def _index(rows: list[tuple[bytes, int, int]], far_from: int) -> bytes:
     """Return an index without its two checksums, for sorted rows of id, checksum and offset."""
     first = [0] * 256
     for oid, _, _ in rows:
         first[oid[0]] += 1
     for byte in range(1, 256):
         first[byte] += first[byte - 1]
-    far = [at for _, _, at in rows if at >= _FAR]
+    far = [at for _, _, at in rows if at >= far_from]
     number = iter(range(len(far)))
     return b"".join(
         [
@@ -149,7 +150,7 @@ def _index(rows: list[tuple[bytes, int, int]]) -> bytes:
             struct.pack(">256L", *first),
             *(oid for oid, _, _ in rows),
             *(struct.pack(">L", check) for _, check, _ in rows),
-            *(struct.pack(">L", at if at < _FAR else _IN_TABLE | next(number)) for _, _, at in rows),
+            *(struct.pack(">L", at if at < far_from else _IN_TABLE | next(number)) for _, _, at in rows),
             *(struct.pack(">Q", at) for at in far),
         ]
     )

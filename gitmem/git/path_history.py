@@ -35,8 +35,14 @@ class _Step:
         self.touched: set[str] = set()
 
 
-def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, PathChanges]:
-    """Return the pairs of commit and path that differ at `tip`, with the changes that the commit lacks."""
+def behind(
+    common: str, tip: str, pairs: Iterable[Pair], *, walk_max: int = WALK_MAX
+) -> dict[Pair, PathChanges]:
+    """Return the pairs of commit and path that differ at `tip`, with the changes that the commit lacks.
+
+    Args:
+        walk_max: The number of commits to look at.
+    """
     wanted = [
         (commit, path)
         for commit, path in dict.fromkeys(pairs)
@@ -46,9 +52,9 @@ def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, PathChang
     if not differing:
         return {}
     commits = list(dict.fromkeys(commit for commit, _ in differing))
-    steps = _walk(common, tip, commits, {path for _, path in differing})
-    cut = len(steps) > WALK_MAX
-    steps = steps[:WALK_MAX]
+    steps = _walk(common, tip, commits, {path for _, path in differing}, walk_max + 1)
+    cut = len(steps) > walk_max
+    steps = steps[:walk_max]
     reached = _ancestors_as_bits(steps)
     touching = _touching(steps)
     found = {}
@@ -120,18 +126,15 @@ def _objects(common: str, asked: Sequence[Pair]) -> dict[Pair, str | None]:
     return found
 
 
-def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str]) -> list[_Step]:
-    """Return the commits reachable from `tip` and the commits, down to their common base, newest first.
-
-    At most `WALK_MAX` + 1, so that the caller notices a cut.
-    """
+def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str], most: int) -> list[_Step]:
+    """Return the commits reachable from `tip` and the commits, down to their common base, newest first."""
     base = _common_base(common, [tip, *commits])
     asked = sorted(paths) if len(paths) <= PATHS_ASKED_MAX else []
     lines = [path for path in asked if not _needs_nul(path)]
     rest = [path for path in asked if _needs_nul(path)]
     revisions = [tip, *commits, *([f"^{base}"] if base else []), "--"]
     words = "".join(f"{line}\n" for line in [*revisions, *lines]).encode("utf-8", "surrogateescape")
-    args = ["--literal-pathspecs", "-c", "log.showRoot=true", *_LOG, f"--max-count={WALK_MAX + 1}"]
+    args = ["--literal-pathspecs", "-c", "log.showRoot=true", *_LOG, f"--max-count={most}"]
     out = run.run(common, [*args, "--", *rest], input=words).out
     return _steps(out, paths)
 

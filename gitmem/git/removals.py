@@ -12,7 +12,7 @@ AT_ONCE = 5_000  # commits per git process
 _COMPARE = ("diff-tree", "--stdin", "-r", "-m", "--numstat", "-z", "--no-renames", "--diff-filter=a")
 
 
-def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | None:
+def removals(common: str, commits: Sequence[str], at_once: int = AT_ONCE) -> list[tuple[str, str]] | None:
     """Return the commits that removed lines from files, each with the file's path, in the order of the commits.
 
     git does not count lines of binary files, so they are included whenever they changed. For every other changed or
@@ -20,6 +20,7 @@ def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | Non
 
     Args:
         commits: Full object ids.
+        at_once: The number of commits for one git process.
 
     Returns:
         Pairs of commit and path; None if git could not read an object.
@@ -28,8 +29,8 @@ def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | Non
         StoreError: git could not be started or timed out.
     """
     found: list[tuple[str, str]] = []
-    for start in range(0, len(commits), AT_ONCE):
-        given = "".join(f"{oid}\n" for oid in commits[start : start + AT_ONCE]).encode("ascii")
+    for start in range(0, len(commits), at_once):
+        given = "".join(f"{oid}\n" for oid in commits[start : start + at_once]).encode("ascii")
         done = run.run(common, [*run.SMALL_DELTA_CACHE, *_COMPARE], input=given, check=False)
         if done.code != 0:
             return None

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     File = tuple[str, str]  # path and id
 
 
+ANCESTORS_MAX = 256  # of a log without project ids, that are searched for them
+
+
 class Rejected(Exception):  # noqa: N818  (a finding, not an error)
     """A tree of a peer is not accepted; the text is the reason."""
 
@@ -38,6 +41,7 @@ class Limits(NamedTuple):
         ahead_rows: Entries that are prefetched.
         listed: Commits that are listed in other processes, twice what one ref may bring.
         share: Bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU.
+        ancestors: Of a log without project ids, that are searched for them.
     """
 
     files: int = 20_000
@@ -52,6 +56,7 @@ class Limits(NamedTuple):
     ahead_rows: int = 20_000
     listed: int = 300_000
     share: int = 256 * 1024
+    ancestors: int = ANCESTORS_MAX
 
 
 LIMITS = Limits()

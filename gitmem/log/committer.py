@@ -59,12 +59,15 @@ def waiting_rows(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, by
     return found
 
 
-def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None = None) -> str | None:
+def commit_waiting(
+    log: LocalLog, *, deferred: bool = False, swaps: int | None = None, files_max: int = FILES_AT_ONCE
+) -> str | None:
     """Commit everything that waits, including deferred entries.
 
     Args:
         deferred: Commit even if only deferred entries wait.
         swaps: How often to try to move the ref; default `SWAPS_MAX`.
+        files_max: The number of files that one commit takes.
 
     Returns:
         The commit, or None if nothing waited or the commit has to wait.
@@ -80,7 +83,7 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
         taken: list[_LockedGeneration] = []
         try:
             with lock:
-                done = _commit(log, taken, swaps)
+                done = _commit(log, taken, swaps, files_max)
             if done is None:
                 return None
             commit = done
@@ -90,7 +93,7 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
         finally:
             for each in taken:
                 os.close(each.handle)
-        if len(taken) < FILES_AT_ONCE:
+        if len(taken) < files_max:
             break
     return commit
 
@@ -124,14 +127,14 @@ def commit_within(
         pause = min(pause * 1.5, 0.02)
 
 
-def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None) -> str | None:
+def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None, files_max: int) -> str | None:
     """Make the commit; the caller holds the lock. The files that were read are in `taken` even after an error."""
     entries: list[LogEntry] = []
     try:
         for wal in log.wals:
             if wal.files():
                 wal.rotate()
-                for file in _closed_generations(wal)[: FILES_AT_ONCE - len(taken)]:
+                for file in _closed_generations(wal)[: files_max - len(taken)]:
                     entries += _read(wal, file, taken)
     except OSError as error:
         raise _unwritable(error) from error

@@ -97,6 +97,7 @@ class LocalLog:
         self._network = network
         self.allow_large = False  # whether sync accepts any size from peers
         self.limits: Limits | None = None  # of what sync accepts from peers; None for the usual ones
+        self.lock_seconds = 3.0  # how long a sync waits for the log's lock
         self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.outboxes: dict[str, Any] = {}  # `sync.outbox.Outbox` by commit id, kept between exchanges

@@ -11,7 +11,7 @@ from ..git import partial
 from ..git.fork_point import STEPS_MAX, STEPS_MIN, HistoryWalk
 from . import left_out, log_refs, reading_order, ref
 from .check_budget import LIMITS, LimitExceeded, Rejected
-from .replaced_project_ids import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds, projects_of
+from .replaced_project_ids import LOST_PROJECTS, ProjectIds, projects_of
 from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
@@ -254,7 +254,7 @@ class RefCheck:
         if self.accepted is not None:
             return bool(self.accepted.projects)
         at, steps = tip.oid, 0
-        while steps < ANCESTORS_MAX:
+        while steps < self.trees.limits.ancestors:
             parents = git.commit(at).parents
             if not parents:
                 break

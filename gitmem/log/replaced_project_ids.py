@@ -7,6 +7,7 @@ is pushed damage. It must be repaired and not be treated as another project's lo
 from __future__ import annotations
 
 from . import log_refs, ref
+from .check_budget import ANCESTORS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .local_log import LocalLog
     from .log_refs import LogTip
 
-ANCESTORS_MAX = 256
 FOLDER_BYTES_MAX = 64 * 1024  # of a root tree or `projects/` that nothing has checked
 LOST_PROJECTS = "its project ids are those of another project, and its history is that of this log"
 

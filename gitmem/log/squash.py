@@ -84,14 +84,15 @@ class Squash:
         self._added: set[tuple[str, ...]] = set()  # folders that were added: path, tree, and the trees before
 
     def add_commits(
-        self, commits: Sequence[str], files: Iterable[File] | None = None, *, each: bool = True
+        self, commits: Sequence[str], files: Iterable[File] | None = None, *, each_max: int | None = None
     ) -> None:
         """Add the content of commits, and list them for the message.
 
         Args:
             commits: As for `squash`.
             files: The changed files, if known: path, new entry and old entries.
-            each: For a small number of commits, list only those that added something; this reads the tree of each.
+            each_max: Of at most so many commits, list only those that added something, which reads the tree of each;
+                default `EACH_MAX`.
         """
         if not commits:
             return
@@ -104,7 +105,7 @@ class Squash:
             self._add(path, entry, olds)
         if self._puts == puts:
             return
-        if each and self._skipped and 1 < len(found) <= EACH_MAX:
+        if self._skipped and 1 < len(found) <= (EACH_MAX if each_max is None else each_max):
             found = self._commits_that_add(found)
         plain = [commit for commit in found if len(commit.parents) < 2]
         self.described += plain or found

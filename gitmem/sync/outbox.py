@@ -184,5 +184,5 @@ def merge(git: Git, boxes: Iterable[Outbox], onto: str) -> str:
     """Commit the content of outboxes on top of `onto`; return the new tip, which is the same in every clone."""
     found = Squash(git, git.commit(onto).tree)
     for box in sorted(boxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid)):
-        found.add_commits(box.commits, box.files if box.lines is not None else None, each=False)
+        found.add_commits(box.commits, box.files if box.lines is not None else None, each_max=0)
     return found.write(onto)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..digests import sha256
 from ..errors import StoreError
+from ..log.check_budget import ANCESTORS_MAX
 from ..log.ref_checks import FOREIGN, LARGE, RefCheck
-from ..log.replaced_project_ids import ANCESTORS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

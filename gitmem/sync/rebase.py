@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .outbox import Outbox
 
 ROUNDS_MAX = 20
-LOCK_SECONDS = 3.0
 
 
 def rebase_log(  # noqa: C901  (one loop until the union holds)
@@ -238,7 +237,7 @@ def commit_before_sync(log: LocalLog) -> bool:
     """
     return (
         not log.waiting(deferred=True)
-        or committer.commit_within(log, LOCK_SECONDS, deferred=True) is not None
+        or committer.commit_within(log, log.lock_seconds, deferred=True) is not None
     )
 
 
@@ -254,7 +253,7 @@ def take_lock(log: LocalLog) -> Lock:
             hint="Correct its permissions, or sync from a process with write access.",
             code="read-only",
         )
-    deadline = time.monotonic() + LOCK_SECONDS
+    deadline = time.monotonic() + log.lock_seconds
     lock = log.lock()
     while not lock.take() and time.monotonic() <= deadline:
         time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)

@@ -64,15 +64,14 @@ def test_an_older_git_knows_nothing_of_odd_names_and_all_of_the_others(
     assert {path: each.count for (_, path), each in known.items()} == {"plain": 1}
 
 
-def test_a_change_beyond_what_is_counted_is_no_change_of_the_tip(
-    repo: Path, common: str, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_beyond_what_is_counted_is_no_change_of_the_tip(repo: Path, common: str, git: Git) -> None:
     """Of a path that was changed further back it is told that it moved on, and no commit that did not touch it."""
-    monkeypatch.setattr(path_history, "WALK_MAX", 2)
     steps = (("early", "1"), ("early", "2"), ("late", "1"), ("late", "2"), ("late", "3"))
     commits = [saved(git, repo, **{name: content}) for name, content in steps]
 
-    found = path_history.behind(common, commits[-1], [(commits[0], "early"), (commits[0], "late")])
+    found = path_history.behind(
+        common, commits[-1], [(commits[0], "early"), (commits[0], "late")], walk_max=2
+    )
 
     early, late = found[commits[0], "early"], found[commits[0], "late"]
     assert (early.count, early.last, early.at_least) == (0, None, True)

@@ -10,6 +10,7 @@ import pytest
 
 from gitmem.git import removals
 from tests.conftest import Git
+from tests.git_on_path import GitOnPath
 
 ODD = """
 [diff]
@@ -98,19 +99,20 @@ def test_a_merge_is_compared_with_each_side(repo: Path, git: Git, found: Found) 
     assert found() == [(merge, "a.jsonl")]
 
 
-@pytest.mark.parametrize("found", ["plain"], indirect=True)
 def test_many_commits_are_asked_for_in_portions(
-    repo: Path, git: Git, found: Found, monkeypatch: pytest.MonkeyPatch
+    repo: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removals, "AT_ONCE", 2)
     taken = []
     for number in range(5):
         commit(git, repo, a=b"%d\nx\n" % number)
         taken.append(commit(git, repo, a=b"x\n"))
+    commits = git("rev-list", "--reverse", "HEAD", cwd=repo).split()
+    program = GitOnPath(tmp_path, monkeypatch)
 
-    rows = found() or []
+    rows = removals.removals(str(repo / ".git"), commits, at_once=2) or []
 
     assert [each for each, _ in rows] == taken
+    assert len(program.started) == -(-len(commits) // 2)
 
 
 @pytest.mark.parametrize("content", [b"", None])

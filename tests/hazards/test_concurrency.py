@@ -182,12 +182,10 @@ def test_readers_that_mark_while_others_write(desk: Desk, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("port", [DulwichGit, PlumbingGit])
-def test_nobody_waits_behind_a_committer_that_hangs(
-    repo: Path, port: Port, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_waits_behind_a_committer_that_hangs(repo: Path, port: Port) -> None:
     """Recording needs no lock. A committer that is stopped costs the waiting time of who wants the commit, and no line."""
-    monkeypatch.setattr(commit_process, "COMMIT_SECONDS", 0.3)
     store = open_store(repo, port)
+    store.commit_seconds = 0.3
     speak(store, "before")
     holder = _holder(store.log)
     try:

@@ -11,7 +11,7 @@ import pytest
 from gitmem import commit_process
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.log import committer, ref
+from gitmem.log import ref
 from tests.clones import Hub, git
 
 from .faults import Port, check, fsck, open_store, speak
@@ -65,21 +65,19 @@ def test_the_first_append_takes_no_notice_of_an_old_lock(repo: Path, port: Port)
 
 @PORTS
 @pytest.mark.parametrize("started", [True, False], ids=["a log", "no log yet"])
-def test_a_lock_that_is_alive_is_waited_for_and_not_broken(
-    repo: Path, port: Port, started: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_is_alive_is_waited_for_and_not_broken(repo: Path, port: Port, started: bool) -> None:
     """A lock of this moment may be somebody's: the line is recorded, and committed later."""
     store = open_store(repo, port)
     if started:
         speak(store, "before")
     left = leave(repo, "refs/gitmem/log.lock", 0)
-    monkeypatch.setattr(committer, "SWAPS_MAX", 3)
-    monkeypatch.setattr(commit_process, "COMMIT_SECONDS", 0.2)
+    store.commit_after = 60.0
     assert speak(store, "waits").commit is None
+    assert commit_process.commit(store, 0.2, swaps=3) is None
     assert store.waits() and store.commit_failed is None
     assert left.exists()
     left.unlink()
-    monkeypatch.undo()
+    store.commit_after = 0.0
     assert speak(store, "after").commit
     store.close()
     check(repo, {"waits", "after"} | ({"before"} if started else set()), set())

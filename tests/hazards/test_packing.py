@@ -18,11 +18,13 @@ from gitmem.errors import GitmemError
 from gitmem.git import packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import auto_pack
 from gitmem.log.lock import Lock
 from gitmem.store import Store
 from gitmem.sync import exchange
 from tests.clones import agreed
+from tests.in_process import background_starts
 
 from .faults import ALL_STEPS, WRITES, SystemCall, check, child, fsck, open_store, settled, speak, texts
 
@@ -208,7 +210,7 @@ def test_a_worktree_unites_the_common_packs(repo: Path) -> None:
     check(repo, {"text-side", "text-more"}, set())
 
 
-def test_many_commits_never_leave_many_packs(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_commits_never_leave_many_packs(repo: Path) -> None:
     """Who commits unites a few at once; what takes long a command leaves to another process, and does not wait for it."""
     store = open_store(repo)
     most = 0
@@ -218,30 +220,38 @@ def test_many_commits_never_leave_many_packs(repo: Path, monkeypatch: pytest.Mon
     assert most <= 2 * packing.PACKS_MAX
     assert len(packing.own_packs(str(repo / ".git"))) <= packing.PACKS_MAX
 
-    monkeypatch.setattr(auto_pack, "OBJECTS_AT_ONCE", 10)
     started: list[bool] = []
     store.starts_upkeep = lambda: started.append(True)
-    for number in range(60, 75):
-        speak(store, f"text-{number}")
+    pile_up(repo)
+    assert not started
+    speak(store, "one more")
     assert started and len(packing.own_packs(str(repo / ".git"))) > packing.PACKS_MAX
-    assert len(texts(store)) == 75
+    assert len(texts(store)) == 61
     store.close()
+
+
+def pile_up(repo: Path, packs: int = 12, objects: int = auto_pack.OBJECTS_AT_ONCE // 12 + 1) -> None:
+    """Leave packs of ours that are to be united, with as many objects each: more than a command unites."""
+    port, who = DulwichGit(str(repo / ".git")), Signature("a", "a@b", 1)
+    for pack in range(packs):
+        files: dict[str, bytes | TreeEntry | None] = {
+            f"s/{number}": b"%d %d" % (pack, number) for number in range(objects)
+        }
+        port.write([Draft(files, who, who, f"{pack}\n")], None)
+    port.close()
 
 
 def test_the_command_that_is_started_unites(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`gitmem upkeep`: it says nothing, and ends well, whatever it finds."""
-    from cli import background, main
+    from cli import main
 
-    monkeypatch.setattr(packing, "PACKS_MAX", 4)
-    monkeypatch.setattr(auto_pack, "OBJECTS_AT_ONCE", 10)
     monkeypatch.setattr(os, "nice", lambda number: 0)
-    asked: list[list[str]] = []
-    monkeypatch.setattr(background, "start", lambda args: asked.append(list(args)))
+    asked = background_starts(monkeypatch)
     monkeypatch.chdir(repo)
     session = json.loads(_run(main, "session", "start", "--name", "Planck", "--json"))["session_id"]
     monkeypatch.setenv("GITMEM_SESSION", session)
-    for number in range(6):
-        _run(main, "signal", f"text {number}", "--broadcast", "--json")
+    pile_up(repo)
+    _run(main, "signal", "text", "--broadcast", "--json")
     assert ["-C", str(repo), "upkeep"] in asked
     before = packing.own_packs(str(repo / ".git"))
     assert _run(main, *asked[-1]) == ""
@@ -260,13 +270,13 @@ def _run(main: object, *args: str) -> str:
     return streams.buffer.getvalue().decode()  # type: ignore[attr-defined]
 
 
-def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path) -> None:
     """Where the background never gets to it."""
     store = open_store(repo)
     for number in range(4):
         speak(store, f"text-{number}")
     assert not _packs_found(doctor.examine(store))
-    monkeypatch.setattr(packing, "PACKS_MAX", 1)
+    pile_up(repo, auto_pack.PILED_UP * packing.PACKS_MAX, 1)
     assert _packs_found(doctor.examine(store)) == ["many-packs"]
 
     report = doctor.fix(store)

@@ -96,7 +96,7 @@ def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once
     assert wal_folders.external_wals(place) == ([], [])
 
     with monkeypatch.context() as patch:
-        patch.setattr(wal_folders, "_is_writable", lambda place: False)
+        patch.setattr(os, "access", lambda path, mode: False)
         written, read = wal_folders.external_wals(place)
         state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
         assert [os.path.dirname(each) for each in written] == [state, f"{link}/gitmem-{os.getuid()}"]

@@ -357,18 +357,18 @@ def test_spool_files_of_version_0_1_are_committed(repo: Path) -> None:
     assert [path.read_bytes() for path in spool.iterdir()] == [b"torn"]
 
 
-def test_very_many_files_go_into_several_commits(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_files_go_into_several_commits(repo: Path) -> None:
     """No commit opens more files than a process may."""
-    monkeypatch.setattr(committer, "FILES_AT_ONCE", 3)
     log = open_log(repo)
     for number in range(7):
         log.append(entry(log, f"number {number}"))
         log.now.forward(1)  # type: ignore[attr-defined]  # the tests' clock
         log.wal.rotate()
 
-    committer.commit_waiting(log)
+    tip = committer.commit_waiting(log, files_max=3)
 
-    assert len(all_lines(log)) == 7 and names(log) == []
+    assert tip is not None and len(all_lines(log)) == 7 and names(log) == []
+    assert len(log.git.history(tip, [ref.genesis(tip)])) >= 3
 
 
 @pytest.mark.parametrize("listing", range(1, 16))

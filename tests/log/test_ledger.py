@@ -16,6 +16,7 @@ from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 from gitmem.sync import repair_log
 from tests.clones import Hub
+from tests.file_faults import at, full
 from tests.log.logs import entry, open_log, record
 
 
@@ -102,11 +103,7 @@ def test_what_was_not_recorded_is_not_noted(repo: Path, monkeypatch: pytest.Monk
     log = open_log(repo)
     record(log, entry(log, "first"))
     before = path_of(log).read_bytes()
-
-    def full(*args: object, **options: object) -> None:
-        raise StoreError("Full. Nothing was recorded.", code="wal")
-
-    monkeypatch.setattr(WriteAheadLog, "append", full)
+    at(monkeypatch, "write", "*/wal/*", full)
     for deferred in (False, True):
         with pytest.raises(StoreError):
             record(log, entry(log, "not recorded", deferred=deferred))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import fork_point
+from gitmem.git.fork_point import STEPS_MAX
 from gitmem.git.port import Draft, Signature
 from gitmem.log import log_refs, ref
 from gitmem.log.local_log import LocalLog
@@ -92,9 +92,7 @@ def test_why_a_commit_ends_none(log: LocalLog) -> None:
     assert f"{OID} is missing" in why(log, OID)
 
 
-def test_a_log_that_is_known_vouches_for_those_beside_it(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_is_known_vouches_for_those_beside_it(log: LocalLog) -> None:
     """Their first commits are not looked for: of those on it, before it, and, near by, of what leaves it."""
     root = git("rev-parse", "main", cwd=Path(log.repo.common)).strip()
     tree = log.git.commit(start(log)).tree
@@ -105,10 +103,12 @@ def test_a_log_that_is_known_vouches_for_those_beside_it(
         assert "first commit" in why(log, oid)
         assert log_refs.read(log, "refs/x", oid, ["0" * 40, known]).oid == oid
     assert [tip.oid for tip in log_refs.logs(log, {"refs/x": beside}, [known])[0]] == [beside]
-    monkeypatch.setattr(fork_point, "STEPS_MAX", 0)  # as if they were far apart
+    far = [Draft({f"t{number}": b"x"}, WHO, WHO, "t\n") for number in range(STEPS_MAX + 10)]
+    above, beside = log.git.write(far, known)[-1], log.git.write(far, beside)[-1]
     for oid in (known, above, cut):
         assert log_refs.read(log, "refs/x", oid, ["0" * 40, known]).oid == oid
-    assert "first commit" in why(log, beside, known)
+    assert log_refs.read(log, "refs/x", known, ["0" * 40, above]).oid == known
+    assert "first commit" in why(log, beside, above)
 
 
 def test_what_is_missing_in_between_is_said_and_not_trusted(log: LocalLog) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import partial
 from gitmem.git.port import Draft, Signature
-from gitmem.log import left_out, log_refs, ref, ref_checks
+from gitmem.log import left_out, log_refs, ref
 from gitmem.log.check_budget import LIMITS, Limits
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, RefCheck
@@ -37,6 +36,15 @@ def local(log: LocalLog) -> str:
 
 def put(log: LocalLog, onto: str | None, files: dict[str, bytes | None], text: str = "x\n") -> str:
     return log.git.write([Draft(files, WHO, WHO, text)], onto)[0]
+
+
+def lacking(log: LocalLog, oid: str) -> str:
+    """Make this a partial clone; return a commit with one file more, which it lacks."""
+    at = Path(log.repo.common)
+    git("config", "remote.origin.promisor", "true", cwd=at)
+    rows = f"{git('ls-tree', oid, cwd=at)}\n100644 blob {GONE}\tgone\n"
+    tree = git("mktree", "--missing", cwd=at, input=rows.encode())
+    return git("commit-tree", tree, "-p", local(log), "-m", "x", cwd=at)
 
 
 def raw(log: LocalLog, kind: str, data: bytes) -> str:
@@ -93,9 +101,7 @@ def test_a_newer_log_is_one_only_where_it_continues_ours(log: LocalLog) -> None:
     assert look(log, nobodys, RefCheck(log, None, known))[0] == INVALID
 
 
-def test_projects_are_missing_only_where_they_always_were(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_projects_are_missing_only_where_they_always_were(log: LocalLog) -> None:
     """By what was accepted; else by the history, as far as it is looked at; else by outboxes that stand elsewhere."""
     bare = without_projects(log)
     known = [local(log)]
@@ -103,7 +109,7 @@ def test_projects_are_missing_only_where_they_always_were(
     assert look(log, bare, RefCheck(log, accepted(log, bare), known)) == ("", "")
     above = put(log, bare, {"signals/x/gm-a.jsonl": b"1\n"})
     assert look(log, above, RefCheck(log, None, known)) == (INVALID, NO_PROJECTS)
-    monkeypatch.setattr(ref_checks, "ANCESTORS_MAX", 1)
+    log.limits = Limits(ancestors=1)
     assert look(log, above, RefCheck(log, None, known)) == ("", "")
     boxes = {"refs/gitmem/outbox/x": local(log)}
     root = log.git.write([Draft({}, WHO, WHO, "Bare\n", tree=log.git.commit(bare).tree)], ref.genesis(bare))[
@@ -118,7 +124,7 @@ def test_projects_are_missing_only_where_they_always_were(
                 RefCheck(log, None, [root], {"refs/gitmem/outbox/r": on_it})) == ("", "")  # fmt: skip
 
 
-def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_git_refused_or_lacks_is_told(log: LocalLog) -> None:
     """A refused commit is not even read; a partial clone's missing files are told by who reads them."""
     oid = put(log, local(log), {"signals/A": b"1\n"})
     assert "not allowed" in look(log, oid)[1]
@@ -126,8 +132,8 @@ def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.Mo
     check.unfetchable = {oid: "git refuses it"}
     assert look(log, oid, check) == (INVALID, "git refuses it")
     assert not check.left_out[NAME].is_fetched and check.left_out[NAME].author == ""
-    monkeypatch.setattr(partial, "is_incomplete", lambda common, commit: True)
-    assert "not allowed" not in look(log, oid)[1]
+    partial = lacking(log, oid)
+    assert "not allowed" in look(log, oid)[1] and "not allowed" not in look(log, partial)[1]
 
 
 def test_what_is_too_much_is_large_and_says_how_to_take_it(log: LocalLog) -> None:
@@ -205,12 +211,9 @@ def test_an_outbox_has_the_files_of_each_log(log: LocalLog) -> None:
         assert (NAME in check.left_out) is not is_whole
 
 
-def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
-    log: LocalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(log: LocalLog) -> None:
     """Its tree is not checked there, as files of it are missing."""
-    oid = put(log, local(log), {"format": None})
-    monkeypatch.setattr(partial, "is_incomplete", lambda common, commit: True)
+    oid = lacking(log, put(log, local(log), {"format": None}))
     check = RefCheck(log, accepted(log), [local(log)])
     assert not check.is_whole(NAME, oid)
     assert "format" in check.left_out[NAME].why

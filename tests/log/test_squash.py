@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -182,7 +183,7 @@ def told(chain: Chain, commit: str) -> tuple[object, ...]:
     return found.parents, *people, found.message
 
 
-def test_only_commits_that_bring_anything_are_told(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_commits_that_bring_anything_are_told(chain: Chain) -> None:
     """As long as they are not very many: then all are, and no tree in between is read."""
     commits = chain.line(4)
     theirs = chain.put(chain.genesis, "theirs", a=b"0\n1\n", n0=b"0\n", n1=b"1\n")
@@ -193,9 +194,8 @@ def test_only_commits_that_bring_anything_are_told(chain: Chain, monkeypatch: py
     assert chain.file(new) == b"0\n1\n2\n3\n"
     last = chain.put(theirs, "more", a=b"0\n1\n2\n", n2=b"2\n")
     assert told(chain, squash.squash(chain.git, commits, last))[1:] == told(chain, commits[3])[1:]
-    monkeypatch.setattr(squash, "EACH_MAX", 3)
     new = Squash(chain.git, chain.git.commit(theirs).tree)
-    new.add_commits(commits)
+    new.add_commits(commits, each_max=3)
     assert len(new.described) == 4 and new.count() == 4
 
 
@@ -312,7 +312,7 @@ def test_outboxes_on_the_first_commit_cost_no_look_at_each_file(
     monkeypatch.setattr(ref, "lookup", lambda *args: steps.append(args[2]) or lookup(*args))
     found = Squash(chain.git, chain.git.commit(base).tree)
     for box in [*boxes, *late]:
-        found.add_commits([box], each=False)
+        found.add_commits([box], each_max=0)
     tip = found.write(base)
     assert len(steps) < 10 * len([*boxes, *late])
     assert not tree_union.union_changes(
@@ -417,16 +417,12 @@ def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
     (third,) = chain.git.write(
         [Draft({"t/1/gm-c.jsonl": b"3\n", "t/gm-d.jsonl": b"5\n7\n"}, who, who, "third")], chain.genesis
     )
-    puts: list[bytes] = []
-    write = packing.write
-
-    def noted(common: str, objects: packfile.Objects, id_length: int) -> str:
-        puts.extend(kind for kind, _ in objects.values())
-        return write(common, objects, id_length)
-
-    monkeypatch.setattr(packing, "write", noted)
+    common = chain.git.common
+    before = packing.listed(common)
     alone = squash.squash(chain.git, [other], theirs)
-    assert puts == [b"tree", b"commit"], "the root, and nothing below it"
+    (new,) = packing.listed(common) - before
+    puts = packfile.ids(os.path.join(common, "objects", "pack", new + ".idx"), 40)
+    assert set(puts) == {alone, chain.git.commit(alone).tree}, "the root, and nothing below it"
     assert (
         ref.lookup(chain.git, chain.git.commit(alone).tree, "t")
         == chain.git.tree(chain.git.commit(other).tree)["t"]

@@ -86,7 +86,8 @@ def test_a_git_that_writes_another_first_commit_is_refused(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A log that stands on it would be no kin of any other."""
-    monkeypatch.setattr(ref, "genesis_draft", lambda: Draft({}, WHO, WHO, "gitmem log\n"))
+    write, other = desk.log.git.write, Draft({}, WHO, WHO, "gitmem log\n")
+    monkeypatch.setattr(desk.log.git, "write", lambda drafts, onto: write([other, *drafts[1:]], onto))
     with pytest.raises(StoreError) as refused:
         start(desk.log)
     assert refused.value.code == "genesis" and ref.GENESIS in refused.value.message

@@ -26,6 +26,7 @@ class Clone:
         self.state = folder / "gitmem"
         self.state.mkdir(parents=True)
         self.now = START
+        self.step = 0.0  # seconds that a pause takes at least
         self.syncs: list[float] = []
         self.answer: Callable[[], None] = lambda: None
         self.while_waiting: Callable[[], None] = lambda: None
@@ -46,7 +47,7 @@ class Clone:
 
     def _pause(self, seconds: float) -> None:
         self.while_waiting()
-        self.now += seconds
+        self.now += max(seconds, self.step)
 
     def _sync(self) -> SyncResult:
         self.syncs.append(self.now)
@@ -283,11 +284,9 @@ def test_no_remote_is_nothing_to_tell_and_not_looked_for_all_the_time(clone: Clo
     assert clone.due_in == autosync.BACKOFF_SECONDS_MAX
 
 
-def test_offline_for_hours_there_is_no_pile_of_processes_and_no_flood_of_tries(
-    clone: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_for_hours_there_is_no_pile_of_processes_and_no_flood_of_tries(clone: Clone) -> None:
     """A write every ten seconds for eight hours: at most one process at a time, and a try every four minutes or so."""
-    monkeypatch.setattr(autosync_process, "POLL_SECONDS", 5.0)
+    clone.step = 5.0
     clone.answer = offline
     end = START + 8 * 3600
     started = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,22 +153,22 @@ def test_who_always_loses_is_told_so_and_keeps_everything(
 
 def test_commits_that_arrive_meanwhile_come_along(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """Appends don't wait for a sync, and it does not lose them."""
-    from gitmem.sync import rebase
-
     a, b = hub.clone("a"), hub.clone("b")
     a.add("theirs")
     a.exchange()
     b.add("mine")
-    real = rebase.build_tip
+    write = b.log.git.write
     late = iter(["late 1", "late 2"])
 
-    def assemble(*args: object) -> str:
-        done = real(*args)  # type: ignore[arg-type]
-        for text in late:
-            b.add(text)
+    def written(*args: Any) -> list[str]:
+        done = write(*args)
+        with monkeypatch.context() as patch:
+            patch.setattr(b.log.git, "write", write)
+            for text in late:
+                b.add(text)
         return done
 
-    monkeypatch.setattr(rebase, "build_tip", assemble)
+    monkeypatch.setattr(b.log.git, "write", written)
     b.exchange()
     assert b.texts() == hub.texts() == ["theirs", "mine", "late 1", "late 2"]
     assert b.subjects()[:3] == ["2 records from 1 agent", "mine", "theirs"]

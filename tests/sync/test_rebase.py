@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,6 @@ from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import ledger, log_refs, ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
-from gitmem.log.start import start
 from gitmem.sync import rebase
 from tests.clones import git
 from tests.log.logs import all_lines, entry, open_log, record
@@ -132,10 +132,9 @@ def test_only_old_locks_on_refs_of_ours_are_broken(log: LocalLog, root: str) -> 
     assert not rebase.break_stale_locks(log)
 
 
-def test_locks_are_broken_by_the_holder_of_ours_alone(
-    log: LocalLog, root: str, short_lock_waits: None
-) -> None:
+def test_locks_are_broken_by_the_holder_of_ours_alone(log: LocalLog, root: str) -> None:
     """Two who did it at once could break one that is alive; ours is waited for only so long."""
+    log.lock_seconds = 0.05
     left = leave_lock(log, ref.LOG_REF, 60)
     lock = log.lock()
     with lock:
@@ -152,19 +151,22 @@ def test_a_log_is_started_by_the_holder_of_our_lock(log: LocalLog, monkeypatch: 
     """Who starts may break a lock that the dead left; and ours is free afterwards."""
     held: list[bool] = []
 
-    def held_start(log: LocalLog) -> str:
-        held.append(not log.lock().take())
-        return start(log)
+    swap = log.git.swap
 
-    monkeypatch.setattr(rebase, "start", held_start)
+    def held_swap(*move: Any) -> bool:
+        held.append(not log.lock().take())
+        return swap(*move)
+
+    monkeypatch.setattr(log.git, "swap", held_swap)
     assert rebase.rebase_log(log, None, []) == log.git.tip(ref.LOG_REF)
     lock = log.lock()
-    assert held == [True] and lock.take()
+    assert held and all(held) and lock.take()
     lock.release()
 
 
-def test_what_waits_is_committed_or_said_to_wait(log: LocalLog, root: str, short_lock_waits: None) -> None:
+def test_what_waits_is_committed_or_said_to_wait(log: LocalLog, root: str) -> None:
     """Riding entries too; another process is waited for, and not for ever."""
+    log.lock_seconds = 0.05
     record(log, entry(log, "rides", deferred=True))
     lock = log.lock()
     with lock:
@@ -240,8 +242,8 @@ def test_a_log_that_is_made_anew_meanwhile_is_settled_anew(
     ):
         meanwhile = [args]
 
-        def assemble(*given: object) -> str:
-            done = real(*given)  # type: ignore[arg-type]
+        def assemble(*given: Any) -> str:
+            done = real(*given)
             while meanwhile:  # noqa: B023
                 git(*meanwhile.pop(), cwd=at)  # noqa: B023
             return done

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import store
 from gitmem.errors import UsageError
 from gitmem.log import wal_files, wal_record
 from gitmem.sync import autosync, sync_remotes
@@ -65,9 +64,7 @@ def test_the_index_has_what_came(hub: Hub) -> None:
     assert known_lines(b) == 2
 
 
-def test_of_a_sync_that_brings_much_another_process_fills_the_index(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_sync_that_brings_much_another_process_fills_the_index(hub: Hub) -> None:
     """One that is started for it, once; nothing else is put off. Where nobody can start one, or a sync brings more, it waits."""
     a, b = hub.clone("a"), hub.clone("b")
     a.add("one")
@@ -77,16 +74,15 @@ def test_of_a_sync_that_brings_much_another_process_fills_the_index(
     b.store.starts_upkeep = lambda: started.append(
         int(b.store.index.db.execute("SELECT count(*) FROM line").fetchone()[0])
     )
-    monkeypatch.setattr(store, "LEFT_BYTES_MIN", 1)
+    b.store.left_bytes = range(1, 10**7)
     b.add("two")
     (remote,) = sync_remotes.sync(b.store).remotes
     assert (remote.received, remote.sent, remote.state) == (1, 1, "synced")
     assert started == [before + 1], "what this clone wrote itself is there"
     assert known_lines(b) == before + 2, "the next look catches up, if that process has not"
 
-    for least, most, starts in ((1, 1, b.store.starts_upkeep), (1, 10**9, None)):
-        monkeypatch.setattr(store, "LEFT_BYTES_MIN", least)
-        monkeypatch.setattr(store, "LEFT_BYTES_MAX", most)
+    for least, most, starts in ((1, 2, b.store.starts_upkeep), (1, 10**9, None)):
+        b.store.left_bytes = range(least, most)
         b.store.starts_upkeep = starts
         a.add("more")
         sync_remotes.sync(a.store)
@@ -211,9 +207,10 @@ def test_a_linked_worktree_syncs_the_same_log(hub: Hub) -> None:
     assert linked.tip == a.tip == hub.tip()
 
 
-def test_a_sync_without_lines_that_wait_is_no_success(hub: Hub, short_lock_waits: None) -> None:
+def test_a_sync_without_lines_that_wait_is_no_success(hub: Hub) -> None:
     """Another process has the log's lock: what waits was not sent, and the next sync sends it."""
     a = hub.clone("a")
+    a.log.lock_seconds = 0.05
     a.add("one")
     sync_remotes.sync(a.store, publish=True)
     a.record("two")
