@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
 
 import pytest
 
-from gitmem.git import plumbing
 from gitmem.git.fork_point import STEPS_MAX, HistoryWalk
 from gitmem.git.inprocess import DulwichGit
+from gitmem.git.plumbing import CUT_SECONDS
 from gitmem.git.port import Draft, Signature
-from gitmem.log import log_refs, ref, tree_union
+from gitmem.log import log_refs, overflow, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash
@@ -168,6 +170,27 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(log: LocalLog, 
     assert sorted(sizes) == [size + 1, size + 2]
     for oid in oids:
         assert squash(log.git, [oid], tip, outbox.OutboxSent(log.git, boxes)) == tip
+    # What the log has lost elsewhere does not make an outbox wait: its own lines are there.
+    who = Signature("a", "a@b", 1)
+    (less,) = log.git.write([Draft({"notes/2026-11/21/gm-old.jsonl": None}, who, who, "lost\n")], tip)
+    assert all(box.is_in(log.git, log.git.commit(less).tree) for box in boxes)
+
+
+def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(log: LocalLog, shared: LogTip) -> None:
+    """Its lines are beside the second one: it does not wait for ever."""
+    size, path = ref.UNION_BYTES_MAX * 3 // 4, "notes/2026-11/21/gm-a.jsonl"
+    mine = b"y" * size + b"\n"
+    beside = overflow.overflow_path(path, mine)
+    who = Signature("a", "a@b", 1)
+    full = {path: b"x" * (size + 1) + b"\n", beside: b"z" * (size + 1) + b"\n"}
+    (taken,) = log.git.write([Draft(full, who, who, "full\n")], shared.oid)
+    (box,) = read(log, log_refs.read(log, ref.LOG_REF, taken), put(log, shared.oid, "a", b"y" * size))
+    assert not box.is_in(log.git, log.git.commit(taken).tree)
+
+    tree = log.git.commit(outbox.merge(log.git, [box], taken)).tree
+
+    assert tree_union.new_lines(log.git, tree, [log.git.commit(taken).tree]) == 1
+    assert box.is_in(log.git, tree)
 
 
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])
@@ -221,7 +244,8 @@ def test_a_commit_that_was_read_is_kept_but_where_a_shallow_clone_may_be_cut(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clone that gets its history later sees it."""
-    monkeypatch.setattr(plumbing, "CUT_SECONDS", 0.0)
+    seconds = itertools.count(time.monotonic(), CUT_SECONDS)
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
     log = open_log(repo)
     tip = put(log, start(log), "a", b"1")
     shallow = repo / ".git" / "shallow"
