@@ -12,7 +12,7 @@ from .background import program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol
 
     class StopChild(Protocol):
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.1
 KILL_SECONDS = 2.0  # between SIGTERM and SIGKILL
-SYNC_SECONDS = 120.0  # a sync that takes longer hangs
+SYNC_SECONDS = 120.0
 
 
 def run(
@@ -78,9 +78,20 @@ class BackgroundSyncs:
     Args:
         folder: The folder to sync in.
         seconds: The pause between the end of a sync and the start of the next.
+        command: Returns the command line that `sync` and its options are appended to.
+        limit_seconds: A sync that takes longer hangs, and is ended.
     """
 
-    def __init__(self, folder: str, seconds: float) -> None:
+    def __init__(
+        self,
+        folder: str,
+        seconds: float,
+        *,
+        command: Callable[[], list[str]] = program,
+        limit_seconds: float = SYNC_SECONDS,
+    ) -> None:
+        self.command = command
+        self.limit_seconds = limit_seconds
         self.folder = folder
         self.seconds = seconds
         self._child: subprocess.Popen[bytes] | None = None
@@ -96,17 +107,17 @@ class BackgroundSyncs:
             if now < self._next:
                 return None
             try:
-                command = [*program(), "sync", "--json", "--timeout", "30s"]
+                command = [*self.command(), "sync", "--json", "--timeout", "30s"]
                 self._child = _start(command, self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
             except OSError as error:
                 return self._done(f"cannot start it ({error.strerror})")
-            self._deadline = now + SYNC_SECONDS
+            self._deadline = now + self.limit_seconds
             return None
         if self._child.poll() is None:
             if now < self._deadline:
                 return None
             end(self._child)
-            return self._done(f"timed out after {SYNC_SECONDS:g} seconds")
+            return self._done(f"timed out after {self.limit_seconds:g} seconds")
         assert self._child.stdout is not None
         answer = self._child.stdout.read()  # one line, which fits into a pipe
         code = self._child.returncode

@@ -43,7 +43,12 @@ class Accessed(Outcome):
 
 
 def record(
-    store: Store, caller: Caller, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS
+    store: Store,
+    caller: Caller,
+    node_ids: Sequence[str],
+    *,
+    half_life: int = decay.HALF_LIFE_MICROS,
+    names_max: int = write.NAMES_MAX,
 ) -> Accessed:
     """Record that nodes were shown to the caller, once each.
 
@@ -52,6 +57,7 @@ def record(
     Args:
         node_ids: Ids, or prefixes of six characters or more after the dash; none records nothing.
         half_life: Microseconds, for the returned scores.
+        names_max: The number of nodes that one line names.
 
     Raises:
         UsageError: An id is unknown here. Nothing was recorded.
@@ -61,10 +67,10 @@ def record(
     db = store.db()
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
     lines = []
-    for start in range(0, len(found), write.NAMES_MAX):
+    for start in range(0, len(found), names_max):
         fields: AccessFields = {
             "id": ids.new_id("access", store.random),
-            "node_ids": found[start : start + write.NAMES_MAX],
+            "node_ids": found[start : start + names_max],
             "reader_identity": caller.reader,
             "reader_session": caller.session_id,
         }

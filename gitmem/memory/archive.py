@@ -81,6 +81,7 @@ def archive(
     half_life: int = decay.HALF_LIFE_MICROS,
     dry_run: bool = False,
     now: int | None = None,
+    names_max: int = write.NAMES_MAX,
 ) -> Archived:
     """Archive every node whose decay score is below a threshold, in one commit.
 
@@ -91,6 +92,7 @@ def archive(
         half_life: Microseconds.
         dry_run: Only report which nodes would be archived.
         now: Microseconds since the epoch; the store's clock by default.
+        names_max: The number of ids in one line.
 
     Raises:
         UsageError: The half-life or the threshold is not above 0.
@@ -104,7 +106,7 @@ def archive(
     found.dry_run = dry_run
     found.warnings = [*filter(None, [caller.remark])]
     if found.archived_ids and not dry_run:
-        lines = write.patches(store, caller, found.archived_ids, patch_fields(found))
+        lines = write.patches(store, caller, found.archived_ids, patch_fields(found), names_max=names_max)
         what = f"archives {format_count(len(found.archived_ids))} by decay"
         done = write.record(
             store, caller, lines, what, text=commit_body(found.scores, found.reason), nodes=found.archived_ids

@@ -47,13 +47,16 @@ def is_current(db: sqlite3.Connection) -> bool:
     return newest == mark or (newest - mark < IDLE_LINES and not _lines(db, mark, 1))
 
 
-def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = None) -> None:
+def catch_up(
+    db: sqlite3.Connection, progress: Callable[[int], None] | None = None, portion: int = LINES_AT_ONCE
+) -> None:
     """Index the nodes that are new or changed since the last call.
 
     It commits in portions, so an interrupted process leaves complete portions; concurrent processes take turns.
 
     Args:
         progress: Called now and then with the number of lines read so far.
+        portion: The number of lines in one transaction.
 
     Raises:
         sqlite3.Error: There is no FTS5 (see `is_missing`), or the file cannot be written.
@@ -62,19 +65,19 @@ def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = No
     while more:
         db.execute("BEGIN IMMEDIATE")
         try:
-            taken = _index_portion(db)
+            taken = _index_portion(db, portion)
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
         done += taken
-        more = taken == LINES_AT_ONCE
+        more = taken == portion
         if progress is not None and taken:
             progress(done)
 
 
-def _index_portion(db: sqlite3.Connection) -> int:
+def _index_portion(db: sqlite3.Connection, portion: int) -> int:
     """Index a portion of lines and return their number."""
     mark = _last_indexed(db)
     if mark is None:
@@ -84,9 +87,9 @@ def _index_portion(db: sqlite3.Connection) -> int:
             db.execute(statement)
         mark = 0
     (newest,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
-    lines = _lines(db, mark, LINES_AT_ONCE)
+    lines = _lines(db, mark, portion)
     _replace_rows(db, _changed(db, lines))
-    mark = lines[-1][0] if len(lines) == LINES_AT_ONCE else newest
+    mark = lines[-1][0] if len(lines) == portion else newest
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, f"{VERSION} {mark}"))
     return len(lines)
 

@@ -70,10 +70,14 @@ def patches(
     *,
     clear: Sequence[str] = (),
     allow_secret: bool = False,
+    names_max: int = NAMES_MAX,
 ) -> Lines:
     """Return the lines that change fields of nodes: usually one, whatever the number of nodes.
 
     If a field is too large for a patch of several nodes, each node gets its own patch.
+
+    Args:
+        names_max: The number of node and patch ids in one patch.
 
     Raises:
         RecordError, SecretError: A value is invalid.
@@ -81,7 +85,7 @@ def patches(
     db = store.db()
     lines = []
     alone = bool(bulk_values.too_large(content))
-    for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else NAMES_MAX):
+    for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else names_max, names_max):
         fields: PatchFields = {
             **content,
             "sender_identity": caller.reader,
@@ -97,19 +101,20 @@ def patches(
 
 
 def _portions(
-    db: sqlite3.Connection, node_ids: Sequence[str], most: int
+    db: sqlite3.Connection, node_ids: Sequence[str], most: int, names_max: int
 ) -> Iterator[tuple[list[str], list[str]]]:
     """Yield node ids and their latest patches, in portions that fit in a line.
 
     Args:
         most: The maximum number of nodes in a portion.
+        names_max: The maximum number of nodes and patches in it.
     """
     heads = _latest_patches(db, node_ids)
     some: list[str] = []
     after: dict[str, None] = {}
     for id in node_ids:
         more = heads.get(id, [])
-        if some and (len(some) >= most or len(some) + len(after) + 1 + len(more) > NAMES_MAX):
+        if some and (len(some) >= most or len(some) + len(after) + 1 + len(more) > names_max):
             yield some, list(after)
             some, after = [], {}
         some.append(id)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 BESIDE_SECONDS = 2.0  # polling interval with events
-ALONE_SECONDS = 0.25  # polling interval without events
+ALONE_SECONDS = 0.25
 AGAIN_SECONDS = 30.0  # before the watcher is started again after an error
 # `watchfiles` polls for events at this interval and reports them after two polls. A poll costs 50 µs, so a longer
 # interval pays while nothing happens.
@@ -51,9 +51,13 @@ class ChangeWatcher:
     Args:
         stop: Ends a wait.
         events: Whether to use file-system events; without them the files are polled more often.
+        poll_seconds: The polling interval without events.
     """
 
-    def __init__(self, store: Store, stop: StopWatching, *, events: bool = True) -> None:
+    def __init__(
+        self, store: Store, stop: StopWatching, *, events: bool = True, poll_seconds: float = ALONE_SECONDS
+    ) -> None:
+        self.poll_seconds = poll_seconds
         self.store = store
         self.stop = stop
         self.events = events
@@ -113,7 +117,7 @@ class ChangeWatcher:
     def _pause(self, left: float) -> None:
         """Wait for an event, at most until the next poll."""
         if self._watcher is None:
-            time.sleep(min(left, ALONE_SECONDS))
+            time.sleep(min(left, self.poll_seconds))
             return
         step = BUSY_MILLISECONDS if time.monotonic() < self._busy_until else IDLE_MILLISECONDS
         seconds = max(min(left, BESIDE_SECONDS), 0.001)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 1024 * 1024  # of lines in one batch: a message is never cut
 WAIT_SECONDS = 60.0
-AGAIN_SECONDS = 2.0  # before a retry after an error, without a change
+AGAIN_SECONDS = 2.0
 
 
 class WatchOwner:
@@ -119,6 +119,8 @@ class Watch:
         events: Whether to use file-system events.
         one_by_one: Whether a batch is a single signal, so that a slow display does not hold the others.
         tell: Called with a sentence once when an error begins, and once when it is over.
+        again_seconds: How long to wait before a retry after an error, without a change.
+        lock_seconds: How long to wait for another process that displays the reader's signals.
     """
 
     def __init__(
@@ -130,12 +132,16 @@ class Watch:
         events: bool = True,
         one_by_one: bool = False,
         tell: Callable[[str], object] = lambda sentence: None,
+        again_seconds: float = AGAIN_SECONDS,
+        lock_seconds: float = delivery_lock.WAIT_SECONDS,
     ) -> None:
         self.store = store
         self.of = of
         self.stop = stop
         self.limit = 1 if one_by_one else inbox.LIMIT
         self.tell = tell
+        self.again_seconds = again_seconds
+        self.lock_seconds = lock_seconds
         self.ended = False
         self._target = self._find()
         self._waker = ChangeWatcher(store, stop, events=events)
@@ -164,7 +170,7 @@ class Watch:
         try:
             with lock:
                 self._renew()
-            waits = None if self.of.peek else delivery_lock.WAIT_SECONDS
+            waits = None if self.of.peek else self.lock_seconds
             while not self.stop.is_set() and self._new():
                 with delivery_lock.delivery_lock(self.store, self.of.reader, wait_seconds=waits):
                     with lock:
@@ -188,7 +194,7 @@ class Watch:
     def wait(self, seconds: float) -> bool:
         """Wait at most this long for a change or the stop; return whether to call `unread`."""
         if self._trouble is not None:
-            self._waker.wait(self._stamp, min(seconds, AGAIN_SECONDS))
+            self._waker.wait(self._stamp, min(seconds, self.again_seconds))
             return not self.stop.is_set()
         if self._waker.wait(self._stamp, seconds):
             return True

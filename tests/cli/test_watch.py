@@ -608,21 +608,20 @@ def test_in_a_clone_that_is_to_sync_by_itself_it_sees_to_that(desk: Desk, tmp_pa
     assert seen.end() == 0
 
 
-def test_a_sync_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sync_that_hangs_is_ended(tmp_path: Path) -> None:
     """With all that it started; the next one has its turn."""
     pids = tmp_path / "pids"
     hangs = ["sh", "-c", f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait", "sh"]
-    monkeypatch.setattr(children, "program", lambda: hangs)
-    syncs = children.BackgroundSyncs(str(tmp_path), 0.0)
+    commands = [hangs]
+    syncs = children.BackgroundSyncs(str(tmp_path), 0.0, command=lambda: commands[-1])
     assert syncs.tick() is None
     until(pids.exists, "the sync")
     assert syncs.tick() is None
-    monkeypatch.setattr(children, "SYNC_SECONDS", 0.0)
     syncs._deadline = 0.0
 
     assert "timed out after" in str(syncs.tick())
     until(lambda: not any(map(is_alive, pids.read_text().split())), "the end of its children")
-    monkeypatch.setattr(children, "program", lambda: ["true"])
+    commands.append(["true"])
     said: list[str] = []
     until(lambda: said.append(str(syncs.tick())) or "sync works again" in said, "the next")
     syncs.close()

@@ -19,6 +19,7 @@ from gitmem.errors import UsageError
 from gitmem.importers.lumenflow import import_files as room
 from gitmem.importers.lumenflow import read_files
 from gitmem.importers.lumenflow.import_result import SHOWN, Imported
+from gitmem.log.entry import CommitMessage
 from gitmem.memory import decay, edit, load, ready
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
@@ -543,26 +544,25 @@ def test_many_lines_are_several_commits(
     store: Store, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And one that was killed between them goes on where it was."""
-    monkeypatch.setattr(room, "COMMIT_LINES_MAX", 4)
     project.has("nodes", *({**NODE, "id": f"mem-{n:04}"} for n in range(10)))
     tip = store.git.tip("refs/gitmem/log")
-    record = room.write.record
+    record = store.record
     calls: list[str] = []
 
-    def twice(*args: Any, **options: Any) -> Any:
-        calls.append(args[3])
+    def twice(lines: Any, story: CommitMessage) -> Any:
+        calls.append(story.subject)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return record(*args, **options)
+        return record(lines, story)
 
-    monkeypatch.setattr(room.write, "record", twice)
-    with pytest.raises(KeyboardInterrupt):
-        bring(store, project)
-    monkeypatch.setattr(room.write, "record", record)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "record", twice)
+        with pytest.raises(KeyboardInterrupt):
+            bring(store, project, lines_max=4)
 
-    again = bring(store, project)
+    again = bring(store, project, lines_max=4)
 
-    assert [call.partition(": ")[0] for call in calls] == [
+    assert [call.split(": ")[1] for call in calls] == [
         "imports, 1 of 3",
         "imports, 2 of 3",
         "imports, 3 of 3",

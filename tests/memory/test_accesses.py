@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.memory import accesses, decay, write
+from gitmem.memory import accesses, decay
 
 from ..sandbox import DAY, Clock, carry, new_repo
 from .desk import Desk
@@ -123,11 +123,10 @@ def test_nothing_shown_records_nothing(desk: Desk) -> None:
     assert desk.store.db().execute("SELECT count(*) FROM line WHERE kind = 'access'").fetchone() == (0,)
 
 
-def test_more_ids_than_a_line_holds_are_several_lines(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "NAMES_MAX", 2)
+def test_more_ids_than_a_line_holds_are_several_lines(desk: Desk) -> None:
     ids = [desk.write(f"node {number}") for number in range(5)]
 
-    accesses.record(desk.store, desk.caller, ids)
+    accesses.record(desk.store, desk.caller, ids, names_max=2)
 
     assert [accesses.stats(desk.store, id).count for id in ids] == [1] * 5
     assert desk.store.db().execute("SELECT count(*) FROM line WHERE kind = 'access'").fetchone() == (3,)

@@ -144,14 +144,13 @@ def test_parameters_that_are_none_are_refused(desk: Desk, bad: Any) -> None:
     assert desk.tip() == tip
 
 
-def test_many_nodes_are_few_lines_in_one_commit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_nodes_are_few_lines_in_one_commit(desk: Desk) -> None:
     """A line holds so many ids; what is more goes into further lines of the same commit."""
-    monkeypatch.setattr(write, "NAMES_MAX", 7)
     made = edit.append(desk.store, desk.caller, [{"content": f"node {number}"} for number in range(20)])
     desk.clock.forward(100 * DAY)
     commits = len(desk.store.git.history(desk.tip() or ""))
 
-    found = archive.archive(desk.store, desk.caller)
+    found = archive.archive(desk.store, desk.caller, names_max=7)
 
     assert found.archived_ids == [node.id for node in made.nodes]
     rows = desk.store.db().execute("SELECT body FROM line WHERE kind = 'patch'").fetchall()

@@ -325,23 +325,26 @@ def test_two_clones_answer_alike(repo: Path, tmp_path: Path) -> None:
     assert figures[0] == figures[1] and len(figures[0]) == 8
 
 
-def test_another_version_of_the_words_is_built_anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_words_is_built_anew(desk: Desk) -> None:
     one = desk.write("the parser drops tabs")
     ids(desk.store, "parser")
     desk.store.db().execute(f"DELETE FROM {fts_index.TABLE}")
     assert ids(desk.store, "parser") == []
 
-    monkeypatch.setattr(fts_index, "VERSION", 99)
+    older = (f"{fts_index.VERSION - 1} ", f"{fts_index.VERSION} ", fts_index.KEY)
+    desk.store.db().execute("UPDATE meta SET value = replace(value, ?2, ?1) WHERE key = ?3", older)
 
     assert ids(desk.store, "parser") == [one]
 
 
-def test_portions_make_one_index(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fts_index, "LINES_AT_ONCE", 3)
+def test_portions_make_one_index(desk: Desk) -> None:
     many = [desk.write(f"parser {number}") for number in range(7)]
     desk.change(many[0], content="lexer")
     desk.change(many[6], content="lexer")
+    told: list[int] = []
+    fts_index.catch_up(desk.store.db(), told.append, portion=3)
 
+    assert told[:2] == [3, 6]
     assert set(ids(desk.store, "parser")) == set(many[1:6])
     assert set(ids(desk.store, "lexer")) == {many[0], many[6]}
 
@@ -390,9 +393,8 @@ def test_two_stores_at_once(desk: Desk, repo: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from gitmem.memory import fts_index, search
+from gitmem.memory import fts_index
 from tests.sandbox import Clock, open_store
-fts_index.LINES_AT_ONCE = 4
 real, calls = fts_index._replace_rows, []
 def put(db, ids):
     real(db, ids)
@@ -400,7 +402,7 @@ def put(db, ids):
     if len(calls) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
 fts_index._replace_rows = put
-search.recall(open_store(Path.cwd(), Clock()), "parser")
+fts_index.catch_up(open_store(Path.cwd(), Clock()).db(), portion=4)
 """
 
 

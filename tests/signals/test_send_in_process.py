@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +14,8 @@ import gitmem
 from gitmem import commit_process, store_index
 from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.index import index_file, query
-from gitmem.log import committer, wal_files, wal_record
+from gitmem.index import query
+from gitmem.log import wal_files, wal_record
 from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.store import Store
 
@@ -71,29 +72,28 @@ def planck(repo: Path) -> Iterator[Log]:
 
 def test_a_send_in_process_writes_nothing_to_the_index(planck: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """And opens it once."""
-    for name in ("caught_up", "refresh"):
-        monkeypatch.setattr(Store, name, lambda self: pytest.fail("the index is caught up"))
-    monkeypatch.setattr(index_file, "connect_to_read", lambda where: pytest.fail("the index is opened again"))
     before = planck.store.index.db.total_changes
 
-    for _ in range(3):
-        assert recipients(planck, "Curie") == ["test:worker:curie"]
+    with monkeypatch.context() as patch:
+        patch.setattr(_sqlite3, "connect", lambda *_, **options: pytest.fail("the index is opened again"))
+        for _ in range(3):
+            assert recipients(planck, "Curie") == ["test:worker:curie"]
 
-    assert planck.store.index.db.total_changes == before
-    monkeypatch.undo()
+    assert planck.store.index.db.total_changes == before, "it is not caught up"
+    planck.store.caught_up()
+    assert planck.store.index.db.total_changes > before
     assert len(planck.thread(str(planck.signals.send("last", to=["Curie"]).signal["thread_id"])).signals) == 1
 
 
-def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(repo: Path) -> None:
     """There are no queues yet, and nothing that they lack."""
     session, to = begin(repo, "Planck"), begin(repo, "Curie")
     with opened(repo, session) as log:
         flags = Path(log.store.repo.state, "flags")
-        with monkeypatch.context() as patch:
-            patch.setattr(Store, "refresh", lambda self: pytest.fail("the index is caught up"))
-            recipients(log, "Curie")
+        log.store.caught_up()
+        before = log.store.index.db.total_changes
+        recipients(log, "Curie")
+        assert log.store.index.db.total_changes == before
         assert (flags / to).read_bytes() == b"urgent\n"
         (flags / to).unlink()
         log.store.caught_up()
@@ -268,27 +268,25 @@ def test_a_send_between_commits_blocks_none_of_them(planck: Log) -> None:
     assert recipients(planck, "Curie") == ["test:worker:curie"]
 
 
-def commit(repo: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+def commit(repo: Path, meanwhile: Callable[[], object]) -> None:
     """Commit what waits as another process does, with something done after the ref has moved instead of an index update."""
-    with opened(repo) as other, monkeypatch.context() as patch:
-        patch.setattr(committer, "notify_moved", lambda log: meanwhile())
+    with opened(repo) as other:
+        other.store.log.committed = meanwhile
         assert commit_process.commit_waiting(other.store)
 
 
-def test_a_send_does_not_wait_for_the_index_to_read_a_commit(
-    repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_send_does_not_wait_for_the_index_to_read_a_commit(repo: Path, planck: Log) -> None:
     """The files that the commit was made of are still there, and have its lines."""
     found: list[object] = []
 
     def send() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(Store, "caught_up", lambda self: pytest.fail("the index is caught up"))
-            found.append(recipients(planck, "Curie"))
+        before = planck.store.index.db.total_changes
+        found.append(recipients(planck, "Curie"))
+        found.append(planck.store.index.db.total_changes - before)
 
-    commit(repo, monkeypatch, send)
+    commit(repo, send)
 
-    assert found == [["test:worker:curie"]]
+    assert found == [["test:worker:curie"], 0]
 
 
 def test_a_name_in_a_commit_that_the_index_has_not_read_counts(
@@ -297,11 +295,11 @@ def test_a_name_in_a_commit_that_the_index_has_not_read_counts(
     """Whether the files that the commit was made of are still there or not."""
     rename(planck, "Curie", "Bohr")
     found: list[object] = []
-    commit(repo, monkeypatch, lambda: found.append(recipients(planck, "Bohr")))
+    commit(repo, lambda: found.append(recipients(planck, "Bohr")))
     assert found == [["test:worker:curie"]]
 
     rename(planck, "Bohr", "Mach")
-    commit(repo, monkeypatch, lambda: None)
+    commit(repo, lambda: None)
     assert recipients(planck, "Mach") == ["test:worker:bohr"]
 
 
@@ -334,7 +332,7 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
         note.write_text(f"{tip} {parent} {count}\n{rows}" if rows is not None else "")
         found.append(snapshots.take())
 
-    commit(repo, monkeypatch, look)
+    commit(repo, look)
 
     assert found == [None]
     snapshots.close()

@@ -18,11 +18,12 @@ from gitmem.index import index_file
 from gitmem.log.wal_owner import Owner
 from gitmem.mailbox import delivery_lock
 from gitmem.sessions import lifecycle
-from gitmem.signals import change_watcher, inbox, send
+from gitmem.signals import inbox, send
 from gitmem.signals import watch as watching
 from gitmem.signals.change_watcher import ChangeWatcher
 from gitmem.signals.watch import Watch
 from gitmem.store import Store
+from tests.file_faults import at, full
 from tests.sandbox import Clock, acting, new_repo, open_store, worktree
 
 LONG = 60.0  # seconds: for what comes at once
@@ -60,11 +61,14 @@ class Desk:
         self.clock.forward(1_000_000)
         return str(send.send(self.writer, self.planck, text, to=to).signal["signal_id"])
 
-    def watch(self, name: str = "Curie", *, by: Caller | None = None, one_by_one: bool = False) -> Watch:
+    def watch(
+        self, name: str = "Curie", *, by: Caller | None = None, one_by_one: bool = False, **waits: float
+    ) -> Watch:
         """A watch as a person at a terminal starts it, or as an agent does."""
         who = CallerClaims(session=by.session_id) if by else CallerClaims(terminal=True)
         of = watching.watch_owner(self.watcher, who, name)
-        found = Watch(self.watcher, of, self.stop, events=False, one_by_one=one_by_one, tell=self.told.append)
+        tell = self.told.append
+        found = Watch(self.watcher, of, self.stop, events=False, one_by_one=one_by_one, tell=tell, **waits)
         self.opened.append(found)
         return found
 
@@ -146,20 +150,16 @@ def test_receipts_that_can_not_be_recorded_are_told_of_once(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk: nothing is shown twice by this watch, and it says so when it works again."""
-
-    def full(*args: object, **options: object) -> None:
-        raise StoreError("The disk is full.")
-
     seen = desk.watch()
-    with monkeypatch.context() as patch:
-        patch.setattr(delivery_lock, "record", full)
-        ids = [desk.say("one", "Curie")]
-        assert shown(seen) == ids
-        ids.append(desk.say("two", "Curie"))
-        assert shown(seen) == ids[1:]
-        assert len(desk.told) == 1
-        assert "The disk is full" in desk.told[0]
-        assert desk.unread() == set(ids)
+    ids: list[str] = []
+    for number in ("one", "two"):
+        ids.append(desk.say(number, "Curie"))
+        with monkeypatch.context() as patch:
+            at(patch, "write", "*/wal/*", full)
+            assert shown(seen) == ids[-1:]
+    assert len(desk.told) == 1
+    assert "No space left on device" in desk.told[0]
+    assert desk.unread() == set(ids)
     third = desk.say("three", "Curie")
 
     assert shown(seen) == [third]
@@ -173,8 +173,7 @@ def test_a_log_that_can_not_be_read_is_tried_again(desk: Desk, monkeypatch: pyte
     def broken() -> None:
         raise StoreError("It is broken.")
 
-    seen = desk.watch()
-    monkeypatch.setattr(watching, "AGAIN_SECONDS", 0.01)
+    seen = desk.watch(again_seconds=0.01)
     with monkeypatch.context() as patch:
         patch.setattr(desk.watcher, "db", broken)
         for _ in range(2):
@@ -389,11 +388,10 @@ def test_a_write_ahead_log_that_appears_later_is_read(desk: Desk, tmp_path: Path
     assert [wal.folder for wal in seen.store.log.others] == [str(folder)]
 
 
-def test_somebody_elses_turn_is_waited_for_and_then_not(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_elses_turn_is_waited_for_and_then_not(desk: Desk) -> None:
     """An inbox that shows them now is let finish; one that hangs keeps nobody from being shown anything."""
-    monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 0.05)
     said = desk.say("one", "Curie")
-    seen = desk.watch()
+    seen = desk.watch(lock_seconds=0.05)
     with delivery_lock.delivery_lock(desk.writer, desk.curie.reader) as mine:
         assert mine
         assert shown(seen) == [said]
@@ -447,13 +445,12 @@ def events(monkeypatch: pytest.MonkeyPatch) -> type[Events]:
     monkeypatch.setattr(Events, "made", [])
     monkeypatch.setattr(Events, "fails", "")
     monkeypatch.setattr(Events, "tried", 0)
-    monkeypatch.setattr(change_watcher, "ALONE_SECONDS", 0.001)
     return Events
 
 
 def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[Events]) -> None:
     """In the folders of the ref, of the packed refs and of the write-ahead log, those that are there."""
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     seen = waker.stamp()
 
     assert not waker.wait(seen, 0.01)
@@ -467,7 +464,7 @@ def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[
 
 def test_a_change_is_seen_without_any_event(desk: Desk, events: type[Events]) -> None:
     """As on a network file system, where events of other machines never come."""
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     seen = waker.stamp()
     desk.say("hello", "Curie")
 
@@ -481,7 +478,7 @@ def test_where_events_can_not_be_had_files_are_looked_at(
 ) -> None:
     """And events are asked for again only later."""
     monkeypatch.setattr(events, "fails", fails)
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     seen = waker.stamp()
 
     assert not waker.wait(seen, 0.05)
@@ -492,7 +489,7 @@ def test_where_events_can_not_be_had_files_are_looked_at(
 
 def test_a_folder_that_was_made_anew_is_watched_anew(desk: Desk, events: type[Events]) -> None:
     """Events of the old one would never come."""
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     assert not waker.wait(waker.stamp(), 0.01)
     subprocess.run(["git", "pack-refs", "--all", "--prune"], cwd=desk.repo, check=True)
     folder = Path(desk.watcher.repo.common, "refs/gitmem")
@@ -507,7 +504,7 @@ def test_a_folder_that_was_made_anew_is_watched_anew(desk: Desk, events: type[Ev
 
 def test_an_interrupt_that_came_while_it_waited_is_one(desk: Desk, events: type[Events]) -> None:
     """The waiting is in a program of another language, which says only that there was a signal."""
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     waker.wait(waker.stamp(), 0.01)
     events.made[0].answers.append("signal")
 
@@ -517,7 +514,7 @@ def test_an_interrupt_that_came_while_it_waited_is_one(desk: Desk, events: type[
 
 def test_a_stop_ends_a_wait(desk: Desk, events: type[Events]) -> None:
     """At once, however long it would have been."""
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     desk.stop.now = True
 
     assert not waker.wait(waker.stamp(), 3600.0)
@@ -526,7 +523,7 @@ def test_a_stop_ends_a_wait(desk: Desk, events: type[Events]) -> None:
 def test_two_changes_at_one_moment_are_two(desk: Desk) -> None:
     """The stamp is made of what the files hold, not of their times."""
     common = Path(desk.watcher.repo.common)
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     found = set()
     for number in range(3):
         desk.say(f"hello {number}", "Curie")
@@ -540,7 +537,7 @@ def test_two_entries_at_one_moment_are_two(desk: Desk) -> None:
     """Nor is the time of a folder."""
     folder = Path(desk.watcher.repo.state, "wal")
     folder.mkdir(exist_ok=True)
-    waker = ChangeWatcher(desk.watcher, desk.stop)
+    waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
     found = set()
     for number in range(3):
         with (folder / f"{1:017d}.deferred1").open("a") as file:

@@ -34,6 +34,7 @@ def import_folder(
     dry_run: bool = False,
     allow_secret: bool = False,
     typed: str = "",
+    lines_max: int = COMMIT_LINES_MAX,
 ) -> Imported:
     """Import a project's memory and signals into the log, with their ids and times.
 
@@ -45,6 +46,7 @@ def import_folder(
         dry_run: Only report what would be done.
         allow_secret: Also import lines with text that resembles a secret.
         typed: The folder as typed, for the next command.
+        lines_max: The number of lines of one commit.
 
     Raises:
         UsageError: There are no such files.
@@ -59,7 +61,7 @@ def import_folder(
     work.import_relations(times)
     work.import_receipts(work.import_signals())
     if not dry_run:
-        _write(store, caller, found, work.lines)
+        _write(store, caller, found, work.lines, lines_max)
     found.warnings = [*filter(None, [caller.remark])]
     found.next = import_result.next_commands(found, typed or folder)
     return found
@@ -272,7 +274,9 @@ class _ImportRun:
         return found
 
 
-def _write(store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]]) -> None:
+def _write(
+    store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]], lines_max: int
+) -> None:
     """Commit the lines, in several commits if there are many."""
     counts = {kind: each["imported"] for kind, each in found.counts.items()}
     first = [import_result.format_count(counts[kind], kind) for kind in ("nodes", "signals") if counts[kind]]
@@ -280,13 +284,13 @@ def _write(store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[
         import_result.format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]
     ]
     said = ", ".join(first or others) or "readings"
-    for start in range(0, len(lines), COMMIT_LINES_MAX):
-        of = -(-len(lines) // COMMIT_LINES_MAX)
+    for start in range(0, len(lines), lines_max):
+        of = -(-len(lines) // lines_max)
         part = (
-            f", {start // COMMIT_LINES_MAX + 1} of {of}:" if of > 1 else ""
+            f", {start // lines_max + 1} of {of}:" if of > 1 else ""
         )  # first, because long subjects are cut
         done = write.record(
-            store, caller, lines[start : start + COMMIT_LINES_MAX], f"imports{part} {said} from LumenFlow",
+            store, caller, lines[start : start + lines_max], f"imports{part} {said} from LumenFlow",
             text="\n".join([*first, *others]),
         )  # fmt: skip
         found.commit = done.commit
