@@ -16,6 +16,7 @@ from cli import background
 from gitmem.sync import autosync
 
 from ..clones import git
+from ..in_process import background_starts
 from .conftest import Run
 
 Started = list[list[str]]
@@ -24,9 +25,7 @@ Started = list[list[str]]
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     """The processes that commands would have started."""
-    found: Started = []
-    monkeypatch.setattr(background, "start", lambda args: found.append([*args]))
-    return found
+    return background_starts(monkeypatch)
 
 
 @pytest.fixture
@@ -42,7 +41,9 @@ def hub(run: Run, repo: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def be(monkeypatch: pytest.MonkeyPatch, run: Run) -> Iterator[Callable[[], None]]:
     """Be the process that was started, in this one."""
-    monkeypatch.setattr(front, "_detach", lambda: None)
+    chdir = os.chdir
+    monkeypatch.setattr(os, "chdir", lambda path: None if path == os.sep else chdir(path))
+    monkeypatch.setattr(os, "setsid", lambda: None)
 
     def sync() -> None:
         said = run("sync", "--auto")
@@ -246,12 +247,12 @@ def test_nothing_that_goes_wrong_with_it_is_the_command_s(
     planck = start("Planck")
     run("init", "--autosync", "30s")
 
-    def fail(args: object) -> None:
+    def fail() -> None:
         raise RuntimeError("no process today")
 
-    monkeypatch.setattr(background, "start", fail)
+    tried = background_starts(monkeypatch, fail)
     said = run("signal", "Hello", "--broadcast", "-q", session=planck)
-    assert (said.status, said.err) == (0, "")
+    assert (said.status, said.err, tried) == (0, "", [["sync", "--auto"]])
 
 
 def test_its_last_error_shows_until_a_sync_is_good(
@@ -385,7 +386,10 @@ def test_what_is_started_belongs_to_nobody_and_holds_nothing_open(
         f"open({str(said)!r} + '-', 'w').write(f'{{os.getsid(0) == os.getpid()}} {{sorted(set(ends))}}')\n"
         f"os.rename({str(said)!r} + '-', {str(said)!r})\n"
     )
-    monkeypatch.setattr(background, "program", lambda: [sys.executable, "-c", code])
+    program = tmp_path / "program"
+    program.write_text(f"#!{sys.executable}\n{code}")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
     read, write = os.pipe()
     os.set_inheritable(write, True)
     background.start([])

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from cli import background, environment
 from cli.commands import inbox
 from gitmem.signals import empty_inbox
 
+from ..file_faults import at, denied
+from ..in_process import living_committer
 from .conftest import Run
 
 
@@ -157,15 +159,17 @@ class Stamped:
 
 
 @pytest.fixture
-def stamped(run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.MonkeyPatch) -> Stamped:
+def stamped(
+    run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stamped]:
     found = Stamped(run, start("Planck"), repo, monkeypatch)
     start("Curie")
     run("inbox", session=found.planck)
     run("inbox", session=found.planck)
     assert found.stamp.exists()
     assert found.answers()
-    monkeypatch.setattr(background, "start_committer", lambda at: None)
-    return found
+    with living_committer(repo):
+        yield found
 
 
 @pytest.mark.parametrize("after", ["0", "60"])
@@ -310,7 +314,7 @@ def test_a_line_that_the_ledger_could_not_note_ends_a_stamp(
         stamped.run("inbox", session=stamped.planck)
     assert stamped.answers()
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.log.ledger.append", lambda *args: None)
+        at(patch, "open", "*/gitmem/ledger", denied)
         stamped.run("signal", "hello", "--to", "Planck", "--as", "Curie", GITMEM_COMMIT_AFTER="60")
 
     assert not stamped.answers()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import hooks as command
 from cli.hooks import stop_wait
 from gitmem.clients.hooks import clients, hook_errors
 
@@ -36,7 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
-    monkeypatch.setattr(command, "program", lambda: str(program))
+    monkeypatch.setattr(sys, "argv", [str(program)])
     return folder
 
 

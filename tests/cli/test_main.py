@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import errno
 import os
 import sqlite3
@@ -12,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import main
-from cli.commands import session, signal
+from cli import failure, main
 from cli.render import output
 from gitmem.errors import RemoteError, StoreError
 
@@ -70,16 +70,11 @@ def test_a_message_that_starts_with_a_dash_is_told_how_to_stand(run: Run) -> Non
     ],
 )
 def test_each_kind_of_error_has_its_status(
-    error: Exception, status: int, run: Run, monkeypatch: pytest.MonkeyPatch
+    error: Exception, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One place maps them."""
-
-    def fail(*args: object, **values: object) -> int:
-        raise error
-
-    monkeypatch.setattr(session, "roster", fail)
-
-    assert run("roster").status == status
+    assert failure.report(error, ["roster"]) == status
+    assert capfd.readouterr().err
 
 
 def test_the_unexpected_is_a_report_to_paste_without_anybody_s_words(
@@ -87,10 +82,10 @@ def test_the_unexpected_is_a_report_to_paste_without_anybody_s_words(
 ) -> None:
     """Versions, the command, the place; never the message."""
 
-    def fail(*args: object, **values: object) -> int:
-        raise RuntimeError(f"trouble with {values['message']}")
+    def fail(*args: object, **options: object) -> None:
+        raise RuntimeError("trouble with a private matter")
 
-    monkeypatch.setattr(signal, "signal", fail)
+    monkeypatch.setattr(_sqlite3, "connect", fail)
     said = run("signal", "a private matter", "--to", "somebody", "--json")
 
     assert said.status == 3
@@ -103,10 +98,10 @@ def test_the_unexpected_is_a_report_to_paste_without_anybody_s_words(
 def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As shells have it."""
 
-    def interrupt(*args: object, **values: object) -> int:
+    def interrupt(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "roster", interrupt)
+    monkeypatch.setattr(_sqlite3, "connect", interrupt)
 
     assert run("roster").status == 130
 

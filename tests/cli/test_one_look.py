@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,10 @@ from gitmem import store_index
 from gitmem.errors import UsageError
 from gitmem.index import query
 from gitmem.log.entry import CommitMessage, LogEntry
-from gitmem.log.lock import Lock
 from gitmem.log.wal import WriteAheadLog
 from gitmem.repo import find
 from gitmem.store import Store, wall_clock
+from tests.in_process import living_committer
 from tests.sandbox import Clock, open_store
 
 from .conftest import Run, Said
@@ -37,11 +39,20 @@ class Scene:
         self.start = start
         self.state = repo / ".git" / "gitmem"
         self.planck, self.curie = start("Planck"), start("Curie")
+        self.end_committer: Callable[[], object] = lambda: None
 
     @property
     def index(self) -> Path:
         (path,) = self.state.glob("index-*.sqlite3")
         return path
+
+    @property
+    def indexed(self) -> int:
+        """How many lines the index has."""
+        db = sqlite3.connect(f"file:{self.index}?mode=ro", uri=True)
+        (count,) = db.execute("SELECT count(*) FROM line").fetchone()
+        db.close()
+        return int(count)
 
     def behind(self, action: Callable[[], object]) -> object:
         """Do something, and then have the index as it was before: what was done is in the write-ahead log alone."""
@@ -66,27 +77,28 @@ class Scene:
 
 
 @pytest.fixture
-def scene(run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+def scene(
+    run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Scene]:
     found = Scene(run, start, repo)
     found.send("first", "--to", "Curie")
     assert run("inbox", session=found.curie).status == 0  # the folders of flags and queues are there
     run("session", "set", "--wu", "WU-1", session=found.curie)  # with the receipts all is committed
     run("roster")
     monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
-    monkeypatch.setattr(background, "start_committer", lambda at: None)
-    return found
+    with ExitStack() as stack:
+        stack.enter_context(living_committer(repo))
+        found.end_committer = stack.close
+        yield found
 
 
 def test_a_directed_signal_writes_nothing_to_the_index(scene: Scene) -> None:
     """Neither before nor after; and its recipient has it all the same, with the flag at once."""
-    before = scene.index.read_bytes()
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("caught_up", "refresh"):
-            patch.setattr(Store, name, lambda self: pytest.fail("the index is caught up"))
-        assert scene.recipients("--to", "Curie") == ["test:worker:curie"]
-        assert scene.recipients("--to", "Curie") == ["test:worker:curie"]  # on a tail of one signal
+    before = scene.index.read_bytes(), scene.indexed
+    assert scene.recipients("--to", "Curie") == ["test:worker:curie"]
+    assert scene.recipients("--to", "Curie") == ["test:worker:curie"]  # on a tail of one signal
 
-    assert scene.index.read_bytes() == before
+    assert (scene.index.read_bytes(), scene.indexed) == before
     assert (scene.state / "flags" / scene.curie).stat().st_size > 0
     assert scene.run("inbox", "--count", session=scene.curie).out == "2\n"
 
@@ -324,13 +336,11 @@ def test_a_command_that_only_asks_takes_one_look(
 
 def command(scene: Scene, repo: Path, *args: str) -> str:
     """Run a command in a process of its own while a committer seems to be alive; what it imported, from -X importtime."""
-    with Lock(str(scene.state / "committer.lock")) as lock:
-        assert lock.take()
-        done = subprocess.run(
+    done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "cli", *args, "-C", str(repo)],
             cwd=Path(background.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
             env={**os.environ, "GITMEM_SESSION": scene.planck},
-        )  # fmt: skip
+    )  # fmt: skip
     assert "recorded" in done.stdout
     return done.stderr
 
@@ -348,6 +358,7 @@ def test_a_command_that_ends_leaves_the_log_of_sqlite_to_the_committer(scene: Sc
     command(scene, repo, "mem", "create", "a note")
     (log,) = scene.state.glob("index-*-wal")
     assert log.stat().st_size > 0
+    scene.end_committer()
 
     subprocess.run(
         [sys.executable, "-m", "cli", "commit-waiting", "-C", str(repo)],

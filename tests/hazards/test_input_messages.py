@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import commit_process
-from gitmem.log.lock import Lock
-
 from ..conftest import Git
+from ..in_process import living_committer
 from .conftest import Desk, check_next, check_text, nothing_written, process
 
 KIB = 1024
@@ -114,10 +112,8 @@ def test_a_message_cannot_forge_our_trailers(desk: Desk, git: Git, message: str)
 def test_several_forgers_in_one_commit(desk: Desk, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit for several records has the trailers of these and no others, whatever their messages say."""
     planck, curie = _both(desk)
-    monkeypatch.setattr(commit_process, "COMMIT_SECONDS", 0.0)
-    held = Lock(str(desk.repo / ".git" / "gitmem" / "lock"))
-    assert held.take()
-    with held:
+    with monkeypatch.context() as patch, living_committer(desk.repo):
+        patch.setenv("GITMEM_COMMIT_AFTER", "60")
         sent = [desk.send(each, FORGED["trailers"]) for each in (planck, curie)]
     assert [(each["recorded"], each["commit"]) for each in sent] == [(True, None)] * 2
     desk("roster")

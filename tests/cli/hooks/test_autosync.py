@@ -6,22 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from cli import background
 from cli.environment import Environment
 from cli.hooks import hook_input, stop_wait
 
 from ...clones import git
+from ...in_process import background_starts
 from .conftest import Hook
 
 
 @pytest.fixture
 def started(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What would have been started, in a clone that syncs by itself where a session has begun."""
-    found: list[list[str]] = []
     hook.start("claude-code")
     git("config", "gitmem.autosync", "30s", cwd=hook.repo)
-    monkeypatch.setattr(background, "start", lambda args: found.append([*args]))
-    return found
+    return background_starts(monkeypatch)
 
 
 def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+import time
 from typing import Any
 
 import pytest
 
 from gitmem import open_store
-from gitmem.agents import presence
 from gitmem.clients.hooks import events
 from gitmem.signals import inbox
 
@@ -95,9 +94,8 @@ def test_a_signal_that_waited_for_long_says_its_age(
     """From ten minutes on; the words count as part of the budget."""
     ours = hook.start("codex")
     other = start("Planck")
-    began = run("signal", "Old", "--to", ours, "--json", session=other).json["signal"]["created_at"]
     measured: list[int] = []
-    budgeted, opened = inbox.read, open_store.open_store
+    budgeted, began, minutes = inbox.read, time.time_ns(), 0.0
 
     def read(*args: Any, **options: Any) -> inbox.InboxResult:
         found = budgeted(*args, **options)
@@ -105,11 +103,11 @@ def test_a_signal_that_waited_for_long_says_its_age(
         return found
 
     monkeypatch.setattr(inbox, "read", read)
+    monkeypatch.setattr(time, "time_ns", lambda: began + int(minutes * 60e9))
     heads = []
-    for minutes in (9, 11, 3 * 60 + 1):
-        now = presence.micros(began) + minutes * 60_000_000
-        monkeypatch.setattr(open_store, "open_store", partial(opened, now=lambda now=now: now))
-        monkeypatch.setattr(inbox, "mark", lambda store, reading: 0)
+    for age in (9, 11, 3 * 60 + 1):
+        run("signal", "Old", "--to", ours, session=other)
+        minutes += age + 0.1
         text = hook.reads("codex", "PostToolUse")
         heads.append(text.splitlines()[1])
         assert measured[-1] == len(text.partition("\n")[2].encode()) + 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -162,7 +164,9 @@ def test_what_nobody_hears_stays_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Standard error is closed: no receipt, and the next tool call hands it over."""
-    monkeypatch.setattr(stop_wait, "_write_stderr", lambda text: False)
+    closed = io.TextIOWrapper(io.BytesIO())
+    closed.buffer.close()
+    monkeypatch.setattr(sys, "stderr", closed)
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
 
     assert asleep(seconds=0.1).ended() == 0
