@@ -103,7 +103,7 @@ def _undecided(found: FoldedThread, ids: list[str], reader: Caller) -> list[str]
     """Return the messages without a causally later decision of the reader: such a decision covers them, too."""
     own = {
         each.id
-        for each in found.said.values()
+        for each in found.signals.values()
         if each.intent in DECISIONS and not each.writers.isdisjoint(reader.ids)
     }
     seen = graph.ids_before(own, found.edges)

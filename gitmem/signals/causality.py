@@ -80,7 +80,7 @@ def cycles(thread: Mapping[str, OrderedFact]) -> set[str]:
 
 def _named(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
     known = thread.keys()
-    return {id: set(known & said.named) for id, said in thread.items()}  # iterates over the shorter set
+    return {id: set(known & signal.named) for id, signal in thread.items()}  # iterates over the shorter set
 
 
 def ids_before(start: str, edges: Mapping[str, set[str]]) -> set[str]:
@@ -90,11 +90,11 @@ def ids_before(start: str, edges: Mapping[str, set[str]]) -> set[str]:
 
 def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
     """Return the candidate that precedes no other; of several, the one with the greatest `(at, bytes)`."""
-    said = list(candidates)
-    if len(said) < 2:
-        return said[0] if said else None
-    before = graph.before([item.id for item in said], edges)
-    return max((item for item in said if item.id not in before), key=lambda item: item.line)
+    signals = list(candidates)
+    if len(signals) < 2:
+        return signals[0] if signals else None
+    before = graph.before([item.id for item in signals], edges)
+    return max((item for item in signals if item.id not in before), key=lambda item: item.line)
 
 
 def latest_of_each(
@@ -105,31 +105,33 @@ def latest_of_each(
     Args:
         among: Further members of every group.
     """
-    if not among and sum(len(said) > 1 for said in groups.values()) < 2:
-        lasts = {key: latest(said, edges) for key, said in groups.items()}
+    if not among and sum(len(signals) > 1 for signals in groups.values()) < 2:
+        lasts = {key: latest(signals, edges) for key, signals in groups.items()}
         return {key: last for key, last in lasts.items() if last is not None}
-    found = {key: said[0] for key, said in groups.items() if len(said) == 1 and not among}
-    several = [(key, said) for key, said in groups.items() if key not in found]
+    found = {key: signals[0] for key, signals in groups.items() if len(signals) == 1 and not among}
+    several = [(key, signals) for key, signals in groups.items() if key not in found]
     marks: dict[str, list[int]] = {}
-    for number, (_, said) in enumerate(several):
-        for item in said:
+    for number, (_, signals) in enumerate(several):
+        for item in signals:
             marks.setdefault(item.id, []).append(number)
     before = graph.before([item.id for item in among], edges)
     last = sorted((item for item in among if item.id not in before), key=lambda item: item.line, reverse=True)
     for first, above in graph.marks_of_later(edges, marks):
         part = several[first : first + graph.BITS]
         shared = _first_free(last, above, len(part))
-        for place, (key, said) in enumerate(part):
-            own = [item for item in said if item.id not in before and not above.get(item.id, 0) >> place & 1]
+        for place, (key, signals) in enumerate(part):
+            own = [
+                item for item in signals if item.id not in before and not above.get(item.id, 0) >> place & 1
+            ]
             found[key] = max([*own, *shared.get(place, ())], key=lambda item: item.line)
     return found
 
 
-def _first_free(said: Iterable[F], above: Mapping[str, int], count: int) -> dict[int, list[F]]:
+def _first_free(signals: Iterable[F], above: Mapping[str, int], count: int) -> dict[int, list[F]]:
     """Return, by the place of each group, a list of the first signal that no member of the group comes after."""
     found: dict[int, list[F]] = {}
     left = (1 << count) - 1
-    for item in said:
+    for item in signals:
         taken = left & ~above.get(item.id, 0)
         left &= ~taken
         while taken:
@@ -145,7 +147,7 @@ def decision(
     reader: str, thread: Mapping[str, ThreadSignal], edges: Mapping[str, set[str]]
 ) -> ThreadSignal | None:
     """Return a reader's current decision in a thread, or None without one."""
-    own = [said for said in thread.values() if said.intent in DECISIONS and said.is_by(reader)]
+    own = [signal for signal in thread.values() if signal.intent in DECISIONS and signal.is_by(reader)]
     return latest(own, edges)
 
 
@@ -153,10 +155,10 @@ def in_order(thread: Mapping[str, ThreadSignal], edges: Mapping[str, set[str]]) 
     """Return the signals by time, but no reply before the signal that it answers."""
     before = {id: sorted(names, key=lambda name: thread[name].line) for id, names in edges.items()}
     shown: dict[str, ThreadSignal] = {}
-    for said in sorted(thread.values(), key=lambda item: item.line):
-        if said.id in shown:
+    for signal in sorted(thread.values(), key=lambda item: item.line):
+        if signal.id in shown:
             continue
-        todo = [(said.id, iter(before[said.id]))]
+        todo = [(signal.id, iter(before[signal.id]))]
         while todo:
             here, names = todo[-1]
             for name in names:
@@ -179,10 +181,10 @@ def ids_for_after(
         answered: The id that the new signal answers.
     """
     edges = earlier(thread)
-    seen = {id for id, said in thread.items() if said.is_by(reader) or id in receipts or id == answered}
+    seen = {id for id, signal in thread.items() if signal.is_by(reader) or id in receipts or id == answered}
     named = {name for id in seen for name in edges[id]}
     after = {id for id in seen if id not in named}
-    own = [said for said in thread.values() if said.is_by(reader)]
+    own = [signal for signal in thread.values() if signal.is_by(reader)]
     for last in (latest(own, edges), decision(reader, thread, edges)):
         if last is not None:
             after.add(last.id)
@@ -194,19 +196,19 @@ def root(thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
 
     Of several, the lowest `(at, bytes)`, and signals that count before others.
     """
-    tops = [said for said in thread.values() if said.record.get("reply_to") not in thread]
-    return min(tops or thread.values(), key=lambda said: (not said.counts, said.line))
+    tops = [signal for signal in thread.values() if signal.record.get("reply_to") not in thread]
+    return min(tops or thread.values(), key=lambda signal: (not signal.counts, signal.line))
 
 
 class FoldedThread:
     """A folded thread: its signals, their causal order, and its root."""
 
-    __slots__ = ("_answers", "_decisions", "edges", "root", "said")
+    __slots__ = ("_answers", "_decisions", "edges", "root", "signals")
 
-    def __init__(self, said: Mapping[str, ThreadSignal]) -> None:
-        self.said = said
-        self.edges = earlier(said)
-        self.root = root(said) if said else None
+    def __init__(self, signals: Mapping[str, ThreadSignal]) -> None:
+        self.signals = signals
+        self.edges = earlier(signals)
+        self.root = root(signals) if signals else None
         self._decisions: dict[str, ThreadSignal] | None = None
         self._answers: dict[tuple[str, str], ThreadSignal] | None = None
 
@@ -218,8 +220,8 @@ class FoldedThread:
         """Return a reader's current decision, or None without one."""
         if self._decisions is None:
             own: dict[str, list[ThreadSignal]] = {}
-            for writer, said in self._decided():
-                own.setdefault(writer, []).append(said)
+            for writer, signal in self._decided():
+                own.setdefault(writer, []).append(signal)
             self._decisions = latest_of_each(own, self.edges)
         return self._decisions.get(reader)
 
@@ -227,8 +229,8 @@ class FoldedThread:
         """Return the latest decision with which a reader answered exactly this signal, or None without one."""
         if self._answers is None:
             own: dict[tuple[str, str], list[ThreadSignal]] = {}
-            for writer, said in self._decided():
-                own.setdefault((writer, said.record.get("reply_to") or ""), []).append(said)
+            for writer, signal in self._decided():
+                own.setdefault((writer, signal.record.get("reply_to") or ""), []).append(signal)
             self._answers = latest_of_each(own, self.edges)
         return self._answers.get((reader, id))
 
@@ -239,19 +241,19 @@ class FoldedThread:
             wanted: The readers of each signal id.
         """
         own: dict[str, list[ThreadSignal]] = {}
-        for said in self.said.values():
-            parent = said.record.get("reply_to")
-            if parent is None or parent not in wanted or said.intent not in DECISIONS:
+        for signal in self.signals.values():
+            parent = signal.record.get("reply_to")
+            if parent is None or parent not in wanted or signal.intent not in DECISIONS:
                 continue
-            if not said.writers.isdisjoint(wanted[parent]):
-                own.setdefault(parent, []).append(said)
+            if not signal.writers.isdisjoint(wanted[parent]):
+                own.setdefault(parent, []).append(signal)
         return latest_of_each(own, self.edges)
 
     def _decided(self) -> Iterator[tuple[str, ThreadSignal]]:
-        for said in self.said.values():
-            if said.intent in DECISIONS:
-                for writer in said.writers:
-                    yield writer, said
+        for signal in self.signals.values():
+            if signal.intent in DECISIONS:
+                for writer in signal.writers:
+                    yield writer, signal
 
     def stale(self, agreed: Mapping[str, ThreadSignal]) -> set[str]:
         """Return the readers whose AGREE does not come after every PROPOSE and COUNTER of others.
@@ -259,19 +261,19 @@ class FoldedThread:
         Args:
             agreed: The current AGREE of each reader.
         """
-        proposals = [said for said in self.said.values() if said.intent in ("PROPOSE", "COUNTER")]
-        marks = {said.id: [number] for number, said in enumerate(proposals)}
+        proposals = [signal for signal in self.signals.values() if signal.intent in ("PROPOSE", "COUNTER")]
+        marks = {signal.id: [number] for number, signal in enumerate(proposals)}
         found: set[str] = set()
         for first, known in graph.marks_of_earlier(self.edges, marks):
             part = proposals[first : first + graph.BITS]
             own: dict[str, int] = {}
-            for place, said in enumerate(part):
-                for writer in said.writers:
+            for place, signal in enumerate(part):
+                for writer in signal.writers:
                     own[writer] = own.get(writer, 0) | 1 << place
             every = (1 << len(part)) - 1
             found.update(
                 reader
-                for reader, said in agreed.items()
-                if every & ~own.get(reader, 0) & ~known.get(said.id, 0)
+                for reader, signal in agreed.items()
+                if every & ~own.get(reader, 0) & ~known.get(signal.id, 0)
             )
         return found

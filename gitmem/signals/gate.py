@@ -164,13 +164,13 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
         talk = threads.FoldedThread(lines.load(thread_id) or {})
         last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
         for signal_id, readers in ids.items():
-            said = talk.said.get(signal_id)
-            if said is None or not _is_on(said, talk.root, found):
+            signal = talk.signals.get(signal_id)
+            if signal is None or not _is_on(signal, talk.root, found):
                 continue
-            is_open = signal_id in asked and not _is_answered(db, talk, said, readers, last.get(signal_id))
+            is_open = signal_id in asked and not _is_answered(db, talk, signal, readers, last.get(signal_id))
             if signal_id in unread or is_open:
                 why = "unread" if signal_id in unread else "unanswered"
-                kept.append((said.line, signal_id, _shown(store, said, why)))
+                kept.append((signal.line, signal_id, _shown(store, signal, why)))
     kept.sort(key=lambda each: each[:2])
     found.unread = sum(1 for *_, fields in kept if fields["why"] == "unread")
     found.unanswered = len(kept) - found.unread
@@ -192,10 +192,10 @@ def _thread_of(db: sqlite3.Connection, signal_id: str) -> str:
     return str(row.fetchone()[0])
 
 
-def _is_on(said: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:
+def _is_on(signal: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:
     """Return whether any line of a signal is on the work unit or the initiatives."""
-    for line in said.lines:
-        record = records.read_kind("signal", line) or said.record
+    for line in signal.lines:
+        record = records.read_kind("signal", line) or signal.record
         first = root.record if root is not None else record
         wu = record.get("wu_id") or first.get("wu_id")
         initiative = record.get("initiative_id") or first.get("initiative_id")
@@ -207,7 +207,7 @@ def _is_on(said: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:
 def _is_answered(
     db: sqlite3.Connection,
     talk: FoldedThread,
-    said: ThreadSignal,
+    signal: ThreadSignal,
     readers: Sequence[str],
     last: ThreadSignal | None,
 ) -> bool:
@@ -220,20 +220,20 @@ def _is_answered(
         last: The latest decision under these names that answers exactly this signal: a session that was addressed by
             its client's id answers under its own.
     """
-    recorded = receipts.states(db, said.id)
+    recorded = receipts.states(db, signal.id)
     for reader in dict.fromkeys(readers):
-        if threads.delivery_state(reader, said, talk, recorded.get(reader)) in next_steps.ANSWERED:
+        if threads.delivery_state(reader, signal, talk, recorded.get(reader)) in next_steps.ANSWERED:
             return True
     return last is not None and last.intent in threads.STATES
 
 
-def _shown(store: Store, said: ThreadSignal, why: str) -> BlockingSignal:
+def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     """Return a signal as it is shown."""
-    record = said.record
-    read = command("gitmem", "inbox", "--thread", record.get("thread_id") or said.id)
-    settles = next_steps.compare if threads.is_conflicting(said) else next_steps.decide
+    record = signal.record
+    read = command("gitmem", "inbox", "--thread", record.get("thread_id") or signal.id)
+    settles = next_steps.compare if threads.is_conflicting(signal) else next_steps.decide
     return {
-        "signal_id": said.id,
+        "signal_id": signal.id,
         "created_at": record["at"],
         "sender_identity": record["sender_identity"],
         "sender_name": sender_name(store, record),
@@ -243,7 +243,7 @@ def _shown(store: Store, said: ThreadSignal, why: str) -> BlockingSignal:
         "wu_id": record.get("wu_id"),
         "initiative_id": record.get("initiative_id"),
         "why": why,
-        "commands": [read] if why == "unread" else settles(said.id),
+        "commands": [read] if why == "unread" else settles(signal.id),
     }
 
 

@@ -150,13 +150,15 @@ def show(store: Store, id: str) -> RecordDetail:
         return _last(store, "audit", "audit_id", id, "gitmem log")
     signal_id = resolve_id.resolve(db, id)
     thread = threads.load(db, resolve_id.thread_of(db, signal_id))
-    said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
-    signal = records.shown(said.record)
-    one = RecordDetail("signal", signal, commit_of(store, said.line))
-    one.ambiguous = threads.is_conflicting(said)
-    one.next = [command("gitmem", "thread", said.id), *(["gitmem doctor"] if one.ambiguous else [])]
+    thread_signal = (
+        thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
+    )
+    signal = records.shown(thread_signal.record)
+    one = RecordDetail("signal", signal, commit_of(store, thread_signal.line))
+    one.ambiguous = threads.is_conflicting(thread_signal)
+    one.next = [command("gitmem", "thread", thread_signal.id), *(["gitmem doctor"] if one.ambiguous else [])]
     if one.ambiguous:
-        conflicts.mark(db, [signal], len(threads.contents(said)))
+        conflicts.mark(db, [signal], len(threads.contents(thread_signal)))
     return one
 
 

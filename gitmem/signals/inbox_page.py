@@ -106,11 +106,11 @@ class PageContext:
         if found is None:
             fields["thread_too_large"] = thread_id
             return recorded
-        if signal_id not in found.said:
+        if signal_id not in found.signals:
             return recorded
-        if found.said[signal_id].void:
+        if found.signals[signal_id].void:
             fields["decides"] = False
-        return threads.delivery_state(self._reader, found.said[signal_id], found, recorded)
+        return threads.delivery_state(self._reader, found.signals[signal_id], found, recorded)
 
 
 class PageBudget:

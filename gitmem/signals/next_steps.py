@@ -21,13 +21,13 @@ ANSWERED = ("acked", "rejected")
 
 
 def remarks(
-    record: SignalRecord, said: Mapping[str, ThreadSignal], readers: Collection[str | None]
+    record: SignalRecord, thread: Mapping[str, ThreadSignal], readers: Collection[str | None]
 ) -> list[str]:
     """Return sentences about likely mistakes in a signal.
 
     Args:
         record: The signal as recorded.
-        said: The earlier signals of its thread; empty for a new thread.
+        thread: The earlier signals of its thread; empty for a new thread.
         readers: The names under which its sender may have been addressed.
     """
     intent, answers = record["intent"], record.get("reply_to")
@@ -39,10 +39,10 @@ def remarks(
     if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"
         found.append(f"This {intent} does not answer a signal; use `gitmem reply ID 'your words' {flag}`.")
-    if answers and said and intent in ("AGREE", "REJECT"):
+    if answers and thread and intent in ("AGREE", "REJECT"):
         from . import causality
 
-        asked = causality.root(said).record["recipients"]
+        asked = causality.root(thread).record["recipients"]
         if not asked:
             found.append(f"The root of this thread has no recipients, so this {intent} does not count.")
         elif not any(reader in asked for reader in readers):

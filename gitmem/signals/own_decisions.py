@@ -55,18 +55,18 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
         decisions of a session that recorded the root or a proposal in another's name.
     """
     found = dict(thread)
-    if not any(said.record.get("via") for said in thread.values()):
+    if not any(signal.record.get("via") for signal in thread.values()):
         return found
     top = root(thread)
-    asking = [said for said in thread.values() if said is top or said.intent in ASKS]
-    deciding = [said for said in thread.values() if said.intent in DECISIONS]
-    known = names_of({name for said in (*asking, *deciding) for name in _named(said)})
-    recorders = _Names(known, (said.record.get("via") for said in asking))
-    askers = _Names(known, (name for said in asking for name in _named(said)))
-    for said in deciding:
-        via = said.record.get("via")
-        if (via in askers) if via else any(name in recorders for name in said.writers):
-            found[said.id] = void = ThreadSignal(said.record, said.lines, counts=said.counts)
+    asking = [signal for signal in thread.values() if signal is top or signal.intent in ASKS]
+    deciding = [signal for signal in thread.values() if signal.intent in DECISIONS]
+    known = names_of({name for signal in (*asking, *deciding) for name in _named(signal)})
+    recorders = _Names(known, (signal.record.get("via") for signal in asking))
+    askers = _Names(known, (name for signal in asking for name in _named(signal)))
+    for signal in deciding:
+        via = signal.record.get("via")
+        if (via in askers) if via else any(name in recorders for name in signal.writers):
+            found[signal.id] = void = ThreadSignal(signal.record, signal.lines, counts=signal.counts)
             void.void = True
     return found
 
@@ -81,10 +81,10 @@ def remarks(
         record: The new signal.
         line: Its line.
     """
-    said = ThreadSignal(record, [line])
+    signal = ThreadSignal(record, [line])
     if (
-        said.intent not in DECISIONS
-        or not void_own_decisions({**thread, said.id: said}, SessionNames(db))[said.id].void
+        signal.intent not in DECISIONS
+        or not void_own_decisions({**thread, signal.id: signal}, SessionNames(db))[signal.id].void
     ):
         return []
     who = (
@@ -95,10 +95,10 @@ def remarks(
     return [f"This {record['intent']} has no effect: {who}. The other recipients decide themselves."]
 
 
-def _named(said: ThreadSignal) -> set[str]:
+def _named(signal: ThreadSignal) -> set[str]:
     """Return the names of the sender and the recorder of a signal."""
-    via = said.record.get("via")
-    return said.writers | {via} if via else said.writers
+    via = signal.record.get("via")
+    return signal.writers | {via} if via else signal.writers
 
 
 class _Names:

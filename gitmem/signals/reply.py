@@ -29,11 +29,11 @@ class ReplyContext:
 
     Attributes:
         thread_id: Its id.
-        said: Its signals by their ids; empty for a new thread.
+        signals: Its signals by their ids; empty for a new thread.
         parent: The answered signal: the named one, else the thread's root; None for a new thread.
     """
 
-    __slots__ = ("_db", "_is_reply", "_thread", "parent", "said", "thread_id")
+    __slots__ = ("_db", "_is_reply", "_thread", "parent", "signals", "thread_id")
 
     def __init__(
         self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: ThreadSignal | None
@@ -42,8 +42,8 @@ class ReplyContext:
         self._thread = thread
         self._is_reply = answered is not None
         self.thread_id = thread_id
-        self.said = threads.load(db, thread_id)
-        self.parent = answered or (causality.root(self.said) if self.said else None)
+        self.signals = threads.load(db, thread_id)
+        self.parent = answered or (causality.root(self.signals) if self.signals else None)
 
     def members(self, store: Store, caller: Caller) -> list[Resolved]:
         """Return the default recipients of a signal in this thread.
@@ -82,20 +82,22 @@ class ReplyContext:
 
     def seen_by(self, caller: Caller) -> list[str]:
         """Return the ids for `after`: the signals that the writer had seen."""
-        if not self.said:
+        if not self.signals:
             return []
         has_receipt = (
             f"SELECT 1 FROM receipt r WHERE r.reader = ? AND r.signal_id = ? AND {receipts.HAS_LINE} LIMIT 1"
         )
         db, ids = self._db, caller.ids
-        read = {id for id in self.said if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)}
+        read = {
+            id for id in self.signals if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)
+        }
         return causality.ids_for_after(
-            caller.reader, self.said, read, self.parent.id if self.parent is not None else None
+            caller.reader, self.signals, read, self.parent.id if self.parent is not None else None
         )
 
     def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `turn_limit.limit_loop`."""
-        return turn_limit.limit_loop(store, caller, self.said, fields)
+        return turn_limit.limit_loop(store, caller, self.signals, fields)
 
 
 def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:

@@ -187,12 +187,12 @@ def _remarks(
     line: bytes,
 ) -> list[str]:
     """Return sentences about likely mistakes in a recorded signal."""
-    said = context.said if context else {}
-    found = next_steps.remarks(record, said, caller.ids)
+    thread = context.signals if context else {}
+    found = next_steps.remarks(record, thread, caller.ids)
     if record["intent"] in DECISIONS:
         from . import own_decisions
 
-        found += own_decisions.remarks(db, said, record, line)
+        found += own_decisions.remarks(db, thread, record, line)
     return found
 
 

@@ -42,7 +42,9 @@ class ThreadLines:
         if new:
             self._read(new)
         found = {id: self._said.get(id) for id in ids}
-        return void_own_decisions({id: said for id, said in found.items() if said is not None}, self._names)
+        return void_own_decisions(
+            {id: signal for id, signal in found.items() if signal is not None}, self._names
+        )
 
     def _may_read(self, count: int, new: Sequence[str]) -> bool:
         if self._left is None:
@@ -90,8 +92,8 @@ class ThreadCache:
     def of(self, thread_id: str) -> FoldedThread | None:
         """Return a folded thread, or None if the budget is exceeded."""
         if thread_id not in self._known:
-            said = self._lines.load(thread_id)
-            self._known[thread_id] = FoldedThread(said) if said is not None else None
+            signals = self._lines.load(thread_id)
+            self._known[thread_id] = FoldedThread(signals) if signals is not None else None
         return self._known[thread_id]
 
 

@@ -96,27 +96,27 @@ def load(db: sqlite3.Connection, thread_id: str) -> dict[str, ThreadSignal]:
     return ThreadLines(db).load(thread_id) or {}
 
 
-def contents(said: ThreadSignal) -> set[bytes]:
+def contents(signal: ThreadSignal) -> set[bytes]:
     """Return the contents of the lines of an id; more than one means that a text was replaced."""
-    return {content_of(records.read_kind("signal", line), digest_bytes(line)) for line in said.lines}
+    return {content_of(records.read_kind("signal", line), digest_bytes(line)) for line in signal.lines}
 
 
 def ambiguous(thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return the ids of a thread with several contents."""
-    return sorted(id for id, said in thread.items() if is_conflicting(said))
+    return sorted(id for id, signal in thread.items() if is_conflicting(signal))
 
 
-def is_conflicting(said: ThreadSignal) -> bool:
+def is_conflicting(signal: ThreadSignal) -> bool:
     """Return whether the lines of an id have different contents."""
-    return len(said.lines) > 1 and len(contents(said)) > 1
+    return len(signal.lines) > 1 and len(contents(signal)) > 1
 
 
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return sentences about answers and receipts for lines that are not in this log."""
     found = [
-        f"{said.id} answers a version of {said.record.get('reply_to')} that is missing from this log: it has no effect."
-        for said in thread.values()
-        if not said.counts
+        f"{signal.id} answers a version of {signal.record.get('reply_to')} that is missing from this log: it has no effect."
+        for signal in thread.values()
+        if not signal.counts
     ]
     for id in thread:
         rows = db.execute(
@@ -132,13 +132,15 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> lis
     return sorted(found)[:UNMATCHED_MAX]
 
 
-def delivery_state(reader: str, said: ThreadSignal, found: FoldedThread, recorded: str | None) -> str | None:
+def delivery_state(
+    reader: str, signal: ThreadSignal, found: FoldedThread, recorded: str | None
+) -> str | None:
     """Return a reader's receipt state for a signal; a recipient's decision overrides it."""
     standing = None
-    if said is found.root and found.asks(reader):
+    if signal is found.root and found.asks(reader):
         standing = found.decision(reader)
-    elif found.asks(reader) or said.is_for(reader):
-        standing = found.answer(reader, said.id)
+    elif found.asks(reader) or signal.is_for(reader):
+        standing = found.answer(reader, signal.id)
     if standing is None:
         return recorded
     return STATES.get(standing.intent, "delivered")
@@ -149,7 +151,7 @@ def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal)
     recorded = receipts.states(db, root.id)
     readers = list(dict.fromkeys(root.record["recipients"]))
     decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
-    stale = found.stale({reader: said for reader, said in decided.items() if said.intent == "AGREE"})
+    stale = found.stale({reader: signal for reader, signal in decided.items() if signal.intent == "AGREE"})
     outcomes = []
     for identity in readers:
         each = Recipient(identity, names.get(identity))
@@ -185,24 +187,24 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     """
     db, thread_id, found, root = _open(store, id)
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
-    outcome.ambiguous = ambiguous(found.said)
-    outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
+    outcome.ambiguous = ambiguous(found.signals)
+    outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
-    for said in causality.in_order(found.said, found.edges):
-        fields = records.shown(said.record)
-        fields["sender_name"] = sender_name_from(names, said.record)
-        marks.put(fields, said.line)
-        recorded = receipts.states(db, said.id)
+    for signal in causality.in_order(found.signals, found.edges):
+        fields = records.shown(signal.record)
+        fields["sender_name"] = sender_name_from(names, signal.record)
+        marks.put(fields, signal.line)
+        recorded = receipts.states(db, signal.id)
         states = {
-            reader: delivery_state(reader, said, found, recorded.get(reader))
-            for reader in said.record["recipients"]
+            reader: delivery_state(reader, signal, found, recorded.get(reader))
+            for reader in signal.record["recipients"]
         }
-        if not said.counts:
+        if not signal.counts:
             fields["counts"] = False
-        if said.void:
+        if signal.void:
             fields["decides"] = False
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
-        outcome.signals += _versions(db, names, fields) if said.id in outcome.ambiguous else [fields]
+        outcome.signals += _versions(db, names, fields) if signal.id in outcome.ambiguous else [fields]
     outcome.next = _next(outcome, caller)
     return outcome
 
@@ -265,13 +267,13 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
             next=[command("gitmem", "thread", thread_id)],
         )
     outcome = Converged(thread_id, root.id, _recipients(db, found, root), strict=strict)
-    outcome.ambiguous = ambiguous(found.said)
+    outcome.ambiguous = ambiguous(found.signals)
     outcome.converged = outcome.converged and not outcome.ambiguous
-    outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
+    outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     outcome.commit = store.index.tip
     others = [each for each in outcome.pending if caller is None or each not in caller.ids]
     outcome.next = _next_of(store, outcome, others, strict)
-    proposals = [said.id for said in found.said.values() if said.intent in ASKS]
+    proposals = [signal.id for signal in found.signals.values() if signal.intent in ASKS]
     if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
         outcome.next = [*next_steps.decide(root.id), *outcome.next]
     moved_back.add_warning(store, outcome)

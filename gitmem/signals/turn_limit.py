@@ -27,22 +27,22 @@ ENDS = ("AGREE", "REJECT")
 
 
 def limit_loop(
-    store: Store, caller: Caller, said: Mapping[str, ThreadSignal], fields: SignalFields
+    store: Store, caller: Caller, thread: Mapping[str, ThreadSignal], fields: SignalFields
 ) -> str | None:
     """Make a signal of a long loop advisory; return a warning for its writer, else None.
 
     An AGREE or REJECT of a signal is never affected: it ends the loop.
 
     Args:
-        said: The signals of its thread.
+        thread: The signals of its thread.
         fields: The signal to be written; modified.
 
     Raises:
         UsageError: `loop` beyond the limit in git config.
     """
-    if not said or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
+    if not thread or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
         return None
-    turns, other = _count_turns(store.now(), caller, said, fields.get("wu_id"))
+    turns, other = _count_turns(store.now(), caller, thread, fields.get("wu_id"))
     limit = _limit(store)
     if limit is not None and turns > limit:
         raise _refused(turns, limit, other, fields)
@@ -57,7 +57,7 @@ def limit_loop(
 
 
 def _count_turns(
-    now: int, caller: Caller, said: Mapping[str, ThreadSignal], wu: str | None
+    now: int, caller: Caller, thread: Mapping[str, ThreadSignal], wu: str | None
 ) -> tuple[int, str]:
     """Return the number of turns of two agents, including the current one, and the name of the other agent.
 
@@ -66,7 +66,7 @@ def _count_turns(
     """
     us, oldest = caller.reader, format_at(max(0, now - WINDOW_MICROS))
     turns, last, other, name = 1, us, "", ""
-    for each in sorted(said.values(), key=lambda one: one.line, reverse=True):
+    for each in sorted(thread.values(), key=lambda one: one.line, reverse=True):
         sender = each.record["sender_identity"]
         if any(each.is_by(id) for id in caller.ids):
             sender = us

@@ -94,7 +94,7 @@ def fold_thread(at: Store) -> None:
     found = FoldedThread(said)
     if found.root is not None:
         threads._recipients(at.db(), found, found.root)
-        causality.in_order(found.said, found.edges)
+        causality.in_order(found.signals, found.edges)
         for each in said.values():
             threads.is_conflicting(each)
 
