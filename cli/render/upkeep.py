@@ -123,11 +123,11 @@ def doctor(found: Report) -> list[str]:
         lines.append(f"{said}: {sanitize(each.what)}{where} [{each.code}]")
         if each.did:
             lines.append(f"  {sanitize(each.did)}")
-        if each.fix and each.state != "mended":
+        if each.fix and each.state != "fixed":
             lines.append(f"  {sanitize(each.fix)}")
         if each.command:
             lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
-    fixed = f", {found.mended} fixed" if found.mended else ""
+    fixed = f", {found.fixed} fixed" if found.fixed else ""
     return [*lines, f"{'No problems found' if found.healthy else 'Problems found'}{fixed}; checked {looked}"]
 
 

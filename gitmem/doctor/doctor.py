@@ -114,17 +114,17 @@ class Report(Outcome):
         findings: Problems first, then notes, then repaired findings.
         healthy: Whether no problem remains.
         checked: The numbers of checked commits, files, lines and refs.
-        mended: The number of repaired findings.
+        fixed: The number of repaired findings.
     """
 
-    __slots__ = ("findings", "healthy", "checked", "mended", "next")
+    __slots__ = ("findings", "healthy", "checked", "fixed", "next")
 
-    def __init__(self, run: Examination, mended: list[Finding] | None = None) -> None:
+    def __init__(self, run: Examination, fixed: list[Finding] | None = None) -> None:
         found = run.listed()
-        self.findings: list[Finding] = [*found, *(mended or ())]
+        self.findings: list[Finding] = [*found, *(fixed or ())]
         self.healthy = not any(finding.severity == "problem" for finding in found)
         self.checked = run.checked
-        self.mended = len(mended or ())
+        self.fixed = len(fixed or ())
         commands = [finding.command for finding in found if finding.command]
         self.next = list(dict.fromkeys(commands))[:3] or ["gitmem log"]
 
@@ -152,7 +152,7 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
         installed: The merge driver and the hooks; None skips them.
     """
     before = _run_checks(store, installed)
-    codes = {finding.code for finding in before.listed() if finding.mends}
+    codes = {finding.code for finding in before.listed() if finding.fixable}
     if before.damaged:
         codes.add(DAMAGED_OBJECT)
     done = _Fixes()
@@ -164,19 +164,21 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
     after = _run_checks(store, installed) if codes else before
     for finding in after.listed():
         finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
-        if finding.mends:
+        if finding.fixable:
             finding.did = done.failed.get(finding.code, "")
     if not codes:
         return Report(after)
     still = {(finding.code, finding.where) for finding in after.listed()}
-    mended = []
+    fixed = []
     for finding in before.listed():
-        mends = finding.mends or finding.code == "missing-object"  # an older object may be in a pack as well
-        if mends and (finding.code, finding.where) not in still:
+        fixable = (
+            finding.fixable or finding.code == "missing-object"
+        )  # an older object may be in a pack as well
+        if fixable and (finding.code, finding.where) not in still:
             finding.state, finding.command = FIXED, ""
             finding.did = done.about(finding)
-            mended.append(finding)
-    return Report(after, mended)
+            fixed.append(finding)
+    return Report(after, fixed)
 
 
 class _Fixes:

@@ -31,7 +31,7 @@ WRITING = (
     "git fetch",
     "rm ",
 )
-FOUND, FIXED, LEFT, NEEDS_YOU = "found", "mended", "left", "needs-you"
+FOUND, FIXED, LEFT, NEEDS_YOU = "found", "fixed", "left", "needs-you"
 
 
 class Finding(Outcome):
@@ -44,15 +44,15 @@ class Finding(Outcome):
         where: A file, a ref, or `<commit or ref>:<path>:<line number>`; a function until the finding is kept.
         fix: A sentence about the remedy.
         command: The command of the remedy, or "".
-        mends: Whether `--fix` repairs it; None until the finding is kept: then, whether its code has a fix.
-        state: `found`; after `--fix` `mended`, `left` (a note, nothing is wrong) or `needs-you`.
+        fixable: Whether `--fix` repairs it; None until the finding is kept: then, whether its code has a fix.
+        state: `found`; after `--fix` `fixed`, `left` (a note, nothing is wrong) or `needs-you`.
         did: What `--fix` did, or why it failed; "" if neither.
     """
 
-    __slots__ = ("code", "severity", "what", "where", "fix", "command", "mends", "state", "did")
+    __slots__ = ("code", "severity", "what", "where", "fix", "command", "fixable", "state", "did")
 
     def __init__(
-        self, severity: str, code: str, what: str, where: Where, fix: str, command: str, mends: bool | None
+        self, severity: str, code: str, what: str, where: Where, fix: str, command: str, fixable: bool | None
     ) -> None:
         self.code = code
         self.severity = severity
@@ -60,7 +60,7 @@ class Finding(Outcome):
         self.where = where
         self.fix = fix
         self.command = command
-        self.mends = mends
+        self.fixable = fixable
         self.state = FOUND
         self.did = ""
 
@@ -108,17 +108,17 @@ class Installed(Protocol):
 
 
 def problem(
-    code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool | None = None
+    code: str, what: str, where: Where, fix: str, command: str = "", *, fixable: bool | None = None
 ) -> Finding:
     """Return the finding that something is lost, ambiguous, or will fail."""
-    return Finding("problem", code, what, where, fix, command, mends)
+    return Finding("problem", code, what, where, fix, command, fixable)
 
 
 def note(
-    code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool | None = None
+    code: str, what: str, where: Where, fix: str, command: str = "", *, fixable: bool | None = None
 ) -> Finding:
     """Return a finding for information: nothing is lost and everything works."""
-    return Finding("note", code, what, where, fix, command, mends)
+    return Finding("note", code, what, where, fix, command, fixable)
 
 
 class Examination:
@@ -159,9 +159,9 @@ class Examination:
         if len(found) >= PER_CODE_MAX:
             self._more[finding.code] = self._more.get(finding.code, 0) + 1
             return
-        if finding.mends is None:
-            finding.mends = finding.code in self.fixes
-        if finding.mends:
+        if finding.fixable is None:
+            finding.fixable = finding.code in self.fixes
+        if finding.fixable:
             finding.command = FIX
         elif finding.command == SYNC:
             finding.command = self._sync
@@ -172,9 +172,9 @@ class Examination:
     def for_reading_only(self) -> None:
         """Move commands that write to the git folder, which would fail here, into the sentences of the findings."""
         for finding in (each for found in self._found.values() for each in found):
-            if finding.mends or finding.command.startswith(WRITING):
+            if finding.fixable or finding.command.startswith(WRITING):
                 finding.fix = f"{finding.fix} Once the git folder is writable, run `{finding.command}`."
-                finding.command, finding.mends = "", False
+                finding.command, finding.fixable = "", False
 
     def listed(self) -> list[Finding]:
         """Return the findings, problems first; the last one of a code reports how many were omitted."""

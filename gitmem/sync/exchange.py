@@ -12,9 +12,8 @@ from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union, wal_files
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, RefCheck
-from . import accepted, outbox, read_remote, rebase
+from . import accepted, outbox, read_remote, rebase, repair_remote
 from . import push as sending
-from . import repair_remote as mending
 from .remote import Remote, is_related, log_tips, projects
 
 TYPE_CHECKING = False
@@ -78,7 +77,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         sending.push_outbox_first(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
         read_remote.read(remote, timeout, allow_foreign=allow_foreign)
-        if repair and mending.repair(log, remote, timeout, force=force):
+        if repair and repair_remote.repair(log, remote, timeout, force=force):
             read_remote.read(remote, timeout, allow_foreign=allow_foreign)
     if not push:
         _refuse_foreign(found)

@@ -21,12 +21,12 @@ def test_what_was_mended_is_said_and_the_rest_is_left(
 
     found = run("doctor", "--fix", "--json")
 
-    assert found.status == 0 and found.json["mended"] == 1, found
+    assert found.status == 0 and found.json["fixed"] == 1, found
     states = {each["code"]: each["state"] for each in found.json["findings"]}
-    assert states == {"lost-lines": "mended", "driver-missing": "left"}
+    assert states == {"lost-lines": "fixed", "driver-missing": "left"}
     assert "hello" in run("log").out
     again = run("doctor", "--fix")
-    assert again.status == 0 and "mended" not in again.out and "No problems found" in again.out
+    assert again.status == 0 and "fixed: " not in again.out and "No problems found" in again.out
 
 
 def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> None:
@@ -34,7 +34,7 @@ def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> 
     start("Planck")
     (repo / ".git/gitmem/log").touch()
     lines = run("doctor", "--fix").out.splitlines()
-    (at,) = (number for number, line in enumerate(lines) if line.startswith("mended: "))
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("fixed: "))
     assert lines[at].endswith("[hidden-log]") and "/gitmem/aside/" in lines[at + 1]
     assert "No problems found, 1 fixed; checked" in "\n".join(lines)
 
@@ -48,5 +48,5 @@ def test_the_driver_is_installed_again_where_it_was(run: Run, start: Callable[..
 
     found = run("doctor", "--fix", "--json")
 
-    assert [each["code"] for each in found.json["findings"] if each["state"] == "mended"] == ["driver-unused"]
+    assert [each["code"] for each in found.json["findings"] if each["state"] == "fixed"] == ["driver-unused"]
     assert b"gm-*.jsonl merge=gitmem\n" in attributes.read_bytes()

@@ -185,7 +185,7 @@ def test_doctor_looks_at_the_hooks(run: Run, home: Path, repo: Path) -> None:
     found = {each["code"]: each for each in run("doctor", "--json").json["findings"]}
 
     assert found["hooks-incomplete"]["command"] == "gitmem doctor --fix"
-    assert "mended" in {
+    assert "fixed" in {
         each["state"]
         for each in run("doctor", "--fix", "--json").json["findings"]
         if each["code"] == "hooks-incomplete"

@@ -129,7 +129,7 @@ def test_a_sound_clone_has_no_findings(clone: Clone) -> None:
     found = doctor.examine(clone.store, Installed())
     assert not found.findings and found.healthy and found.status == 0
     assert found.checked["lines"] == 1 and found.checked["commits"] == 3
-    assert list(found.as_json()) == ["findings", "healthy", "checked", "mended", "next"]
+    assert list(found.as_json()) == ["findings", "healthy", "checked", "fixed", "next"]
     assert clone.git.refs("refs/") == before
 
 
@@ -357,8 +357,8 @@ def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
     clone.store.db().execute("DELETE FROM line WHERE body LIKE '%bbbbbbbb%'")
     found = doctor.examine(clone.store)
     assert list(codes(found)) == ["index"] and found.status == 1
-    mended = doctor.fix(clone.store)
-    assert mended.healthy and mended.mended == 1 and not mended.next[0].startswith("gitmem doctor")
+    fixed = doctor.fix(clone.store)
+    assert fixed.healthy and fixed.fixed == 1 and not fixed.next[0].startswith("gitmem doctor")
     assert doctor.examine(clone.store).healthy
 
 

@@ -95,7 +95,7 @@ def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
     assert doctor.examine(clone.store).status == 1
     found = doctor.fix(clone.store)
 
-    assert (only(found).code, only(found).state) == ("queue", "mended")
+    assert (only(found).code, only(found).state) == ("queue", "fixed")
     assert flag.exists()
 
 
@@ -108,7 +108,7 @@ def test_what_waits_is_committed(clone: Clone) -> None:
 
     found = doctor.fix(clone.store)
 
-    assert {each.code: each.state for each in found.findings}["wal-waits"] == "mended"
+    assert {each.code: each.state for each in found.findings}["wal-waits"] == "fixed"
     assert not old.exists() and "waits" in clone.texts()[-1] + clone.texts()[0]
 
 
@@ -130,7 +130,7 @@ def test_a_clock_that_was_ahead_is_set(clone: Clone) -> None:
 def test_a_merge_driver_that_is_there_in_half_is_installed(clone: Clone, driver: Driver) -> None:
     installed = Installed(driver)
     found = doctor.fix(clone.store, installed)
-    assert only(found).state == "mended" and ".git/config" in only(found).did
+    assert only(found).state == "fixed" and ".git/config" in only(found).did
     assert installed.asked == ["driver"]
 
 
@@ -154,7 +154,7 @@ def test_what_could_not_be_mended_says_why(clone: Clone) -> None:
     found = doctor.fix(clone.store, installed)
     states = {finding.code: (finding.state, finding.did) for finding in found.findings}
     assert states["driver-program"] == ("needs-you", "It is locked. Nothing was changed.")
-    assert states["index"][0] == "mended" and found.status == 1
+    assert states["index"][0] == "fixed" and found.status == 1
     assert found.next == ["gitmem doctor --fix"]
 
 
@@ -174,9 +174,9 @@ def test_hooks_are_installed_again_where_they_were(clone: Clone) -> None:
     assert installed.asked == ["claude-code user", "cursor project", "pre-push"]
     states = {finding.where: finding.state for finding in found.findings}
     assert states == {
-        "claude-code.json": "mended",
-        "cursor.json": "mended",
-        "pre-push": "mended",
+        "claude-code.json": "fixed",
+        "cursor.json": "fixed",
+        "pre-push": "fixed",
         "codex.json": "needs-you",
     }
     assert found.next == ["gitmem hooks install --client codex --scope project"]
@@ -187,7 +187,7 @@ def test_hooks_whose_program_is_gone_are_all_installed_again(clone: Clone) -> No
         hooks=hooks(("claude-code", "user", "installed"), ("gemini", "project", "installed"), works=False)
     )
     found = doctor.fix(clone.store, installed)
-    assert only(found).state == "mended" and installed.asked == ["claude-code user", "gemini project"]
+    assert only(found).state == "fixed" and installed.asked == ["claude-code user", "gemini project"]
     assert doctor.fix(clone.store, Installed(hooks=hooks(works=False))).findings == []
 
 
@@ -222,7 +222,7 @@ def test_a_damaged_branch_of_the_users_does_not_end_the_look(clone: Clone) -> No
     (clone.path / ".git/gitmem/log").touch()
     found = doctor.fix(clone.store)
     states = {finding.code: finding.state for finding in found.findings}
-    assert states["not-checked"] == "needs-you" and states["hidden-log"] == "mended" and found.status == 1
+    assert states["not-checked"] == "needs-you" and states["hidden-log"] == "fixed" and found.status == 1
 
 
 def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,8 +249,8 @@ def test_a_finding_tells_whether_it_is_mended(clone: Clone) -> None:
     """Before anybody asks for it: with the command."""
     clone.store.db().execute("DELETE FROM line")
     finding = only(doctor.examine(clone.store))
-    assert finding.mends and finding.state == "found" and finding.command == "gitmem doctor --fix"
-    fields = ["code", "severity", "what", "where", "fix", "command", "mends", "state", "did"]
+    assert finding.fixable and finding.state == "found" and finding.command == "gitmem doctor --fix"
+    fields = ["code", "severity", "what", "where", "fix", "command", "fixable", "state", "did"]
     assert list(finding.as_json()) == fields
 
 

@@ -280,7 +280,7 @@ def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path) -> None:
     assert _packs_found(doctor.examine(store)) == ["many-packs"]
 
     report = doctor.fix(store)
-    assert [each.code for each in report.findings if each.state == "mended"] == ["many-packs"]
+    assert [each.code for each in report.findings if each.state == "fixed"] == ["many-packs"]
     assert len(packing.own_packs(str(repo / ".git"))) == 1
     assert not _packs_found(doctor.examine(store))
 

@@ -135,7 +135,7 @@ class MergeDriver(Check):
                 "merge.gitmem.driver",
                 f"`{init}` installs it.",
                 init,
-                mends=False,
+                fixable=False,
             )
         elif not driver.ours:
             yield note(

@@ -90,7 +90,7 @@ class LogTip(Check):
                 f"{ref.LOG_REF}:projects",
                 "`gitmem doctor --fix`, or the next sync, of a clone that has commits adds it.",
                 "gitmem sync",
-                mends=bool(log_refs.own_projects(self.store.log)),
+                fixable=bool(log_refs.own_projects(self.store.log)),
             )
         self.is_readable = True
 
@@ -215,7 +215,7 @@ class Objects(Check):
                 where,
                 GO_BACK if now else BRING_BACK,
                 self.run.refetch or "git fsck",
-                mends=now,
+                fixable=now,
             )
         )
 

@@ -73,7 +73,7 @@ class StaleLocks(Check):
                 if ours
                 else "If no git process is running here, remove the file.",
                 command("rm", path),
-                mends=ours,
+                fixable=ours,
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -142,7 +142,7 @@ class OtherRefs(Check):
                 f"{name} has the name of a log but is not a valid log: {why}.",
                 name,
                 "Sync ignores it. If it should be the remote's log, `gitmem sync` names the repair; otherwise rename it there.",
-                mends=False,
+                fixable=False,
             )
         ours = remote.projects(log) if self.run.tip is not None and not others.get(ref.LOG_REF) else set()
         for each in (one for one in tips if one.name not in others):

@@ -58,7 +58,7 @@ class WaitingEntries(Check):
                         f"{count} recorded {'entries wait' if count > 1 else 'entry waits'} for a commit since {age:.0f} seconds{why}.",
                         file.path,
                         "Nothing is lost; the next command that can read this folder and write the git folder commits them.",
-                        mends=not stuck,
+                        fixable=not stuck,
                     )
 
     def fix(self) -> Iterator[Fixed]:

@@ -36,7 +36,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Made by the first test that wants it, for all.
     """
-    root = tmp_path_factory.getbasetemp() / "before-mending"
+    root = tmp_path_factory.getbasetemp() / "before-fix"
     if root.exists():
         return root
     root.mkdir()
@@ -209,8 +209,8 @@ def test_what_was_acknowledged_is_found_and_comes_back(hub: Hub, clone: Clone, a
 
     found = doctor.fix(clone.store)
 
-    assert found.status == 0 and found.mended, found
-    assert any(each.severity == "problem" and each.state == "mended" for each in found.findings)
+    assert found.status == 0 and found.fixed, found
+    assert any(each.severity == "problem" and each.state == "fixed" for each in found.findings)
     assert clone.texts() == [*WORDS, *LATE]
     assert clone.merges() == 0
     clone = check_whole(hub, clone)
@@ -223,7 +223,7 @@ def check_whole(hub: Hub, clone: Clone) -> Clone:
     tip = clone.tip
     clone = anew(hub, clone)
     again = doctor.fix(clone.store)
-    assert (again.status, again.mended, clone.tip) == (0, 0, tip), again
+    assert (again.status, again.fixed, clone.tip) == (0, 0, tip), again
     git("fsck", "--strict", "--no-dangling", cwd=clone.path)
     clone.add("afterwards")
     return clone
@@ -302,7 +302,7 @@ def test_what_others_wrote_comes_back_too(hub: Hub, clone: Clone) -> None:
     forget_index(clone)
     clone = anew(hub, clone)
 
-    assert states(doctor.fix(clone.store)) == {"lost-lines": "mended"}
+    assert states(doctor.fix(clone.store)) == {"lost-lines": "fixed"}
 
     assert clone.texts() == [*WORDS, *LATE, *(f"theirs {number}" for number in range(3))]
 
@@ -415,7 +415,7 @@ def test_a_line_comes_back_whose_generation_was_deleted(
     for _ in range(reads):
         look(clone)
 
-    assert states(doctor.fix(clone.store)) == {"lost-lines": "mended"}
+    assert states(doctor.fix(clone.store)) == {"lost-lines": "fixed"}
 
     assert clone.texts() == [*WORDS, *LATE, "waits"]
 
@@ -442,7 +442,7 @@ def test_what_was_voided_does_not_come_back(hub: Hub, clone: Clone, monkeypatch:
     look(clone)
     assert "voided" not in shown(clone)
 
-    assert doctor.fix(clone.store).mended == 0
+    assert doctor.fix(clone.store).fixed == 0
     clone.add("after")
     assert clone.texts() == [*WORDS, *LATE, "after"]
 
@@ -463,7 +463,7 @@ def test_a_damaged_generation_is_put_aside_and_its_whole_lines_are_kept(hub: Hub
 
     found = doctor.fix(clone.store)
 
-    assert states(found) == {"lost-lines": "mended", "wal-file": "mended"}
+    assert states(found) == {"lost-lines": "fixed", "wal-file": "fixed"}
     assert clone.texts() == [*WORDS, *LATE, "checksum", "whole"]
     kept = {each.name.partition("-")[2]: each for each in (clone.path / ".git/gitmem/aside").iterdir()}
     assert kept["notes.txt"].read_text() == "mine\n" and f"{path.name}.damaged" in kept
@@ -492,14 +492,14 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     found = doctor.fix(clone.store)
 
     assert found.status == 0 and states(found)["conflict-marker"] == "left", found
-    assert {code for code, state in states(found).items() if state == "mended"} == {
+    assert {code for code, state in states(found).items() if state == "fixed"} == {
         "crlf", "dropped-lines", "fixed-file", "no-project",
     }  # fmt: skip
     assert clone.git.commit(clone.tip).parents == [tip]
     assert clone.git.commit(clone.tip).message == "Repair: 1 line that was missing\n"
-    mended = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
-    assert mended == b"".join(sorted([b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]))
-    assert doctor.fix(anew(hub, clone).store).mended == 0
+    repaired = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
+    assert repaired == b"".join(sorted([b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]))
+    assert doctor.fix(anew(hub, clone).store).fixed == 0
 
 
 def test_a_log_that_a_peer_replaced_with_a_later_epoch_comes_back(hub: Hub, clone: Clone) -> None:
@@ -518,7 +518,7 @@ def test_a_log_that_a_peer_replaced_with_a_later_epoch_comes_back(hub: Hub, clon
 
     found = doctor.fix(clone.store)
 
-    assert states(found)["bad-epoch"] == "mended", found
+    assert states(found)["bad-epoch"] == "fixed", found
     assert sorted(clone.texts()) == sorted([*before, "written since"])
     form = git("cat-file", "blob", f"{ref.LOG_REF}:format", cwd=clone.path)
     assert '"epoch":0' in form
@@ -565,8 +565,8 @@ def test_locks_of_the_dead_and_what_stands_in_the_way_go(hub: Hub, clone: Clone)
 
     assert found.status == 0
     assert states(found) == {
-        "stale-lock": "mended", "ref-in-the-way": "mended", "leftover-file": "mended",
-        "hidden-log": "mended",
+        "stale-lock": "fixed", "ref-in-the-way": "fixed", "leftover-file": "fixed",
+        "hidden-log": "fixed",
     }  # fmt: skip
     assert git("rev-parse", "refs/gitmem-aside/gitmem-published-x", cwd=clone.path) == git(
         "rev-parse", "main", cwd=clone.path
@@ -587,7 +587,7 @@ def test_a_name_that_leaves_no_room_for_the_log_is_changed(hub: Hub, clone: Clon
         git("update-ref", name, "main", cwd=clone.path)
     clone = anew(hub, clone)
 
-    assert states(doctor.fix(clone.store)) == {"ref-in-the-way": "mended", "lost-lines": "mended"}
+    assert states(doctor.fix(clone.store)) == {"ref-in-the-way": "fixed", "lost-lines": "fixed"}
 
     assert clone.texts() == [*WORDS, *LATE]
     kept = git("for-each-ref", "--format=%(objectname)", "refs/gitmem-aside/", cwd=clone.path)
@@ -657,7 +657,7 @@ def test_a_copy_that_is_damaged_while_the_log_is_not(hub: Hub, clone: Clone) -> 
 
     found = doctor.fix(clone.store)
 
-    assert states(found)["damaged-copy"] == "mended" and found.status == 0, found
+    assert states(found)["damaged-copy"] == "fixed" and found.status == 0, found
     assert clone.exchange().received == 1
     assert clone.texts() == hub.texts()
 
@@ -678,7 +678,7 @@ def bent(clone: Clone) -> None:
     (clone.path / ".git/gitmem/wal/half").touch()
 
 
-def mending(where: Path) -> Callable[[], str]:
+def fixing(where: Path) -> Callable[[], str]:
     def act() -> str:
         hub = Hub.__new__(Hub)
         hub.now, hub.clones, hub.port = Ticks(), [], DulwichGit
@@ -695,9 +695,9 @@ def test_killed_at_any_step_the_next_run_ends_it(hub: Hub, clone: Clone, step: i
     bent(clone)
     clone.store.close()
 
-    end = child(mending(clone.path), SystemCall(step, ALL_STEPS, kills=True))
+    end = child(fixing(clone.path), SystemCall(step, ALL_STEPS, kills=True))
     age_locks(clone.path)
-    again = child(mending(clone.path))
+    again = child(fixing(clone.path))
 
     assert end.died, f"{end.steps} steps"
     clone = anew(hub, clone)
@@ -721,9 +721,9 @@ def test_writers_go_on_while_it_is_mended(hub: Hub, clone: Clone) -> None:
     writers = [threading.Thread(target=write, args=(number,)) for number in range(3)]
     for writer in writers:
         writer.start()
-    mender = hub.open(clone.path)
+    other = hub.open(clone.path)
     while any(writer.is_alive() for writer in writers):
-        doctor.fix(mender.store)
+        doctor.fix(other.store)
     for writer in writers:
         writer.join()
     clone = hub.open(clone.path)
@@ -760,6 +760,6 @@ def test_other_kinds_of_repositories_are_mended_too(
 
     found = doctor.fix(clone.store)
 
-    assert found.status == 0 and found.mended, found
+    assert found.status == 0 and found.fixed, found
     assert clone.texts() == WORDS
     hub.close()
