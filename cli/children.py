@@ -23,7 +23,7 @@ if TYPE_CHECKING:
             ...
 
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 KILL_SECONDS = 2.0  # between SIGTERM and SIGKILL
 SYNC_SECONDS = 120.0
 
@@ -58,7 +58,7 @@ def run(
     try:
         while True:
             try:
-                child.communicate(rest, timeout=LOOK_SECONDS)
+                child.communicate(rest, timeout=POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 rest = None  # already passed: continue with it
                 if stop.is_set():
@@ -123,12 +123,12 @@ class BackgroundSyncs:
         code = self._child.returncode
         if code == 2 and b'"consent-needed"' in answer:  # the fetch was complete
             before, self._only_fetches = self._only_fetches, True
-            told = (
+            notice = (
                 None
                 if before
                 else f"sync fetches but does not push ({_why(answer)}); only your user may run `gitmem sync --publish`"
             )
-            return self._done(None) or told
+            return self._done(None) or notice
         return self._done(None if code == 0 else _why(answer))
 
     def close(self) -> None:
@@ -153,10 +153,10 @@ def _why(answer: bytes) -> str:
     import json
 
     try:
-        said = json.loads(answer)
-        if "error" in said:
-            return str(said["error"]["message"])
-        words = [f"{each['name']}: {each['message'] or each['state']}" for each in said["remotes"]]
+        report = json.loads(answer)
+        if "error" in report:
+            return str(report["error"]["message"])
+        words = [f"{each['name']}: {each['message'] or each['state']}" for each in report["remotes"]]
         return "; ".join(words)
     except (ValueError, TypeError, LookupError):
         return "it printed no result"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 60
 # The user's own configuration does not reach the sandbox, and the sandbox changes nothing of the user's.
-_FOREIGN = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
+_REMOVED_PREFIXES = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
 
 
 class CommandRun(Outcome):
@@ -37,12 +37,12 @@ class Sandbox:
 
     Args:
         folder: An empty folder.
-        tell: Receives the lines for the reader as they are produced.
+        show: Receives the lines for the reader as they are produced.
     """
 
-    def __init__(self, folder: str, tell: Callable[[Sequence[str]], object]) -> None:
+    def __init__(self, folder: str, show: Callable[[Sequence[str]], object]) -> None:
         self.folder = folder
-        self.tell = tell
+        self.show = show
         self.steps: list[CommandRun] = []
         self.environment = _environment(folder)
 
@@ -54,7 +54,7 @@ class Sandbox:
         """Run git in a folder of the demo; return its output."""
         step = self._run(where, ["git", *args], "git " + shown(args), {}, 0)
         if not quiet:
-            self._tell(step)
+            self._show_step(step)
         return step.output
 
     def gitmem(self, agent: Agent, *args: str, status: int = 0) -> str:
@@ -65,11 +65,11 @@ class Sandbox:
         """
         command = [*program(), *args]
         step = self._run(agent.where, command, "gitmem " + shown(args), agent.environment(), status)
-        self._tell(step, agent.name)
+        self._show_step(step, agent.name)
         return step.output
 
     def _run(
-        self, where: str, command: Sequence[str], said: str, more: dict[str, str], status: int
+        self, where: str, command: Sequence[str], typed: str, more: dict[str, str], status: int
     ) -> CommandRun:
         try:
             done = subprocess.run(
@@ -85,24 +85,24 @@ class Sandbox:
             found, output = done.returncode, done.stdout.decode("utf-8", "replace").rstrip()
         except (OSError, subprocess.TimeoutExpired) as error:
             found, output = -1, str(error)
-        step = CommandRun(where, said, found, output)
+        step = CommandRun(where, typed, found, output)
         self.steps.append(step)
         if found != status:
             raise GitmemError(
-                f"The demo failed: `{said}` in {where} exited with {found}, not {status}: {output}",
+                f"The demo failed: `{typed}` in {where} exited with {found}, not {status}: {output}",
                 hint="It ran in a temporary folder; --keep keeps that folder.",
                 code="demo-failed",
                 next=["gitmem demo --keep"],
             )
         return step
 
-    def _tell(self, step: CommandRun, name: str = "") -> None:
+    def _show_step(self, step: CommandRun, name: str = "") -> None:
         lines = [f"{step.where} {name}$ {step.command}" if name else f"{step.where}$ {step.command}"]
         seen = [line for line in step.output.splitlines() if not line.startswith("next:")]
         lines += [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]
         if step.status:
             lines.append(f"    (exit {step.status})")
-        self.tell(lines)
+        self.show(lines)
 
 
 class Agent:
@@ -132,7 +132,7 @@ def _environment(folder: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_FOREIGN) and name not in (*SESSION_VARIABLES, *dict(MARKERS))
+        if not name.startswith(_REMOVED_PREFIXES) and name not in (*SESSION_VARIABLES, *dict(MARKERS))
     }
     home = os.path.join(folder, "home")
     os.makedirs(home, exist_ok=True)

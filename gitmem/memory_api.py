@@ -249,9 +249,9 @@ class Memory(Constants):
 
     def index(self, *sources: str, **options: Any) -> Indexed:
         """Make nodes from the files that describe the project; see `sources.index`."""
-        from .memory import sources as room
+        from .memory import sources as project_files
 
-        return room.index(self._log.store, self._log.caller, sources=sources, **options)
+        return project_files.index(self._log.store, self._log.caller, sources=sources, **options)
 
     index_project = index
 

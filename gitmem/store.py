@@ -146,14 +146,14 @@ class Store(StoreIndex):
         return self.index.db
 
     def record(
-        self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
+        self, lines: Sequence[tuple[str, bytes]], message: CommitMessage, *, deferred: bool = False
     ) -> Appended:
         """Append lines as one entry.
 
         Raises:
             StoreError: nothing is recorded.
         """
-        entry = LogEntry(lines, story, deferred=deferred)
+        entry = LogEntry(lines, message, deferred=deferred)
         if self.collecting is not None:
             self._look_ahead(entry)
             self.collecting(entry)

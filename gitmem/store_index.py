@@ -245,11 +245,11 @@ class StoreIndex(ABC):
 
     def preload_lines(self, lines: Sequence[bytes], group: Group) -> None:
         """Give the index lines that are about to be recorded, to save parsing them; see `discard_preloaded`."""
-        self.index.foreseen = (lines, group)
+        self.index.preloaded = (lines, group)
 
     def discard_preloaded(self) -> None:
         """Forget the lines given to `preload_lines`: they were recorded, or never will be."""
-        self.index.foreseen = None
+        self.index.preloaded = None
         self.keys.forget_signed()
 
     def leave_index(self) -> None:

@@ -275,7 +275,7 @@ def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
 
     assert entry.encode() == content
     assert (entry.token, entry.deferred) == ("7d2kq0ze", False)
-    assert entry.story.subject == "Planck → all: hello"
+    assert entry.message.subject == "Planck → all: hello"
     assert [stream for stream, _ in entry.lines] == ["signals"]
     assert records.read(entry.lines[0][1]) is not None
     head = wal_record.encode(content).partition(b"\n")[0].decode()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import typer
 
-STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
+LOG_ARGUMENTS = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 
 def demo(
@@ -26,17 +26,17 @@ def demo(
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="gitmem-demo-")
-    stage = Sandbox(folder, (lambda lines: None) if at.json else output.write_lines)
+    sandbox = Sandbox(folder, (lambda lines: None) if at.json else output.write_lines)
     try:
-        _build(stage)
-        picture = _run_steps(stage)
+        _build(sandbox)
+        graph = _run_steps(sandbox)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    next_commands = _next_commands(stage.path("project") if keep else None)
+    next_commands = _next_commands(sandbox.path("project") if keep else None)
     if at.json:
         kept = folder if keep else None
-        answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
+        answer = {"steps": sandbox.steps, "log": graph.splitlines(), "folder": kept, "next": next_commands}
         output.write_json(answer)
     else:
         output.write_lines(
@@ -75,76 +75,78 @@ def _next_commands(kept: str | None) -> list[str]:
     return [*found, command(program, "--help")][: output.NEXT_MAX]
 
 
-def _build(stage: Sandbox) -> None:
+def _build(sandbox: Sandbox) -> None:
     """Create one project with a remote, two linked worktrees and a second clone."""
-    stage.tell(["# A project with two worktrees, its remote, and a clone on another machine", ""])
-    stage.git(".", "init", "--quiet", "--bare", "--initial-branch=main", "hub.git")
-    stage.git(".", "init", "--quiet", "--initial-branch=main", "project")
-    with open(os.path.join(stage.path("project"), "README.md"), "w", encoding="utf-8") as file:
+    sandbox.show(["# A project with two worktrees, its remote, and a clone on another machine", ""])
+    sandbox.git(".", "init", "--quiet", "--bare", "--initial-branch=main", "hub.git")
+    sandbox.git(".", "init", "--quiet", "--initial-branch=main", "project")
+    with open(os.path.join(sandbox.path("project"), "README.md"), "w", encoding="utf-8") as file:
         file.write("# The shop\n")
-    stage.git("project", "add", "README.md")
-    stage.git("project", "commit", "--quiet", "--message=Start the shop")
-    stage.git("project", "remote", "add", "origin", stage.path("hub.git"))
-    stage.git("project", "push", "--quiet", "--set-upstream", "origin", "main")
-    stage.git("project", "worktree", "add", "--quiet", "-b", "prices", "../prices")
-    stage.git("project", "worktree", "add", "--quiet", "-b", "import", "../import")
-    stage.git(".", "clone", "--quiet", stage.path("hub.git"), "laptop")
+    sandbox.git("project", "add", "README.md")
+    sandbox.git("project", "commit", "--quiet", "--message=Start the shop")
+    sandbox.git("project", "remote", "add", "origin", sandbox.path("hub.git"))
+    sandbox.git("project", "push", "--quiet", "--set-upstream", "origin", "main")
+    sandbox.git("project", "worktree", "add", "--quiet", "-b", "prices", "../prices")
+    sandbox.git("project", "worktree", "add", "--quiet", "-b", "import", "../import")
+    sandbox.git(".", "clone", "--quiet", sandbox.path("hub.git"), "laptop")
 
 
-def _run_steps(stage: Sandbox) -> str:
+def _run_steps(sandbox: Sandbox) -> str:
     """Run the agents' commands; return the git log that the demo ends with."""
     planck = Agent("Planck", "project", "demo:architect:shop")
     curie = Agent("Curie", "prices", "demo:implementer:prices")
     gauss = Agent("Gauss", "import", "demo:implementer:import")
     noether = Agent("Noether", "laptop", "demo:reviewer:shop")
     for agent in (planck, curie, gauss, noether):
-        _start(stage, agent)
-    stage.tell(["", "# Two machines share one log through their existing remote"])
-    stage.gitmem(planck, "sync", "--publish")
-    stage.gitmem(noether, "sync", "--publish")
-    stage.gitmem(planck, "sync")
-    stage.gitmem(planck, "roster")
+        _start(sandbox, agent)
+    sandbox.show(["", "# Two machines share one log through their existing remote"])
+    sandbox.gitmem(planck, "sync", "--publish")
+    sandbox.gitmem(noether, "sync", "--publish")
+    sandbox.gitmem(planck, "sync")
+    sandbox.gitmem(planck, "roster")
 
-    stage.tell(["", "# Planck proposes to two agents, one of them in another clone"])
-    said = stage.gitmem(
+    sandbox.show(["", "# Planck proposes to two agents, one of them in another clone"])
+    printed = sandbox.gitmem(
         planck, "signal", "Put the price rules behind one interface?", "--to", "Curie,Noether", "--intent",
         "propose", "--requires-ack", "--wu", "WU-7", "-q",
     )  # fmt: skip
-    proposal = said.splitlines()[-1]
-    stage.gitmem(curie, "inbox")
-    stage.gitmem(curie, "reply", proposal, "Yes, I can do that today.", "--agree")
-    stage.gitmem(
+    proposal = printed.splitlines()[-1]
+    sandbox.gitmem(curie, "inbox")
+    sandbox.gitmem(curie, "reply", proposal, "Yes, I can do that today.", "--agree")
+    sandbox.gitmem(
         gauss, "signal", "WU-7 touches the import job; I will not change it until you agree.", "--broadcast"
     )
-    stage.gitmem(planck, "sync")
+    sandbox.gitmem(planck, "sync")
 
-    stage.tell(["", "# Noether, on the laptop, sees a problem"])
-    stage.gitmem(noether, "sync")
-    stage.gitmem(noether, "inbox")
-    stage.gitmem(
+    sandbox.show(["", "# Noether, on the laptop, sees a problem"])
+    sandbox.gitmem(noether, "sync")
+    sandbox.gitmem(noether, "inbox")
+    sandbox.gitmem(
         noether, "reply", proposal, "The import job still calls the old rules.", "--reject", "--sync"
     )
-    stage.gitmem(planck, "sync")
-    stage.gitmem(planck, "converged", proposal, status=1)
-    stage.gitmem(planck, "inbox")
+    sandbox.gitmem(planck, "sync")
+    sandbox.gitmem(planck, "converged", proposal, status=1)
+    sandbox.gitmem(planck, "inbox")
 
-    stage.tell(["", "# A counter-proposal that both accept"])
-    said = stage.gitmem(
+    sandbox.show(["", "# A counter-proposal that both accept"])
+    printed = sandbox.gitmem(
         planck, "signal", "Keep the old entry point for one release?", "--reply-to", proposal, "--to",
         "Curie,Noether", "--intent", "counter", "--requires-ack", "--sync", "-q",
     )  # fmt: skip
-    counter = said.splitlines()[-1]
-    stage.gitmem(curie, "reply", counter, "Agreed.", "--agree")
-    stage.gitmem(noether, "sync")
-    stage.gitmem(noether, "reply", counter, "Agreed, that closes it.", "--agree", "--sync")
-    stage.gitmem(planck, "sync")
-    stage.gitmem(planck, "converged", proposal, "--strict")
+    counter = printed.splitlines()[-1]
+    sandbox.gitmem(curie, "reply", counter, "Agreed.", "--agree")
+    sandbox.gitmem(noether, "sync")
+    sandbox.gitmem(noether, "reply", counter, "Agreed, that closes it.", "--agree", "--sync")
+    sandbox.gitmem(planck, "sync")
+    sandbox.gitmem(planck, "converged", proposal, "--strict")
 
-    stage.tell(["", "# Every record is in git"])
-    return stage.git("project", *STORY, quiet=False)
+    sandbox.show(["", "# Every record is in git"])
+    return sandbox.git("project", *LOG_ARGUMENTS, quiet=False)
 
 
-def _start(stage: Sandbox, agent: Agent) -> None:
+def _start(sandbox: Sandbox, agent: Agent) -> None:
     """Start an agent's session."""
-    said = stage.gitmem(agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity)
-    agent.session = said.rpartition("GITMEM_SESSION=")[2].strip()
+    printed = sandbox.gitmem(
+        agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity
+    )
+    agent.session = printed.rpartition("GITMEM_SESSION=")[2].strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import driver
 from ..environment import Environment
 from ..render import output, upkeep
-from .hooks import git_hook, install_gate, places, program
+from .hooks import client_folders, git_hook, install_gate, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class LocalInstallation:
         """Return the installed hooks of each client and of git."""
         from gitmem.clients.hooks import status
 
-        return status.read_status(places(self.at), git_hook(self.at))
+        return status.read_status(client_folders(self.at), git_hook(self.at))
 
     def install_driver(self) -> list[str]:
         """Install the merge driver; return what was changed."""
@@ -41,7 +41,7 @@ class LocalInstallation:
         """Install a client's hooks; return the files that were written."""
         from gitmem.clients.hooks import install
 
-        found = install.install(places(self.at, scope), [client], scope, program=program())
+        found = install.install(client_folders(self.at, scope), [client], scope, program=program())
         return [path for each in found.clients for path in each.files]
 
     def install_pre_push(self) -> None:

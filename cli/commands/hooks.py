@@ -41,7 +41,9 @@ def install(
     if hook is not None and not client:
         output.answer(at.json, install_gate(at, hook), render.gated)
         return 0
-    found = operation.install(places(at, scope), client or ["all-found"], scope, program=program(), wake=wake)
+    found = operation.install(
+        client_folders(at, scope), client or ["all-found"], scope, program=program(), wake=wake
+    )
     if hook is not None:
         found.git = install_gate(at, hook)
     output.answer(at.json, found, render.hooked)
@@ -60,7 +62,7 @@ def uninstall(
         output.answer(at.json, gate.uninstall(hook), render.gated)
         return 0
     try:
-        found = operation.uninstall(places(at, scope), client or ["all-found"], scope)
+        found = operation.uninstall(client_folders(at, scope), client or ["all-found"], scope)
     except GitmemError as error:
         error.next = [each.replace("hooks install", "hooks uninstall") for each in error.next]
         raise
@@ -77,7 +79,7 @@ def status(at: Environment) -> int:
     """Show the installed hooks of each client, and whether they can run."""
     from gitmem.clients.hooks import status as operation
 
-    found = operation.read_status(places(at), git_hook(at))
+    found = operation.read_status(client_folders(at), git_hook(at))
     output.answer(at.json, found, render.status)
     return found.status
 
@@ -86,12 +88,12 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
     """Run the installed hooks as the client would, with a signal in a temporary repository; exit 1 on failure."""
     from gitmem.clients.hooks import hook_test as operation
 
-    found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
+    found = operation.run(client_folders(at), client or ["all-found"], dict(os.environ), program())
     output.answer(at.json, found, render.tried)
     return found.status
 
 
-def places(at: Environment, scope: str = "user") -> ClientFolders:
+def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
     """Return the folders and programs of clients, from the environment, the home folder and PATH.
 
     Args:
@@ -105,8 +107,8 @@ def places(at: Environment, scope: str = "user") -> ClientFolders:
 
     from gitmem.clients.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, ClientFolders
 
-    place = _place(at)
-    if place is None and scope != USER:
+    repo = _repo_or_none(at)
+    if repo is None and scope != USER:
         raise _no_project(at)
     home = os.path.expanduser("~")
     moved = {
@@ -119,11 +121,11 @@ def places(at: Environment, scope: str = "user") -> ClientFolders:
         moved["opencode"] = os.path.join(settings, "opencode")
     wanted = ["gitmem", *(each for client in CLIENTS.values() for each in client.programs)]
     programs = {name: path for name in wanted if (path := shutil.which(name))}
-    linked = place is not None and place.git_dir != place.common and os.path.basename(place.common) == ".git"
+    linked = repo is not None and repo.git_dir != repo.common and os.path.basename(repo.common) == ".git"
     return ClientFolders(
-        worktree=place.worktree if place is not None else None,
-        main=os.path.dirname(place.common) if place is not None and linked else None,
-        state=place.state if place is not None else None,
+        worktree=repo.worktree if repo is not None else None,
+        main=os.path.dirname(repo.common) if repo is not None and linked else None,
+        state=repo.state if repo is not None else None,
         user=user_state(),
         home=home,
         moved=moved,
@@ -131,7 +133,7 @@ def places(at: Environment, scope: str = "user") -> ClientFolders:
     )
 
 
-def _place(at: Environment) -> Repo | None:
+def _repo_or_none(at: Environment) -> Repo | None:
     """Return the repository, or None outside of one."""
     try:
         return at.repo
@@ -161,11 +163,11 @@ def git_hook(at: Environment) -> Hook | None:
     """Return git's pre-push hook; None without a repository, or if its hooks folder is outside of the repository."""
     from gitmem.clients.hooks import git_hook as operation
 
-    place = _place(at)
-    if place is None:
+    repo = _repo_or_none(at)
+    if repo is None:
         return None
     try:
-        return operation.find(place, _configured(at))
+        return operation.find(repo, _configured(at))
     except GitmemError:  # a repository that can't have a log: clients' hooks may be installed nevertheless
         return None
 

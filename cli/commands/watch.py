@@ -93,7 +93,7 @@ def watch(
     with stop:
         if session is None and of.caller is not None and of.caller.remark:
             _note(of.caller.remark)
-        _note(of.peek or f"watching for signals to {of.name}; press Ctrl-C to end{_other(store, of)}")
+        _note(of.peek or f"watching for signals to {of.name}; press Ctrl-C to end{_session_hint(store, of)}")
         try:
             _watch_loop(at, seen, showing, syncs)
         finally:
@@ -115,8 +115,8 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
             return
         if syncs is None:
             autosync.start_if_due(at)
-        elif (said := syncs.tick()) is not None:
-            _note(said)
+        elif (notice := syncs.tick()) is not None:
+            _note(notice)
         seen.store.log.read_also(external_wals(at.repo)[1])
         if not output.is_read():
             return
@@ -182,7 +182,7 @@ class SignalPrinter:
         try:
             kept.add(
                 [
-                    render.watched(fields, self.of, age=_minute(fields["created_at"]))
+                    render.watched(fields, self.of, age=_format_minute(fields["created_at"]))
                     for fields in batch.signals
                 ]
             )
@@ -251,7 +251,7 @@ class WatchEnded:
         self._set = True
 
 
-def _other(store: Store, of: WatchOwner) -> str:
+def _session_hint(store: Store, of: WatchOwner) -> str:
     """Return a hint on --session for a person in a worktree with an agent's session; otherwise ""."""
     from gitmem.agents import own_sessions
 
@@ -275,7 +275,7 @@ def _seconds(option: str, text: str | None) -> float | None:
     return seconds
 
 
-def _minute(at: str) -> str:
+def _format_minute(at: str) -> str:
     """Return a time as `2026-11-21 20:00Z`."""
     return f"{at[:16].replace('T', ' ')}Z"
 

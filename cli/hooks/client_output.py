@@ -53,10 +53,10 @@ def _copilot(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[
     """Return the form of Copilot. VS Code runs the same hooks, with Claude Code's input and output."""
     if not text:
         return {}
-    said: dict[str, object] = (
+    fields: dict[str, object] = (
         {"decision": "block", "reason": text} if given.kind == STOP else {"additionalContext": text}
     )
-    return said if given.name is None else {"hookSpecificOutput": {"hookEventName": given.name, **said}}
+    return fields if given.name is None else {"hookSpecificOutput": {"hookEventName": given.name, **fields}}
 
 
 _DECISIONS = {"codex": "block", "gemini": "deny"}  # keeps a turn from ending

@@ -51,12 +51,12 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     before = [
-        hook_caller.you(at, call, caller, exported=exported),
+        hook_caller.introduction(at, call, caller, exported=exported),
         consent_messages.consent_remark(store),
         _memory(store, caller, call.source),
     ]
     deliver(
-        store, caller, call, clock, via=hook_caller.via(at, call, caller, exported=exported),
+        store, caller, call, clock, via=hook_caller.reply_program(at, call, caller, exported=exported),
         before="\n\n".join(filter(None, before)), variables=variables,
     )  # fmt: skip
     limit_retries(store, call)

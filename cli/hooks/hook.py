@@ -68,8 +68,8 @@ def _try(call: HookInput, clock: HookTimer) -> int:
     try:
         return run_in(lambda: Environment(_top_of(call.folder)), lambda at: _begin(at, call, clock))
     except Exception as error:
-        said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
-        clock.note(str(said))
+        reason = getattr(error, "message", None) or f"{type(error).__name__} {error}"
+        clock.note(str(reason))
         return 0
 
 

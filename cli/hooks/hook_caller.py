@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .hook_input import HookInput
 
 # Clients that pass their session id to their agent's commands, see `environment.SESSION_VARIABLES`.
-_TOLD = ("claude-code", "codex", "copilot", "opencode")
+_PASS_SESSION_ID = ("claude-code", "codex", "copilot", "opencode")
 # Clients whose start gives variables to later hooks; whether the agent's shell gets them is unknown.
-_APART = ("cursor",)
+_SHELL_UNKNOWN = ("cursor",)
 
 
 def caller(at: Environment, call: HookInput) -> Caller | None:
@@ -50,7 +50,7 @@ def named(at: Environment, call: HookInput) -> Presence | None:
     return found
 
 
-def you(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
+def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
     """Return the introduction. It has the session id if the agent's own commands would not know it.
 
     Args:
@@ -62,22 +62,22 @@ def you(at: Environment, call: HookInput, caller: Caller, *, exported: bool = Fa
         f' repository{about}. `gitmem inbox` shows your messages, `gitmem signal "TEXT" --to NAME` sends one,'
         " `gitmem roster` lists the agents."
     )
-    if _knows(at, call, caller, exported):
+    if _knows_session(at, call, caller, exported):
         return line
     return f"{line} Run it as `GITMEM_SESSION={caller.session_id} gitmem …`."
 
 
-def via(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
+def reply_program(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
     """Return the program of reply lines, with the session id if the agent's own commands would not know it."""
     session = caller.session_id
-    if session is None or (call.client not in _APART and _knows(at, call, caller, exported)):
+    if session is None or (call.client not in _SHELL_UNKNOWN and _knows_session(at, call, caller, exported)):
         return PROGRAM
     return f"{PROGRAM} --as {quote(session)}"
 
 
-def _knows(at: Environment, call: HookInput, caller: Caller, exported: bool) -> bool:
+def _knows_session(at: Environment, call: HookInput, caller: Caller, exported: bool) -> bool:
     try:
-        told = call.client in _TOLD and not at.is_nested(call.session)
-        return exported or told or caller.session_id in (None, at.session)
+        passes_id = call.client in _PASS_SESSION_ID and not at.is_nested(call.session)
+        return exported or passes_id or caller.session_id in (None, at.session)
     except UsageError:  # a variable that is not text names no session
         return False

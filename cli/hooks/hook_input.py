@@ -42,22 +42,22 @@ class HookInput:
 
     __slots__ = ("again", "client", "event", "folder", "in_subagent", "kind", "name", "session", "source")
 
-    def __init__(self, client: str, event: str, kind: str, said: Mapping[str, object]) -> None:
+    def __init__(self, client: str, event: str, kind: str, fields: Mapping[str, object]) -> None:
         self.client = client
         self.event = event
         self.kind = kind
         keys = _SESSION.get(client, ("session_id",))
-        self.session = next((value for value in (_id(said.get(key)) for key in keys) if value), None)
-        source = said.get("source")
+        self.session = next((value for value in (_id(fields.get(key)) for key in keys) if value), None)
+        source = fields.get("source")
         self.source = source if isinstance(source, str) else "startup"
         if event == "TaskResume":
             self.source = "resume"
-        name = said.get("hook_event_name")
+        name = fields.get("hook_event_name")
         self.name = name if isinstance(name, str) else None
-        self.folder = _folder(said.get("workspaceRoots")) if client in events.FORGETFUL else None
-        self.in_subagent = any(said.get(key) for key in _SUBAGENT.get(client, _SUBAGENT_USUAL))
-        loops = said.get("loop_count")
-        self.again = any(said.get(key) is True for key in ("stop_hook_active", "stopHookActive")) or (
+        self.folder = _folder(fields.get("workspaceRoots")) if client in events.FORGETFUL else None
+        self.in_subagent = any(fields.get(key) for key in _SUBAGENT.get(client, _SUBAGENT_USUAL))
+        loops = fields.get("loop_count")
+        self.again = any(fields.get(key) is True for key in ("stop_hook_active", "stopHookActive")) or (
             isinstance(loops, int) and loops > 0
         )
 

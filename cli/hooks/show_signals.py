@@ -51,9 +51,9 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         if call.session:
             hook_state.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
-        untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
-        intro = hook_caller.you(at, call, caller) if untold else ""
-        via = hook_caller.via(at, call, caller)
+        introduces = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
+        intro = hook_caller.introduction(at, call, caller) if introduces else ""
+        via = hook_caller.reply_program(at, call, caller)
         deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
     limit_retries(store, call)
     return False
@@ -74,7 +74,7 @@ def deliver(
     """Print a reader's unread signals in its client's form, then record the receipts.
 
     Args:
-        via: The program of the reply lines, see `hook_caller.via`.
+        via: The program of the reply lines, see `hook_caller.reply_program`.
         directed: Whether to show only signals that may interrupt.
         before: A text that comes first, even without signals.
         intro: A text that comes first only with signals.
@@ -104,8 +104,8 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
     now = store.now()
 
     def text(fields: ShownSignal) -> str:
-        said = fields["created_at"]
-        age = format_ago(said, now) if said < presence.iso(now - OLD_MICROS) else None
+        sent_at = fields["created_at"]
+        age = format_ago(sent_at, now) if sent_at < presence.iso(now - OLD_MICROS) else None
         return message_frame.signal_text(
             fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
         )

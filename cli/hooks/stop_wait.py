@@ -114,7 +114,7 @@ def _deliver_unread(at: Environment, call: HookInput) -> bool:
         with delivery_lock.delivery_lock(store, caller.reader) as mine:
             if not mine:
                 return False
-            text_of = show_signals.shown(store, caller, hook_caller.via(at, call, caller))
+            text_of = show_signals.shown(store, caller, hook_caller.reply_program(at, call, caller))
             reading = show_signals.unread(store, caller, text_of, directed=True)
             text = show_signals.injection(reading, text_of)
             if text and not _write_stderr(text):

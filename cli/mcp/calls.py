@@ -79,7 +79,7 @@ class ToolCalls:
         """Run a job in the session's thread, after pending answers were marked. An error becomes the result."""
         self._note_client(ctx)
         try:
-            await self._delivery.settled()
+            await self._delivery.wait_until_marked()
             return await self._session.run(job)
         except Exception as error:
             return tool_results.of_error(error, tool)
@@ -88,4 +88,4 @@ class ToolCalls:
         """Note the name that the client gave in its `initialize` request."""
         params = ctx.request_context.session.client_params
         if params is not None:
-            self._session.known_as(params.client_info.name)
+            self._session.set_client_name(params.client_info.name)

@@ -59,7 +59,7 @@ class SignalDelivery:
         self._gate = asyncio.Lock()
         self._shown: dict[RequestId, _PendingAnswer] = {}
 
-    async def settled(self) -> None:
+    async def wait_until_marked(self) -> None:
         """Wait until shown signals are marked: a client that calls again has received them."""
         if await self._enter():
             self._gate.release()
@@ -78,7 +78,7 @@ class SignalDelivery:
 
     def _show(self, shown: _PendingAnswer, show: Show, marks: bool) -> CallToolResult:
         try:
-            at = shown.stack.enter_context(self._session.here())
+            at = shown.stack.enter_context(self._session.environment())
             caller = self._session.caller(at)
             patience = delivery_lock.WAIT_SECONDS if marks else None
             shown.stack.enter_context(

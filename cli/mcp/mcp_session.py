@@ -81,13 +81,13 @@ class McpSession:
 
     def do(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
         """Run a job in this thread, see `environment.run_in`; return its result."""
-        return run_in(self.here, job)
+        return run_in(self.environment, job)
 
-    def here(self) -> CallEnvironment:
+    def environment(self) -> CallEnvironment:
         """Return a new environment for one call."""
         return CallEnvironment(self.directory, self.as_, self.own)
 
-    def known_as(self, name: str) -> None:
+    def set_client_name(self, name: str) -> None:
         """Note the client's name, as it gives it."""
         slug = "".join(char if char.isalnum() else "-" for char in name.lower() if char.isascii()).strip("-")
         self.client = next((each for each in CLIENTS if slug.startswith(each)), slug[:CLIENT_MAX]) or None

@@ -60,7 +60,7 @@ class Resources(ToolCalls):
 
     async def _read(self, job: Callable[[CallEnvironment], str]) -> str:
         try:
-            await self._delivery.settled()
+            await self._delivery.wait_until_marked()
             return await self._session.run(job)
         except Exception as error:
             raise ResourceError(tool_results.sentences(error, "resource")) from None

@@ -50,18 +50,18 @@ NAMES = (
     "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready",
 )  # fmt: skip
 READS = ("thread", "converged", "roster", "mem_search", "mem_context", "mem_recover", "mem_ready")
-LAST_WORDS_SECONDS = 1.0
+STOP_WAIT_SECONDS = 1.0
 
 
 class Server(MCPServer[Any]):
     """The SDK's server; calls with unknown tools or invalid arguments get our own error messages.
 
     Args:
-        rooms: Objects whose methods are the tools.
+        groups: Objects whose methods are the tools.
     """
 
-    def __init__(self, *rooms: ToolCalls) -> None:
-        every = {name: getattr(room, name) for room in rooms for name in NAMES if hasattr(room, name)}
+    def __init__(self, *groups: ToolCalls) -> None:
+        every = {name: getattr(group, name) for group in groups for name in NAMES if hasattr(group, name)}
         self._ours = {name: _tool(every[name], name) for name in NAMES}
         super().__init__(
             "gitmem", instructions=INSTRUCTIONS, version=__version__, tools=[*self._ours.values()],
@@ -79,31 +79,35 @@ class Server(MCPServer[Any]):
         """Return the error for a call that can't be made, or None."""
         tool = self._ours.get(name)
         if tool is None:
-            said = f"Unknown tool: {name!r}."
-            return tool_results.of_error(_usage(said, difflib.get_close_matches(name, self._ours)), name)
+            message = f"Unknown tool: {name!r}."
+            return tool_results.of_error(_usage(message, difflib.get_close_matches(name, self._ours)), name)
         known = [*tool.parameters["properties"]]
         for word in arguments:
             if word not in known:
-                said = f"Unknown argument of {name}: {word!r}."
+                message = f"Unknown argument of {name}: {word!r}."
                 return tool_results.of_error(
-                    _usage(said, difflib.get_close_matches(word, known) or known), name
+                    _usage(message, difflib.get_close_matches(word, known) or known), name
                 )
         try:
             tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
-            said = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in error.errors())
-            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {said}"), name)
+            message = " ".join(
+                f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in error.errors()
+            )
+            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}"), name)
         return None
 
-    async def serve(self, wire: StdioTransport) -> None:
+    async def serve(self, transport: StdioTransport) -> None:
         """Answer until the client closes its input."""
-        wire.listen()
+        transport.listen()
         server = self._lowlevel_server
-        await server.run(wire.incoming, wire, server.create_initialization_options())
+        await server.run(transport.incoming, transport, server.create_initialization_options())
 
 
-def _usage(said: str, suggestions: list[str] | None = None) -> UsageError:
-    return UsageError(f"{said} Nothing was written.", suggestions=suggestions or [], next=["gitmem --help"])
+def _usage(message: str, suggestions: list[str] | None = None) -> UsageError:
+    return UsageError(
+        f"{message} Nothing was written.", suggestions=suggestions or [], next=["gitmem --help"]
+    )
 
 
 def _tool(method: Callable[..., Any], name: str) -> Tool:
@@ -148,15 +152,15 @@ def run(directory: str | None, as_: str | None) -> None:
 async def _run(directory: str | None, as_: str | None, input: int, output: int) -> None:
     session, network = McpSession(directory, as_), Worker("gitmem mcp network")
     delivery = SignalDelivery(session)
-    wire = StdioTransport(input, output, delivery.written)
+    transport = StdioTransport(input, output, delivery.written)
     server = Server(Tools(session, delivery, network), MemoryTools(session, delivery))
     Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError):  # Windows, where clients end us without a signal
                 asyncio.get_running_loop().add_signal_handler(number, scope.cancel)
-        await server.serve(wire)
-    wire.stop(LAST_WORDS_SECONDS)
+        await server.serve(transport)
+    transport.stop(STOP_WAIT_SECONDS)
     delivery.close()
     session.close()
-    network.stop(LAST_WORDS_SECONDS)
+    network.stop(STOP_WAIT_SECONDS)

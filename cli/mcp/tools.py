@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
-LOOK_SECONDS = 0.5
-TELL_SECONDS = 1.0
+POLL_SECONDS = 0.5
+PROGRESS_SECONDS = 1.0
 
 
 class Tools(ToolCalls):
@@ -134,7 +134,7 @@ class Tools(ToolCalls):
     ) -> CallToolResult:
         """Check whether all recipients of a thread agree. Carry out a proposal only when `converged` is true."""
         try:
-            await self._delivery.settled()
+            await self._delivery.wait_until_marked()
             return await wait_for(self._session, ctx, id, strict=strict, seconds=wait_seconds)
         except Exception as error:
             return tool_results.of_error(error, "converged")
@@ -208,7 +208,7 @@ async def wait_for(session: McpSession, ctx: Ctx, id: str, *, strict: bool, seco
         if found.converged or not found.pending or waited >= seconds:
             return tool_results.of(found, signals.converged(found), peers=False)
         await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
-        await asyncio.sleep(min(LOOK_SECONDS, seconds - waited))
+        await asyncio.sleep(min(POLL_SECONDS, seconds - waited))
 
 
 async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
@@ -221,7 +221,7 @@ async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequ
         from gitmem.sync import consent_messages
         from gitmem.sync import sync_remotes as operation
 
-        with session.here() as at:
+        with session.environment() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
             consent_messages.reword_for_agent(synced)
             return tool_results.of(
@@ -232,7 +232,7 @@ async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequ
     began = time.monotonic()
     await ctx.report_progress(0, None, what)
     running = asyncio.wrap_future(network.submit(job))
-    while not (await asyncio.wait({running}, timeout=TELL_SECONDS))[0]:
+    while not (await asyncio.wait({running}, timeout=PROGRESS_SECONDS))[0]:
         await ctx.report_progress(time.monotonic() - began, None, what)
     await ctx.report_progress(time.monotonic() - began, None, "done")
     return running.result()

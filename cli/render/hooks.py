@@ -70,14 +70,14 @@ def _client(each: ClientHooks) -> list[str]:
 
 def gated(found: GitHookResult) -> list[str]:
     """Return the state of the gate in git's pre-push hook."""
-    said = {
+    text = {
         "installed": "pre-push hook installed",
         "updated": "pre-push hook updated",
         "unchanged": "pre-push hook already installed",
         "removed": "pre-push hook removed",
         "absent": "pre-push hook not installed; nothing was changed",
     }[found.state]
-    lines = [f"{said}: {sanitize(found.path, keep='')}"]
+    lines = [f"{text}: {sanitize(found.path, keep='')}"]
     if found.kept is not None:
         lines.append(f"the previous hook runs after it: {sanitize(found.kept, keep='')}")
     return [*lines, *(sanitize(each) for each in found.remarks)]
@@ -147,11 +147,11 @@ def tried(found: HookTestResults) -> Sequence[str]:
             times = f"{each.empty_ms:.1f} ms with nothing new, {each.signal_ms:.0f} ms with one signal"
             lines.append(f"{name}: works{SEPARATOR}{times}")
         else:
-            lines.append(f"{name}: FAILED{SEPARATOR}{sanitize(each.said)}")
+            lines.append(f"{name}: FAILED{SEPARATOR}{sanitize(each.problem)}")
     return lines
 
 
 def block(found: AgentsMdBlock) -> list[str]:
     """Return the state of gitmem's block in AGENTS.md."""
-    said = _BLOCK_STATES[found.state].format(path=found.path)
-    return [sanitize(said), *(f"note: {sanitize(each)}" for each in found.remarks)]
+    text = _BLOCK_STATES[found.state].format(path=found.path)
+    return [sanitize(text), *(f"note: {sanitize(each)}" for each in found.remarks)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NEXT_MAX = 3
 PROGRESS_SECONDS = 1.0
-_state = {"said": False, "for_models": False, "last": False}
+_state = {"written": False, "for_models": False, "last": False}
 # The commands that act as a session and therefore keep --as.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
@@ -67,7 +67,7 @@ def write(text: str) -> bool:
     out = sys.stdout
     if out is None:
         return False
-    _state["said"] = True
+    _state["written"] = True
     try:
         out.flush()
         write_whole(out.buffer, (text + "\n").encode("utf-8", "backslashreplace"))
@@ -104,12 +104,12 @@ def is_read() -> bool:
 
 def has_written() -> bool:
     """Return whether an answer was printed: a second one would break it for a JSON reader."""
-    return _state["said"]
+    return _state["written"]
 
 
 def begin() -> None:
     """Reset the state: one process may answer several times, as tests do."""
-    _state["said"] = False
+    _state["written"] = False
     _typed.clear()
 
 

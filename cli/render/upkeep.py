@@ -58,16 +58,16 @@ def _count(kind: str, count: int) -> str:
 
 def _remote(each: RemoteResult) -> str:
     name = sanitize(each.name, keep="")
-    said = f": {sanitize(each.message)}" if each.message else ""
+    message = f": {sanitize(each.message)}" if each.message else ""
     if each.state == "up-to-date" and each.tip is None:
-        return f"{name}: no log on this remote yet{said}"
+        return f"{name}: no log on this remote yet{message}"
     if each.state == "up-to-date":
-        return f"{name}: up to date{said}"
+        return f"{name}: up to date{message}"
     if each.state == "synced":
         from .text import plural
 
-        return f"{name}: received {plural(each.received, 'line')}, sent {each.sent}{said}"
-    return f"{name}: {each.state}{said}"
+        return f"{name}: received {plural(each.received, 'line')}, sent {each.sent}{message}"
+    return f"{name}: {each.state}{message}"
 
 
 def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
@@ -119,8 +119,8 @@ def doctor(found: Report) -> list[str]:
     lines = []
     for each in found.findings:
         where = f" ({sanitize(str(each.where), keep='')})" if each.where else ""
-        said = each.severity if each.state in ("found", "left") else each.state
-        lines.append(f"{said}: {sanitize(each.what)}{where} [{each.code}]")
+        label = each.severity if each.state in ("found", "left") else each.state
+        lines.append(f"{label}: {sanitize(each.what)}{where} [{each.code}]")
         if each.did:
             lines.append(f"  {sanitize(each.did)}")
         if each.fix and each.state != "fixed":

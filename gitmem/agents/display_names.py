@@ -198,10 +198,10 @@ def pick(store: Store) -> str:
     held = _held(store, store.log.clock.tick())
     shipped = {fold(name) for name in POOL}
     order = [name for name in _by_use(store) if _origin(name, shipped) != "refused"] or list(POOL)
-    strangers = held.keys() - shipped  # shipped names are known to be far enough apart
+    custom_names = held.keys() - shipped  # shipped names are known to be far enough apart
     for name in order:
         folded = fold(name)
-        rivals = strangers if folded in shipped else held.keys()
+        rivals = custom_names if folded in shipped else held.keys()
         if folded not in held and not any(is_within_edits(folded, other, NEAR_EDITS) for other in rivals):
             return name
     taken = [name for name in order if fold(name) in held] or order

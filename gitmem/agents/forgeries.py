@@ -101,9 +101,9 @@ class SenderWarnings:
 
     def put(self, fields: ShownSignal, line: bytes) -> None:
         """Add a warning about the sender to a signal's fields, if there is one."""
-        said = self._of(line, fields)
-        if said:
-            fields["unverified"] = said
+        unverified = self._of(line, fields)
+        if unverified:
+            fields["unverified"] = unverified
 
     def _of(self, line: bytes, fields: ShownSignal) -> str | None:
         mac = self._store.keys.now().mac

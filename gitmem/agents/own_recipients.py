@@ -61,9 +61,9 @@ def warning(store: Store, session_id: str | None = None) -> str | None:
     """
     found = []
     for shown, own in _forged_sessions(store):
-        said = _difference(shown, own) if session_id in (None, own.session_id) else None
-        if said is not None:
-            found.append(said)
+        difference = _difference(shown, own) if session_id in (None, own.session_id) else None
+        if difference is not None:
+            found.append(difference)
     if not found:
         return None
     return found[0] + (f" {len(found) - 1} more sessions of this clone are affected." if found[1:] else "")
@@ -73,17 +73,17 @@ def _difference(shown: Presence, own: Presence) -> str | None:
     """Return what the log shows of an open session against its own lines, or None."""
     if own.ended is not None:
         return None
-    said = []
+    claims = []
     if shown.ended is not None:
-        said.append("has ended")
+        claims.append("has ended")
     if fold(shown.asked) != fold(own.asked):
-        said.append(f"is called {sanitize(shown.asked)[:80]}")
+        claims.append(f"is called {sanitize(shown.asked)[:80]}")
     if shown.reader != own.reader:
-        said.append(f"is {sanitize(shown.reader)}")
-    if not said:
+        claims.append(f"is {sanitize(shown.reader)}")
+    if not claims:
         return None
     return (
-        f"FORGED: records not written in this clone claim that {own.session_id} {' and '.join(said)}. By its own records it "
+        f"FORGED: records not written in this clone claim that {own.session_id} {' and '.join(claims)}. By its own records it "
         f"is open, and is {own.name} ({own.reader}). `gitmem doctor` lists them."
     )
 

@@ -97,8 +97,8 @@ class CommandLine:
 
     def receipts(self, signal_id: str) -> list[Receipt]:
         """Return the receipts of a signal by `log --receipts` and `thread`."""
-        story = self.ask("log", "--receipts", "--thread", signal_id, "-n", str(RECORDS_MAX))["entries"]
-        return as_receipts(signal_id, story, self.ask("thread", signal_id)["signals"])
+        entries = self.ask("log", "--receipts", "--thread", signal_id, "-n", str(RECORDS_MAX))["entries"]
+        return as_receipts(signal_id, entries, self.ask("thread", signal_id)["signals"])
 
     def converged(self, thread: str) -> Convergence:
         """Return whether a thread has converged by `converged`, which ends with 0 or 1."""

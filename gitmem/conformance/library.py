@@ -88,8 +88,8 @@ class Library:
     def receipts(self, signal_id: str) -> list[Receipt]:
         """Return the receipts of a signal."""
         log = self.log()
-        story = history.log(log.store, n=RECORDS_MAX, thread=signal_id, receipts=True).entries
-        return as_receipts(signal_id, story, log.thread(signal_id).signals)
+        entries = history.log(log.store, n=RECORDS_MAX, thread=signal_id, receipts=True).entries
+        return as_receipts(signal_id, entries, log.thread(signal_id).signals)
 
     def converged(self, thread: str) -> Convergence:
         """Return whether a thread has converged; a `UsageError` of gitmem becomes `Refused`."""
@@ -145,12 +145,12 @@ def as_signal(shown: Mapping[str, Any]) -> Signal:
 
 
 def as_receipts(
-    signal_id: str, story: Iterable[Mapping[str, Any]], thread: Iterable[Mapping[str, Any]]
+    signal_id: str, entries: Iterable[Mapping[str, Any]], thread: Iterable[Mapping[str, Any]]
 ) -> list[Receipt]:
     """Return the recorded receipts of a signal, with the present states of its recipients."""
     found = {
         each["reader_identity"]: each["delivery_state"]
-        for each in story
+        for each in entries
         if (each["kind"], each.get("signal_id")) == ("receipt", signal_id)
     }
     for each in thread:

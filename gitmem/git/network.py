@@ -78,11 +78,11 @@ class GitNetwork:
         """
         before = packing.listed(self.common)
         try:
-            return self._fetch_places(url, into_prefix, timeout)
+            return self._fetch_refs(url, into_prefix, timeout)
         finally:
             packing.adopt(self.common, before, into_prefix)
 
-    def _fetch_places(self, url: str, into_prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
+    def _fetch_refs(self, url: str, into_prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
         head = [
             *(*_QUIET_CONFIG, *queries.DURABLE, "-c", "fetch.fsckObjects=true"),
             *("fetch", "--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-auto-maintenance"),
@@ -174,10 +174,10 @@ class GitNetwork:
         done = self._push(leases, [f":{ref}" for ref in refs], url, timeout)
         if done.code == 0:
             return
-        told = [summary for flag, ref, summary in _reported(done) if ref in refs and flag == "!"]
-        if not told:
+        rejections = [summary for flag, ref, summary in _reported(done) if ref in refs and flag == "!"]
+        if not rejections:
             raise _failed(url, done.err)
-        for summary in told:
+        for summary in rejections:
             if not _is_race(summary):
                 raise _refused(url, done.err, summary)
 
@@ -252,8 +252,8 @@ def _any_in(words: Sequence[str], text: str) -> bool:
 
 def _offline(url: str, err: str) -> RemoteError:
     clean = without_credentials(url)
-    said = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
-    words = scrubbed(run.summary_line("\n".join(said) or err).replace(url, clean)).rstrip(".")
+    lines = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
+    words = scrubbed(run.summary_line("\n".join(lines) or err).replace(url, clean)).rstrip(".")
     words = words or "git gave no reason"
     if _any_in(_OTHER_HASH, err):
         return RemoteError(
@@ -274,10 +274,10 @@ def _offline(url: str, err: str) -> RemoteError:
 def _refused(url: str, err: str, summary: str) -> RemoteError:
     clean = without_credentials(url)
     remote = [line for line in err.splitlines() if line.startswith("remote:") and line[7:].strip()]
-    said = [line for line in remote if "hook declined" not in line]
-    words = run.summary_line("\n".join(part for part in [*said[-1:], summary] if part) or err)
-    if said and summary:
-        words = f"{run.summary_line(summary)} ({run.summary_line(said[-1])})"
+    messages = [line for line in remote if "hook declined" not in line]
+    words = run.summary_line("\n".join(part for part in [*messages[-1:], summary] if part) or err)
+    if messages and summary:
+        words = f"{run.summary_line(summary)} ({run.summary_line(messages[-1])})"
     return RemoteError(
         f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. "
         "Local records are kept.",

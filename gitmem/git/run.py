@@ -210,8 +210,8 @@ def _bad_config(words: str) -> StoreError:
 def summary_line(err: str) -> str:
     """Return the most informative line of git's errors, safe for a terminal."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
-    line = (telling or lines or [""])[-1]
+    errors = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
+    line = (errors or lines or [""])[-1]
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
 
 

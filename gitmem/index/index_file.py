@@ -84,7 +84,7 @@ class Index:
         self.read = read
         self.writable = writable
         self._version: int | None = getattr(views, "shape", None)
-        self.foreseen: tuple[Sequence[bytes], Group] | None = (
+        self.preloaded: tuple[Sequence[bytes], Group] | None = (
             None  # expected lines, with the result of `read`
         )
 

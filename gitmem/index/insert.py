@@ -110,16 +110,16 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Grou
 
 
 def _read(index: Index, lines: Sequence[bytes]) -> Sequence[Group]:
-    """Return the result of `index.read`. Lines that equal those of `index.foreseen` are not parsed again."""
-    if index.foreseen is None:
+    """Return the result of `index.read`. Lines that equal those of `index.preloaded` are not parsed again."""
+    if index.preloaded is None:
         return index.read(lines)
-    told, (kind, _, records, columns) = index.foreseen
+    preloaded, (kind, _, records, columns) = index.preloaded
     try:
-        start = lines.index(told[0])
+        start = lines.index(preloaded[0])
     except ValueError:
         return index.read(lines)
-    end = start + len(told)
-    if lines[start:end] != told:
+    end = start + len(preloaded)
+    if lines[start:end] != preloaded:
         return index.read(lines)
     others = [*range(start), *range(end, len(lines))]
     read = index.read([lines[number] for number in others])

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
     """Return the draft of the commit of entries: changes of the tree, signatures and message."""
-    story = combine_messages(entries)
-    name, mail = split_author(story.author)
+    combined = combine_messages(entries)
+    name, mail = split_author(combined.author)
     at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
     author = Signature(name, mail, at // 1_000_000)
     committer = log.signature((name, mail))
-    message = story.subject + "\n"
-    if story.body:
-        message += "\n" + story.body.strip("\n") + "\n"
-    if story.trailers:
-        message += "\n" + "".join(f"{key}: {value}\n" for key, value in story.trailers)
+    message = combined.subject + "\n"
+    if combined.body:
+        message += "\n" + combined.body.strip("\n") + "\n"
+    if combined.trailers:
+        message += "\n" + "".join(f"{key}: {value}\n" for key, value in combined.trailers)
     return Draft(changes, author, committer, message)
 
 
@@ -36,18 +36,18 @@ def combine_messages(entries: Sequence[LogEntry]) -> CommitMessage:
     It is the message of the only entry that is not deferred, else a summary with counts. It has the trailers of all
     entries.
     """
-    spoken = [entry for entry in entries if not entry.deferred] or list(entries)
-    first = spoken[0].story
-    ordered = [*spoken, *(entry for entry in entries if entry not in spoken)]
-    found = dict.fromkeys(trailer for entry in ordered for trailer in entry.story.trailers)
+    immediate = [entry for entry in entries if not entry.deferred] or list(entries)
+    first = immediate[0].message
+    ordered = [*immediate, *(entry for entry in entries if entry not in immediate)]
+    found = dict.fromkeys(trailer for entry in ordered for trailer in entry.message.trailers)
     keys = dict.fromkeys(key for key, _ in found)
     trailers = [trailer for key in keys for trailer in found if trailer[0] == key]
-    if len(spoken) == 1:
+    if len(immediate) == 1:
         return CommitMessage(first.author, first.subject, first.body, trailers)
     records = sum(len(entry.lines) for entry in entries)
-    agents = len({entry.story.author for entry in spoken})
+    agents = len({entry.message.author for entry in immediate})
     subject = f"{records} records from {agents} agent{'s' if agents > 1 else ''}"
-    body = "\n".join(entry.story.subject for entry in spoken)
+    body = "\n".join(entry.message.subject for entry in immediate)
     return CommitMessage(first.author, subject, body, trailers)
 
 

@@ -143,9 +143,9 @@ class History:
                 missing(commit, commit[:12], "a commit")
                 continue
 
-            def told(oid: str, path: str, _: bool, commit: str = commit) -> None:
+            def report(oid: str, path: str, _: bool, commit: str = commit) -> None:
                 missing(oid, f"{commit[:12]}:{path}", "an older folder")
 
-            for path, entry in tree_union.walk(self._git, tree, told, seen=self._seen):
+            for path, entry in tree_union.walk(self._git, tree, report, seen=self._seen):
                 if not entry.is_tree and entry.mode != "160000":
                     yield commit, path, entry.oid

@@ -34,32 +34,32 @@ class LogEntry:
 
     Attributes:
         lines: Pairs of stream and line; the line has no LF.
-        story: The message for the commit.
+        message: The message for the commit.
         deferred: Whether it waits for the next commit instead of starting one.
         token: The token of the segment that the lines go to. Committing the entry again writes to the same segment, so
             the second commit adds nothing.
     """
 
-    __slots__ = ("deferred", "lines", "story", "token")
+    __slots__ = ("deferred", "lines", "message", "token")
 
     def __init__(
         self,
         lines: Sequence[tuple[str, bytes]],
-        story: CommitMessage,
+        message: CommitMessage,
         *,
         deferred: bool = False,
         token: str = "",
     ) -> None:
         self.lines = list(lines)
-        self.story = story
+        self.message = message
         self.deferred = deferred
         self.token = token
 
     def encode(self) -> bytes:
         """Return the entry as bytes for `decode`: a JSON head, then rows of stream, tab and line."""
-        story = self.story
-        words = ", ".join(map(_quote, (self.token, story.author, story.subject, story.body)))
-        trailers = ", ".join(f"[{_quote(key)}, {_quote(value)}]" for key, value in story.trailers)
+        message = self.message
+        words = ", ".join(map(_quote, (self.token, message.author, message.subject, message.body)))
+        trailers = ", ".join(f"[{_quote(key)}, {_quote(value)}]" for key, value in message.trailers)
         parts = [f"[{words}, [{trailers}]]".encode("utf-8", "replace")]
         parts += [stream.encode() + b"\t" + line for stream, line in self.lines]
         return b"\n".join(parts) + b"\n"
@@ -88,7 +88,7 @@ class LogEntry:
         """
         try:
             author, subject, body, trailers = head
-            story = CommitMessage(str(author), str(subject), str(body), trailers)  # type: ignore[arg-type]  # checked there
+            message = CommitMessage(str(author), str(subject), str(body), trailers)  # type: ignore[arg-type]  # checked there
         except TypeError as error:
             raise ValueError("its head is not author, subject, body and trailers") from error
         if not is_name(token):
@@ -98,7 +98,7 @@ class LogEntry:
             problem = lines.validation_error(line)
             if problem:
                 raise ValueError(problem)
-        return cls(found, story, deferred=deferred, token=token)
+        return cls(found, message, deferred=deferred, token=token)
 
 
 def split(content: bytes) -> tuple[bytes, list[bytes]]:

@@ -40,10 +40,10 @@ class LeftOut:
         by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
         by += "" if self.is_fetched else " (not fetched)"
         at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
-        said = f"{self.ref} of {remote} ({at}) was ignored: {self.why.rstrip('.')}."
+        text = f"{self.ref} of {remote} ({at}) was ignored: {self.why.rstrip('.')}."
         if self.why == MISSING:
-            said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
-        return said
+            text += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
+        return text
 
 
 def describe(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool) -> LeftOut:

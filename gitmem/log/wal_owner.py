@@ -63,14 +63,14 @@ class Owner:
             known = self._known[folder] = (content, self._is_ours(_values(content)))
         return known[1]
 
-    def _is_ours(self, said: dict[str, str]) -> bool:
-        clone, roots = said.get("clone"), set(said.get("roots", "").split())
+    def _is_ours(self, fields: dict[str, str]) -> bool:
+        clone, roots = fields.get("clone"), set(fields.get("roots", "").split())
         if clone and clone == self._clone():
             return True
         ours = self._root_commits() if roots else frozenset()
         if roots and ours:
             return not ours.isdisjoint(roots)
-        return not clone and not roots and said.get("folder") == self._folder()
+        return not clone and not roots and fields.get("folder") == self._folder()
 
     def _clone(self) -> str:
         word = read_small(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()

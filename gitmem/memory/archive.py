@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..records.record_types import PatchContent
     from ..store import Store
 
-TOLD = 40  # nodes listed in the body of a commit
+LISTED_MAX = 40  # nodes listed in the body of a commit
 
 
 class Archived(Outcome):
@@ -160,8 +160,8 @@ def patch_fields(found: Archived) -> PatchContent:
 
 def commit_body(scores: Mapping[str, float], reason: str) -> str:
     """Return the body of a commit that archives by decay."""
-    lines = [f"{id} {score:.3g}" for id, score in list(scores.items())[:TOLD]]
-    more = [f"and {len(scores) - TOLD} more"] if len(scores) > TOLD else []
+    lines = [f"{id} {score:.3g}" for id, score in list(scores.items())[:LISTED_MAX]]
+    more = [f"and {len(scores) - LISTED_MAX} more"] if len(scores) > LISTED_MAX else []
     return "\n".join([f"{reason[:1].upper()}{reason[1:]}", "", *lines, *more])
 
 

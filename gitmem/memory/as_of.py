@@ -80,7 +80,7 @@ class StoreAsOf(Store):
         _refuse()
 
     def record(
-        self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
+        self, lines: Sequence[tuple[str, bytes]], message: CommitMessage, *, deferred: bool = False
     ) -> Appended:
         """Reject the write: this store is read-only."""
         _refuse()

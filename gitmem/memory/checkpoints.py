@@ -45,8 +45,8 @@ def checkpoint(
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
         StoreError: The store could not be read or written.
     """
-    said = [text for text in (note, progress, next_steps) if text and text.strip()]
-    if not said:
+    texts = [text for text in (note, progress, next_steps) if text and text.strip()]
+    if not texts:
         raise UsageError(
             "The checkpoint is empty. Nothing was written.",
             hint="Give a note, --progress or --next-steps; check whether a shell variable in the command is unset.",
@@ -58,7 +58,7 @@ def checkpoint(
     created = edit.create(
         store,
         caller,
-        PREFIX + said[0].strip(),
+        PREFIX + texts[0].strip(),
         type="checkpoint",
         lifecycle="wu" if wu or caller.wu_id else "session",
         wu=wu,

@@ -163,12 +163,12 @@ def _removed(db: sqlite3.Connection, rules: RetentionRules, found: CleanupResult
 
 
 def _write(store: Store, caller: Caller, found: CleanupResult, reasons: dict[str, list[str]]) -> None:
-    lines, told, done = [], [], []
+    lines, body, done = [], [], []
     for reason, ids in sorted(reasons.items()):
         lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
-        told += [
+        body += [
             f"Deleted {format_count(len(ids))}: {reason}",
-            *(f"- {id}" for id in ids[: archive.TOLD]),
+            *(f"- {id}" for id in ids[: archive.LISTED_MAX]),
             "",
         ]
     if found.removed_ids:
@@ -176,13 +176,13 @@ def _write(store: Store, caller: Caller, found: CleanupResult, reasons: dict[str
     decayed = found.decay_result
     if decayed is not None and decayed.archived_ids:
         lines += write.patches(store, caller, decayed.archived_ids, archive.patch_fields(decayed))
-        told.append(archive.commit_body(decayed.scores, decayed.reason))
+        body.append(archive.commit_body(decayed.scores, decayed.reason))
         done.append(f"archives {len(decayed.archived_ids)}")
     if not lines:
         return
     named = [*found.removed_ids, *(decayed.archived_ids if decayed else ())]
     written = write.record(
-        store, caller, lines, f"cleans up: {' and '.join(done)}", text="\n".join(told), nodes=named
+        store, caller, lines, f"cleans up: {' and '.join(done)}", text="\n".join(body), nodes=named
     )
     found.commit, found.recorded = written.commit, True
     if decayed is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .versioned_node import VersionedNode
 
 SHOWN = 100  # nodes whose paths are checked
-TOLD = 40  # nodes listed in the body of a commit
+LISTED_MAX = 40  # nodes listed in the body of a commit
 MANY = 20_000  # nodes in one call
 CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
              "reason", "summarized_into", "metadata")  # fmt: skip
@@ -132,7 +132,7 @@ def _record(
     if len(nodes) == 1:
         what, text = f"{first.type} {summary_line(first)}", first.content
     else:
-        what, text = f"{len(nodes)} nodes", "\n".join(summary_line(node) for node in nodes[:TOLD])
+        what, text = f"{len(nodes)} nodes", "\n".join(summary_line(node) for node in nodes[:LISTED_MAX])
     wu = first.wu_id if all(node.wu_id == first.wu_id for node in nodes) else None
     return write.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
 

@@ -179,4 +179,4 @@ def _columns(node: VersionedNode, split: _Split) -> tuple[str, ...]:
 
 
 def _joined(texts: Iterable[tuple[str, list[str]]]) -> str:
-    return " ".join(said for said, _ in texts if said)
+    return " ".join(text for text, _ in texts if text)

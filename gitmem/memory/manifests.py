@@ -107,8 +107,8 @@ def _as_go_module(text: str) -> list[str]:
     direct = []
     inside = False
     for line in text.splitlines():
-        said, _, remark = line.partition("//")
-        words = said.split()
+        code, _, remark = line.partition("//")
+        words = code.split()
         if not words:
             continue
         if words[0] == "module" and len(words) == 2:

@@ -12,7 +12,7 @@ from ..outcome import Outcome, plain
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import load, node_fields, relations, resolve_node, write
-from .edit import TOLD, summary_line
+from .edit import LISTED_MAX, summary_line
 from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
@@ -120,9 +120,9 @@ def promote(
     new = found.new
     if new and not dry_run:
         what = f"promotes {_describe(new)} as {word}"
-        told = "\n".join(summary_line(each) for each in new[:TOLD])
+        body = "\n".join(summary_line(each) for each in new[:LISTED_MAX])
         done = write.record(
-            store, caller, lines, what, text=told, nodes=[each.id for each in new], wu=_one_wu(sources)
+            store, caller, lines, what, text=body, nodes=[each.id for each in new], wu=_one_wu(sources)
         )
         found.commit, found.recorded = done.commit, True
     found.next = _next(found, node, wu)

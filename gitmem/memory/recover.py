@@ -51,7 +51,7 @@ ORDER = (
     *(name for name in SECTIONS if name != open_threads.SECTION),
 )
 # Metadata of a checkpoint and their labels, most useful first.
-TOLD = (("nextSteps", "next steps"), ("progress", "progress"), ("gitDiffStat", "uncommitted then"))
+METADATA_LABELS = (("nextSteps", "next steps"), ("progress", "progress"), ("gitDiffStat", "uncommitted then"))
 PART = 2  # the checkpoint gets at most 1/PART of the budget while there are other pieces
 
 
@@ -223,7 +223,7 @@ def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
     when = format_at(node.touched)[:16].replace("T", " ") + "Z"
     text = candidates.head(node).replace(format_at(node.touched)[:10], when, 1)
     lines = quote_lines(text, node.content)
-    for key, name in TOLD:
+    for key, name in METADATA_LABELS:
         value = node.metadata.get(key)
         if value:
             words = (

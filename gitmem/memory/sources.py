@@ -141,8 +141,8 @@ def _configured(store: Store, found: Indexed) -> list[Source]:
         try:
             sources.append(source_files.parsed(item))
         except UsageError as error:
-            said = error.message.removesuffix(". Nothing was written.")
-            found.problems.append(f"{CONFIG} in the git config: {said}. {error.hint}")
+            message = error.message.removesuffix(". Nothing was written.")
+            found.problems.append(f"{CONFIG} in the git config: {message}. {error.hint}")
     return sources
 
 

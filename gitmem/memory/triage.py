@@ -239,8 +239,8 @@ def promote(
     if unit is not None and before is None:
         marks: PatchContent = {"closed": True, "reason": f"became {unit}", "metadata": {"promoted_to": unit}}
         lines = write.patches(store, caller, [source.id], marks)
-        told = f"{source.id} became {unit}: {edit.summary_line(source)}"
-        done = write.record(store, caller, lines, told, text=source.content, nodes=[source.id], wu=unit)
+        subject = f"{source.id} became {unit}: {edit.summary_line(source)}"
+        done = write.record(store, caller, lines, subject, text=source.content, nodes=[source.id], wu=unit)
         found.recorded, found.commit = True, done.commit
     if found.recorded:
         found.next = [command("gitmem", "mem", "show", source.id), "gitmem mem triage"]

@@ -128,7 +128,7 @@ class VersionedNode(Outcome):
 class PatchChange:
     """A patch with the attributes that `causality` needs. Its record lacks the fields that readers ignore."""
 
-    __slots__ = ("clears", "id", "line", "named", "record", "said_at", "touched")
+    __slots__ = ("clears", "id", "line", "named", "record", "updated_at", "touched")
 
     def __init__(self, record: PatchRecord, line: bytes) -> None:
         self.id = record["id"]
@@ -137,7 +137,7 @@ class PatchChange:
         self.named = frozenset(record.get("after", ()))
         self.clears = frozenset(record.get("clear", ()))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
-        self.said_at = "" if self.only_marks else record["at"]  # "" or time of an update
+        self.updated_at = "" if self.only_marks else record["at"]  # "" or time of an update
 
     def touches(self, field: str) -> bool:
         """Return whether the patch sets or clears a field."""
@@ -192,8 +192,10 @@ class WinningPatches:
 
             self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
             self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
-        said = max(each.said_at for each in every)  # times have one fixed form, so their texts sort by time
-        self.updated = parse_at(said) if said else None
+        latest = max(
+            each.updated_at for each in every
+        )  # times have one fixed form, so their texts sort by time
+        self.updated = parse_at(latest) if latest else None
         self._by_key: dict[str, PatchChange] | None = None
 
     @property

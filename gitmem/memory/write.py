@@ -51,7 +51,7 @@ def record(
     """
     trailers = [("Memory", id) for id in nodes[:TRAILERS_MAX]]
     who = [(key, value) for key, value in caller.trailers() if key != "WU"]
-    story = CommitMessage(
+    message = CommitMessage(
         caller.author,
         cut(sanitize(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
         body(text),
@@ -59,7 +59,7 @@ def record(
     )
     every = [*lines, *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
-    return store.record(every, story)
+    return store.record(every, message)
 
 
 def patches(

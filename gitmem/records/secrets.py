@@ -48,7 +48,7 @@ WORDS = (
     "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ",
 )
 # fmt: on
-SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_in_prose`, with those above
+PROSE_WORDS = ("auth", " -p", " -a ")  # the same for `secrets_in_prose`, with those above
 SPACED = tuple(marker for marker in MARKERS if " " in marker)
 HARMLESS_MAX = 4_096  # cached texts without a secret, such as names: records of one writer share them
 HARMLESS_CHARACTERS = 128
@@ -94,7 +94,7 @@ def locate(text: str) -> FoundSecret | None:
             from . import secrets_assigned
 
             found = secrets_assigned.find(plain, small)
-        if found is None and (has_word or any(word in small for word in SPOKEN)):
+        if found is None and (has_word or any(word in small for word in PROSE_WORDS)):
             from . import secrets_in_prose
 
             found = secrets_in_prose.find(plain, small)
@@ -143,7 +143,7 @@ def has_marker(text: str) -> bool:
         if _discord(long) >= 0:
             return True
     small = together.lower()
-    return any(word in small for word in (*WORDS, *SPOKEN))
+    return any(word in small for word in (*WORDS, *PROSE_WORDS))
 
 
 def find_in(value: object) -> FoundSecret | None:

@@ -27,7 +27,7 @@ _LINE_MAX = 160  # characters of a command line that are read
 _KEY_MIN = 20  # characters of a key in a sentence
 _NOUNS = (" access key", " key", " token", " value")
 _LINKS = (" is now ", " is: ", " is ", " was ", " to ", ": ", " = ", " -> ", " ")
-_SPOKEN = ("password", "passwd", "passphrase")
+_PASSWORD_WORDS = ("password", "passwd", "passphrase")
 
 
 def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a text)
@@ -45,7 +45,7 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
         found = _authorization(text, small)
         if found:
             return found
-    for word in _SPOKEN:
+    for word in _PASSWORD_WORDS:
         for at in _positions(small, word):
             value, sure = _said(text, small, at + len(word))
             if value and _is_drawn(value, sure):

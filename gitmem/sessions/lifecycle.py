@@ -142,8 +142,8 @@ def _start_new(
             "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
         },
     )
-    told = _start_commit_message(record)
-    appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
+    message = _start_commit_message(record)
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
     _register(store, session_id, who)
     found = presence.get(store, session_id)
     if found is None:
@@ -247,8 +247,8 @@ def _change(
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
     if not differs and not cleared:
         return found, None, False
-    told = _commit_message(found, subject, differs.get("wu_id"))
-    appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
+    message = _commit_message(found, subject, differs.get("wu_id"))
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
     after = own_sessions.trusted(store, found.session_id) or found
     if "display_name" in differs:
         name_pins.replace(store, after, found.name, found.asked)
@@ -289,8 +289,8 @@ def _start_commit_message(record: SessionFields) -> CommitMessage:
     reader = identity or record["session_id"]
     trailers = [("WU", unit), ("Agent", reader), ("Session", record["session_id"])]
     author = f"{record['display_name']} <{reader}@gitmem>"
-    told = cut(sanitize(subject), SUBJECT_MAX)
-    return CommitMessage(author, told, "", [(key, value) for key, value in trailers if value])
+    subject = cut(sanitize(subject), SUBJECT_MAX)
+    return CommitMessage(author, subject, "", [(key, value) for key, value in trailers if value])
 
 
 def _first_steps(session_id: str) -> list[str]:

@@ -69,8 +69,8 @@ def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[s
 
 def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
     """Return the description of a change for a commit subject, after "is now"."""
-    told = {name: value for name, value in differs.items() if name != "harness_session"}
-    return [f"{_NEWS.get(name, '')}{value}" for name, value in told.items()] + [
+    changed = {name: value for name, value in differs.items() if name != "harness_session"}
+    return [f"{_NEWS.get(name, '')}{value}" for name, value in changed.items()] + [
         CLEARABLE[name] for name in gone
     ]
 

@@ -265,8 +265,8 @@ def _pass(
         "sender_name": caller.name,
     }
     lines = [store.line("audit", fields, allow_secret=allow_secret)]
-    told = commit_message.of_audit(caller.author, caller.name or caller.reader, count_text(found), fields)
-    appended = store.record(lines, told)
+    message = commit_message.of_audit(caller.author, caller.name or caller.reader, count_text(found), fields)
+    appended = store.record(lines, message)
     found.open = found.passed = True
     found.audit_id, found.commit, found.recorded = audit_id, appended.commit, True
 

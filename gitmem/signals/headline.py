@@ -79,25 +79,25 @@ def _prompt(store: Store, caller: Caller) -> str:
             continue
         try:
             with open(os.path.join(store.repo.state, PROMPTS, name), "rb") as file:
-                said = file.read(READ_MAX).decode("utf-8", "replace")
+                content = file.read(READ_MAX).decode("utf-8", "replace")
         except (OSError, ValueError):
             continue
-        found = _prompt_in(said)
+        found = _prompt_in(content)
         if found:
             return found
     return ""
 
 
-def _prompt_in(said: str) -> str:
+def _prompt_in(content: str) -> str:
     """Return the text under the key `prompt` of a JSON object, without the json package, which imports `re`."""
-    at = said.find(_KEY)
+    at = content.find(_KEY)
     while at >= 0:
-        rest = said[at + len(_KEY) :].lstrip()
+        rest = content[at + len(_KEY) :].lstrip()
         if rest.startswith(":") and rest[1:].lstrip().startswith('"'):
             begin = rest.index('"') + 1
             try:
                 return str(scanstring(rest, begin, False)[0]).strip()
             except ValueError:
                 return ""
-        at = said.find(_KEY, at + 1)
+        at = content.find(_KEY, at + 1)
     return ""

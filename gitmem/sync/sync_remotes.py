@@ -105,8 +105,8 @@ def _record_outcome(store: Store, states: Sequence[RemoteResult]) -> None:
 
     usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY, INCOMPLETE):
-        said = usual.message or f"{usual.name}: {usual.state}"
-        autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, said, dice)
+        message = usual.message or f"{usual.name}: {usual.state}"
+        autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, message, dice)
     else:
         autosync.record_success(store.repo, now / 1e6, max(each.rejections for each in states), dice)
 

@@ -162,8 +162,8 @@ def _remove_doubts(db: sqlite3.Connection, rows: Rows) -> None:
     """Remove the doubts about signals that a new line that is not forged marks as read."""
     if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
         forged = _forged_among(db, [row.id for row in rows])
-        said = [mark for row in rows if row.id not in forged for mark in _read_marks(row.record)]
-        db.executemany("DELETE FROM doubt WHERE reader = ? AND signal_id = ?", said)
+        marks = [mark for row in rows if row.id not in forged for mark in _read_marks(row.record)]
+        db.executemany("DELETE FROM doubt WHERE reader = ? AND signal_id = ?", marks)
 
 
 def _forged_among(db: sqlite3.Connection, lines: Iterable[int]) -> set[int]:

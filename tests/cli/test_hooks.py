@@ -49,7 +49,7 @@ def test_it_is_installed_tried_and_taken_out(run: Run, home: Path, repo: Path) -
     tried = run("hooks", "test", "--json")
 
     assert tried.status == 0, tried
-    assert [(each["client"], each["works"], each["said"]) for each in tried.json["trials"]] == [
+    assert [(each["client"], each["works"], each["problem"]) for each in tried.json["trials"]] == [
         (name, True, "") for name in names
     ]
     assert run("hooks", "uninstall").status == 0

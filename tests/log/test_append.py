@@ -97,7 +97,7 @@ def test_a_segment_closes_at_its_limit(repo: Path) -> None:
     committer.notify_moved(log)  # as a sync does
     assert log.token() == first
     long, short = entry(log, "x" * ref.SEGMENT_MAX_BYTES), entry(log, "y", stream="receipts")
-    record(log, LogEntry([*long.lines, *short.lines], long.story))
+    record(log, LogEntry([*long.lines, *short.lines], long.message))
 
     assert log.token() != first
     tree = log.git.commit(log.git.tip(ref.LOG_REF) or "").tree

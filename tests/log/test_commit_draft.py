@@ -30,7 +30,7 @@ def test_a_commit_is_told_as_git_shows_it(repo: Path, git: Git) -> None:
     log = open_log(repo, clock=clock)
     one = entry(log, "hello")
     clock.forward(100)
-    one.story = CommitMessage(
+    one.message = CommitMessage(
         "Planck <a:b:c@gitmem>",
         "Planck → all",
         "\nX marks\n\n  the spot  \n",

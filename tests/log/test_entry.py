@@ -31,14 +31,14 @@ def test_what_is_read_is_what_was_written(deferred: bool) -> None:
     assert found.lines == rows
     assert (found.deferred, found.token) == (deferred, "7d2kq0ze")
     for name in CommitMessage.__slots__:
-        assert list(getattr(found.story, name)) == list(getattr(story, name))
+        assert list(getattr(found.message, name)) == list(getattr(story, name))
 
 
 def test_half_a_character_in_a_story_does_not_refuse_the_lines() -> None:
     """A name from a terminal may have a lone surrogate."""
     one = LogEntry([("signals", LINE)], CommitMessage("Planck <a@gitmem>", "to \udce9ric"), token="7d2kq0ze")
 
-    assert LogEntry.decode(one.encode()).story.subject == "to ?ric"
+    assert LogEntry.decode(one.encode()).message.subject == "to ?ric"
 
 
 @pytest.mark.parametrize("good", ["signals", "7d2kq0ze", "a" * 64])
@@ -103,7 +103,7 @@ def test_a_spool_file_of_version_0_1_is_read(end: str) -> None:
     found = spool_files_0_1.decode(OLD_NAME.replace("wait", end), OLD_HEAD + ROW)
 
     assert (found.token, found.lines, found.deferred) == ("7d2kq0ze", [("signals", LINE)], end == "ride")
-    assert found.story.author == "Planck <a@gitmem>"
+    assert found.message.author == "Planck <a@gitmem>"
 
 
 @pytest.mark.parametrize(

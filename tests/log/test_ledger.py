@@ -133,7 +133,7 @@ def many(log: LocalLog, name: str, count: int = ledger.LINES_MAX) -> LogEntry:
     """An entry of many lines; with as many as one record may have, four records fill the ledger."""
     one = entry(log, name)
     return LogEntry(
-        [(one.lines[0][0], b"%s %d" % (name.encode(), number)) for number in range(count)], one.story
+        [(one.lines[0][0], b"%s %d" % (name.encode(), number)) for number in range(count)], one.message
     )
 
 

@@ -45,7 +45,7 @@ def texts(wal: WriteAheadLog, *, deferred: bool = False) -> list[str]:
     found = []
     for file in wal.files():
         if file.is_deferred == deferred and (tail := wal.read(file)) is not None:
-            found += [LogEntry.decode(payload).story.subject for payload, _ in tail.entries]
+            found += [LogEntry.decode(payload).message.subject for payload, _ in tail.entries]
     return found
 
 
@@ -284,7 +284,7 @@ def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_aga
                         continue  # a committer leaves a file that it can't lock
                     tail = wal.read(file)
                     taken.extend(
-                        LogEntry.decode(payload).story.subject for payload, _ in tail.entries if tail
+                        LogEntry.decode(payload).message.subject for payload, _ in tail.entries if tail
                     )
                     os.unlink(file.path)
             if number == 0:

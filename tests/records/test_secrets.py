@@ -21,8 +21,8 @@ from gitmem.records import codec
 from gitmem.records.secrets import (
     FORMAT_SHORTEST,
     MARKERS,
+    PROSE_WORDS,
     SHORTEST,
-    SPOKEN,
     WORDS,
     find_in,
     find_secret,
@@ -405,7 +405,7 @@ FEW = (
     "marker",
     [
         marker if marker in FEW else pytest.param(marker, marks=pytest.mark.deep)
-        for marker in (*BY_MARKER, *WORDS, *SPOKEN, "mysql -p", "a.abcdef.", "password is ")
+        for marker in (*BY_MARKER, *WORDS, *PROSE_WORDS, "mysql -p", "a.abcdef.", "password is ")
     ],
 )
 def test_the_work_grows_no_faster_than_the_text(marker: str) -> None:

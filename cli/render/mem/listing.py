@@ -47,8 +47,8 @@ def line(node: VersionedNode, stale: str | None = None) -> str:
 
 def _when(at: str) -> str:
     """Return the age if it is given in hours or less, otherwise the day."""
-    told = format_ago(at)
-    return at[:10] if told.endswith(" days ago") else told
+    ago = format_ago(at)
+    return at[:10] if ago.endswith(" days ago") else ago
 
 
 def _files(paths: Sequence[str]) -> str:
@@ -98,17 +98,17 @@ def _relation(id: str, each: Relative) -> str:
 
 
 def _change(node: VersionedNode, each: NodeChange) -> str:
-    said = []
+    changes = []
     for name, value in each.fields.items():
         if name in ("head", "branch"):
             continue
         text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else _plain(value)
         word = "cleared:" if name == "clear" else name
-        said.append(name if value is True else f"{word} {_beginning(text)}")
+        changes.append(name if value is True else f"{word} {_beginning(text)}")
     if "head" in each.fields:
-        said.append(_verified(each))
+        changes.append(_verified(each))
     by = authors.format_writer(node, each.sender, each.sender_identity)
-    return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(said)}", keep="")
+    return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(changes)}", keep="")
 
 
 def _plain(value: object) -> str:

@@ -47,8 +47,8 @@ def cleaned(found: CleanupResult) -> list[str]:
         (why.active_session_protected, "of active sessions, kept"),
         (why.decay_archived, "to archive" if found.dry_run else "archived"),
     ]
-    told = SEPARATOR.join(f"{count} {what}" for count, what in counts if count)
-    lines = [head + end(found.commit, found.recorded), *([told] if told else [])]
+    reasons = SEPARATOR.join(f"{count} {what}" for count, what in counts if count)
+    lines = [head + end(found.commit, found.recorded), *([reasons] if reasons else [])]
     return [*lines, *found.removed_ids[:SHOWN], *_more(found.removed_ids), *notes(found.warnings)]
 
 

@@ -37,12 +37,12 @@ def trust_state(config_folder: str, settings: str, ours: Sequence[Ours], wanted:
         return UNTRUSTED
     state = _table(_table(config, "hooks"), "state")
     digests = {each.command: digest(each) for each in wanted}
-    said = set()
+    states = set()
     for each in ours:
         place = f"{os.path.realpath(settings)}:{_snake(each.event)}:{each.group}:{each.handler}"
         kept = _table(state, place).get("trusted_hash")
-        said.add(UNTRUSTED if kept is None else TRUSTED if kept == digests.get(each.command) else CHANGED)
-    return next((word for word in (UNTRUSTED, CHANGED) if word in said), TRUSTED if said else UNKNOWN)
+        states.add(UNTRUSTED if kept is None else TRUSTED if kept == digests.get(each.command) else CHANGED)
+    return next((word for word in (UNTRUSTED, CHANGED) if word in states), TRUSTED if states else UNKNOWN)
 
 
 def trusts_project(config_folder: str, worktree: str) -> bool | None:

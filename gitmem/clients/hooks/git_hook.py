@@ -124,9 +124,9 @@ def install(hook: Hook) -> GitHookResult:
         UsageError: A hook renamed by an earlier install is in the way; nothing was written.
     """
     was = state(hook)
-    said = GitHookResult(hook)
+    result = GitHookResult(hook)
     if was == INSTALLED:
-        return said
+        return result
     if was == FOREIGN:
         if os.path.lexists(hook.kept):
             raise UsageError(
@@ -136,36 +136,38 @@ def install(hook: Hook) -> GitHookResult:
                 next=[command("ls", "-l", hook.folder)],
             )
         os.rename(hook.path, hook.kept)
-        said.files.append(hook.kept)
+        result.files.append(hook.kept)
     try:
         user_files.write([hook.file.install()])
     except BaseException:
         if was == FOREIGN:
             os.rename(hook.kept, hook.path)
         raise
-    said.files.append(hook.path)
-    said.kept = hook.kept if os.path.lexists(hook.kept) else None
-    said.state = "updated" if was == OUTDATED else "installed"
+    result.files.append(hook.path)
+    result.kept = hook.kept if os.path.lexists(hook.kept) else None
+    result.state = "updated" if was == OUTDATED else "installed"
     if not hook.folder.startswith(os.path.join(os.path.dirname(hook.folder), "hooks")):
-        said.remarks.append(f"core.hooksPath is {hook.folder}: commit the hook if that folder is checked in.")
-    said.next = ["gitmem gate --pre-push"]
-    return said
+        result.remarks.append(
+            f"core.hooksPath is {hook.folder}: commit the hook if that folder is checked in."
+        )
+    result.next = ["gitmem gate --pre-push"]
+    return result
 
 
 def uninstall(hook: Hook) -> GitHookResult:
     """Remove the gate, and restore the hook that existed before."""
     was = state(hook)
-    said = GitHookResult(hook)
-    said.state = "absent"
-    said.next = ["gitmem hooks status"]
+    result = GitHookResult(hook)
+    result.state = "absent"
+    result.next = ["gitmem hooks status"]
     if was in (INSTALLED, OUTDATED):
-        if said.kept is not None:
+        if result.kept is not None:
             os.replace(hook.kept, hook.path)
-            said.kept = None
+            result.kept = None
         else:
             user_files.write([hook.file.remove()])
-        said.files = [hook.path]
-        said.state = "removed"
-    elif said.kept is not None:
-        said.remarks.append(f"Another tool has overwritten gitmem's hook; the earlier hook is {hook.kept}.")
-    return said
+        result.files = [hook.path]
+        result.state = "removed"
+    elif result.kept is not None:
+        result.remarks.append(f"Another tool has overwritten gitmem's hook; the earlier hook is {hook.kept}.")
+    return result

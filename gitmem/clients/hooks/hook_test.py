@@ -45,10 +45,10 @@ class Trial(Outcome):
         works: Whether the signal was shown once, in a form that the client reads.
         empty_ms: The shortest time of several runs without a signal.
         signal_ms: The time of a run with one signal.
-        said: The error, in a sentence; "" without one.
+        problem: The error, in a sentence; "" without one.
     """
 
-    __slots__ = ("client", "title", "scope", "works", "empty_ms", "signal_ms", "said")
+    __slots__ = ("client", "title", "scope", "works", "empty_ms", "signal_ms", "problem")
 
     def __init__(self, target: ClientScope) -> None:
         self.client = target.client.name
@@ -57,7 +57,7 @@ class Trial(Outcome):
         self.works = False
         self.empty_ms: float | None = None
         self.signal_ms: float | None = None
-        self.said = ""
+        self.problem = ""
 
 
 class HookTestResults(Outcome):
@@ -135,9 +135,9 @@ def _try(
         target.state()  # a client reads no hook from broken settings
         return _run(target, places, os.path.realpath(folder), environment, program)
     except GitmemError as error:
-        said = Trial(target)
-        said.said = bare(error)
-        return said
+        trial = Trial(target)
+        trial.problem = bare(error)
+        return trial
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -152,14 +152,14 @@ def _run(
         environment: The environment that the client would pass to a hook.
         program: The gitmem program to test with.
     """
-    said = Trial(target)
+    trial = Trial(target)
     lines = _lines(target)
     tool = events.names(target.client.name, events.TOOL)
     start = events.names(target.client.name, events.START)
     drain, begin = (next((event for event in of_kind if event in lines), None) for of_kind in (tool, start))
     if drain is None or begin is None:
-        said.said = "Its hooks are incomplete."
-        return said
+        trial.problem = "Its hooks are incomplete."
+        return trial
     repo = os.path.join(folder, "repository")
     try:
         _build(target, places, repo, environment, program)
@@ -167,28 +167,28 @@ def _run(
         client.run(lines[begin], begin)
         client.run(lines[drain], drain)  # shows what the start has left
         empty = [client.run(lines[drain], drain) for _ in range(5)]
-        said.empty_ms = min(each[0] for each in empty)
+        trial.empty_ms = min(each[0] for each in empty)
         if any(out for _, out in empty):
-            said.said = f"It printed text without a new signal: {empty[0][1][:200]!r}"
-            return said
+            trial.problem = f"It printed text without a new signal: {empty[0][1][:200]!r}"
+            return trial
         _send(repo)
         out = ""
         for _ in range(TRIES):
-            said.signal_ms, out = client.run(lines[drain], drain)
+            trial.signal_ms, out = client.run(lines[drain], drain)
             if out:
                 break
         again = client.run(lines[drain], drain)[1]
     except (OSError, subprocess.SubprocessError, GitmemError) as error:
-        said.said = f"Cannot run the test: {getattr(error, 'message', None) or error}"
-        return said
+        trial.problem = f"Cannot run the test: {getattr(error, 'message', None) or error}"
+        return trial
     if MESSAGE not in _text(out, target):
         trouble_met = hook_errors.read(os.path.join(repo, ".git", "gitmem"))
         because = f", and noted: {trouble_met}" if trouble_met else ""
-        said.said = f"The hook did not show the signal; it printed {out[:200]!r}{because}"
+        trial.problem = f"The hook did not show the signal; it printed {out[:200]!r}{because}"
     elif MESSAGE in again:
-        said.said = "The hook showed the signal twice."
-    said.works = not said.said
-    return said
+        trial.problem = "The hook showed the signal twice."
+    trial.works = not trial.problem
+    return trial
 
 
 def _lines(target: ClientScope) -> dict[str, str]:

@@ -30,14 +30,14 @@ class _Plan:
     """The planned changes for one client.
 
     Attributes:
-        said: The result to report.
+        result: The result to report.
         target: The client in its scope; None if there is no file that we could write.
         changes: The changes of files.
         error: Why the plan failed, or None.
     """
 
     def __init__(self, places: ClientFolders, client: Client, scope: str, why: str) -> None:
-        self.said = ClientHooks(client, scope, why)
+        self.result = ClientHooks(client, scope, why)
         self.target = target_of(places, client, scope)
         self.changes: list[FileChange] = []
         self.error: GitmemError | None = None
@@ -55,18 +55,18 @@ class _Plan:
     def install(self) -> None:
         """Write the changes of an install."""
         if self.target is None:
-            self.said.state = "advised"
+            self.result.state = "advised"
             return
         is_update = self.target.state() != ABSENT
-        self.said.files = self.target.write_install(self.changes)
-        if self.said.files:
-            self.said.state = "updated" if is_update else "installed"
+        self.result.files = self.target.write_install(self.changes)
+        if self.result.files:
+            self.result.state = "updated" if is_update else "installed"
 
     def uninstall(self) -> None:
         """Write the changes of an uninstall."""
         if self.error is None:
-            self.said.files = self.target.write_uninstall(self.changes) if self.target is not None else []
-            self.said.state = "removed" if self.said.files else "absent"
+            self.result.files = self.target.write_uninstall(self.changes) if self.target is not None else []
+            self.result.state = "removed" if self.result.files else "absent"
 
     def attempt(self, step: Callable[[], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
         """Take one step.
@@ -83,9 +83,9 @@ class _Plan:
             if alone or (kept is not None and error.code not in kept):
                 raise
             self.error = error
-            self.said.state = "failed"
-            self.said.problem = bare(error)
-            self.said.remarks = [error.hint] if error.hint else []
+            self.result.state = "failed"
+            self.result.problem = bare(error)
+            self.result.remarks = [error.hint] if error.hint else []
 
 
 def _status(plans: Sequence[_Plan]) -> int:
@@ -146,7 +146,7 @@ def install(
     for plan in plans:
         plan.attempt(plan.install, alone=alone)
         _add_remarks(plan, places, wake=wake)
-    found = InstallResult([plan.said for plan in plans], program)
+    found = InstallResult([plan.result for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
     found.status = _status(plans)
     if len(failed) < len(plans):
@@ -181,7 +181,7 @@ def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> Instal
     for plan in plans:
         plan.uninstall()
     found = InstallResult(
-        [plan.said for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
+        [plan.result for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
         places.noted_program(),
     )
     found.status = _status(plans)
@@ -196,17 +196,17 @@ def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> Instal
 
 def _next_after_failure(plan: _Plan, scope: str) -> list[str]:
     """Return the next commands after a failure: inspect the unwritable file, and install that client again."""
-    again = command("gitmem", "hooks", "install", "--client", plan.said.client, "--scope", scope)
+    again = command("gitmem", "hooks", "install", "--client", plan.result.client, "--scope", scope)
     return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
 def _add_remarks(plan: _Plan, places: ClientFolders, *, wake: bool) -> None:
     """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
-    said, target = plan.said, plan.target
-    if plan.error is None and said.state != "unchanged":
-        said.remarks += client_notes.remarks(said.client, said.scope, places, wake=wake)
-    elif said.state == "unchanged" and said.client == "codex" and target is not None:
-        said.remarks += client_notes.untrusted(trust(places, target))
+    result, target = plan.result, plan.target
+    if plan.error is None and result.state != "unchanged":
+        result.remarks += client_notes.remarks(result.client, result.scope, places, wake=wake)
+    elif result.state == "unchanged" and result.client == "codex" and target is not None:
+        result.remarks += client_notes.untrusted(trust(places, target))
 
 
 def _name_program(found: InstallResult, places: ClientFolders, scope: str) -> None:

@@ -180,10 +180,10 @@ def _status(fields: dict[str, object], metadata: dict[str, object], remarks: lis
         return
     fields[str(status)] = True
     decay = metadata.get("decay")
-    said = {name: metadata[name] for name in _REASONS if name in metadata}
-    if isinstance(decay, dict) and not said:
-        said = {"": decay.get("reason")}
-    for name, value in said.items():
+    reasons = {name: metadata[name] for name in _REASONS if name in metadata}
+    if isinstance(decay, dict) and not reasons:
+        reasons = {"": decay.get("reason")}
+    for name, value in reasons.items():
         if records.fits("node", "reason", value):
             fields["reason"] = value
             metadata.pop(name, None)

@@ -283,14 +283,14 @@ def _write(
     others = [
         import_result.format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]
     ]
-    said = ", ".join(first or others) or "readings"
+    what = ", ".join(first or others) or "readings"
     for start in range(0, len(lines), lines_max):
         of = -(-len(lines) // lines_max)
         part = (
             f", {start // lines_max + 1} of {of}:" if of > 1 else ""
         )  # first, because long subjects are cut
         done = write.record(
-            store, caller, lines[start : start + lines_max], f"imports{part} {said} from LumenFlow",
+            store, caller, lines[start : start + lines_max], f"imports{part} {what} from LumenFlow",
             text="\n".join([*first, *others]),
         )  # fmt: skip
         found.commit = done.commit

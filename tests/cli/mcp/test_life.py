@@ -226,7 +226,7 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
             with delivery_lock.delivery_lock(other, reader) as mine:
                 assert mine is False
             delivery.written(id, good)
-            await delivery.settled()
+            await delivery.wait_until_marked()
             with delivery_lock.delivery_lock(other, reader) as mine:
                 assert mine is True
             after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
