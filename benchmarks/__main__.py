@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from . import rows
-from .measure import TABLE_HEAD, tell
+from .measure import TABLE_HEAD, show_progress
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
@@ -55,7 +55,7 @@ def install_and_run(folder: str, module: str, args: list[str]) -> int:
     Returns:
         The exit status.
     """
-    tell("building and installing the wheel")
+    show_progress("building and installing the wheel")
     source, wheels, fresh, helper = (
         os.path.join(folder, name) for name in ("source", "wheels", "environment", "helper")
     )
@@ -91,23 +91,23 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
 
 
 def _measure(folder: str, names: list[str], *, quick: bool) -> int:
-    from .left_behind import Adoption
-    from .stage import FULL, QUICK, Stage
+    from .background_processes import AdoptedProcesses
+    from .workbench import FULL, QUICK, Workbench
 
-    stage = Stage(
+    workbench = Workbench(
         folder, os.path.dirname(sys.executable), QUICK if quick else FULL, sources=os.environ[INSIDE]
     )
-    os.environ.update(stage.environment)  # the library starts git in this process's environment
-    git = stage.git(folder, "--version").strip().removeprefix("git version ")
+    os.environ.update(workbench.environment)  # the library starts git in this process's environment
+    git = workbench.git(folder, "--version").strip().removeprefix("git version ")
     print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")
     print(TABLE_HEAD, flush=True)
-    with Adoption() as adopted:
+    with AdoptedProcesses() as adopted:
         for name in names:
             started = time.monotonic()
-            for figure in rows.EVERY[name](stage):
+            for figure in rows.EVERY[name](workbench):
                 print(figure.row(), flush=True)  # at once: a later failure must not lose it
             adopted.wait()  # background processes of one row must not slow down the next
-            tell(f"{name}: {time.monotonic() - started:.0f} s")
+            show_progress(f"{name}: {time.monotonic() - started:.0f} s")
     return 0
 
 

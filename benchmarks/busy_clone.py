@@ -14,7 +14,7 @@ import time
 
 from gitmem.log import ref
 
-from . import stage
+from . import workbench
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ GIVE_UP_SECONDS = 120.0
 SAFE = ("synced", "up-to-date")
 
 
-class Slow:
+class SlowNetwork:
     """A network that waits before each command, and records when each commit arrived."""
 
     def __init__(self, network: Network) -> None:
@@ -84,7 +84,7 @@ class Clone:
         self.log = log
         self.number = number
         self.delay = delay
-        self.network = Slow(log.store.log.network)
+        self.network = SlowNetwork(log.store.log.network)
         log.store.log._network = self.network  # type: ignore[assignment]  # it passes calls on
         # When each signal was due, when it was sent, and its id.
         self.sent: list[tuple[float, float, str]] = []
@@ -155,12 +155,12 @@ class Clone:
 def main() -> None:
     """Obey the commands on standard input."""
     kind, where, session, number, count, gap, delay = sys.argv[1:]
-    clone = Clone(stage.open_log(where, session), int(number), float(delay))
+    clone = Clone(workbench.open_log(where, session), int(number), float(delay))
     clone.log.inbox(mark=False)  # open the index and import everything before the start
     print("ready", flush=True)
     for line in sys.stdin:
         word, *rest = line.split()
-        told: object = None
+        answer: object = None
         if word == "meet":
             while not clone.sync():
                 pass
@@ -168,11 +168,11 @@ def main() -> None:
             clone.network.delay = clone.delay
             publish = clone.sync if kind == "shared" else clone.push_own
             clone.run(float(rest[0]), int(count), float(gap), publish)
-            told = {"waits": clone.waits(), "asked": clone.network.asked}
+            answer = {"waits": clone.waits(), "asked": clone.network.asked}
         elif word == "heal":
             clone.network.delay = 0.0
             clone.sync()
-        print(json.dumps(told), flush=True)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

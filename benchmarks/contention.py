@@ -13,9 +13,9 @@ from typing import Any
 
 from gitmem.log import ref
 
-from . import stage as stages
-from .measure import Figure, tell
-from .stage import Stage
+from . import workbench as workbenches
+from .measure import Figure, show_progress
+from .workbench import Workbench
 
 DELAY_SECONDS = 0.2
 GAP_SECONDS = 2.0
@@ -43,33 +43,33 @@ def _percentile(seconds: list[float], share: float) -> float:
     return seconds[min(len(seconds) - 1, int(len(seconds) * share))] * 1e3
 
 
-def twenty(stage: Stage) -> list[Figure]:
+def twenty(workbench: Workbench) -> list[Figure]:
     """Measure 20 clones."""
-    return _clones(stage, stage.size.crowd, 10, 4)
+    return _clones(workbench, workbench.size.clones, 10, 4)
 
 
-def fifty(stage: Stage) -> list[Figure]:
+def fifty(workbench: Workbench) -> list[Figure]:
     """Measure 50 clones."""
-    return _clones(stage, stage.size.large_crowd, 4, 5)
+    return _clones(workbench, workbench.size.many_clones, 4, 5)
 
 
-def _clones(stage: Stage, clones: int, signals: int, at_most: float) -> list[Figure]:
+def _clones(workbench: Workbench, clones: int, signals: int, at_most: float) -> list[Figure]:
     """Measure the p95 of clones that send signals, in turn with the floor.
 
     Args:
-        stage: The stage.
+        workbench: The workbench.
         clones: The number of clones.
         signals: The number of signals of each.
         at_most: The limit of the ratio.
     """
     runs: dict[str, list[Run]] = {"shared": [], "own": []}
-    for number in range(stage.size.crowds):
+    for number in range(workbench.size.clone_rounds):
         for kind, found in runs.items():
-            found.append(_run(stage, f"{kind}-{clones}-{number}", kind, clones, signals))
+            found.append(_run(workbench, f"{kind}-{clones}-{number}", kind, clones, signals))
     ours, floor = runs["shared"], runs["own"]
     for each in (*ours, *floor):
         figures = ", ".join(f"{each.at(share):.0f}" for share in (0.5, 0.95, 1))
-        tell(
+        show_progress(
             f"p50, p95, longest {figures} ms; p95 from when it was due {each.due_at(0.95):.0f} ms; {each.asked}"
         )
     what = f"{clones} clones × {signals} signals, each every {GAP_SECONDS:g} s, {DELAY_SECONDS:g} s before each push and fetch"
@@ -96,28 +96,28 @@ def _middle(runs: list[Run], of: Callable[[Run], float]) -> float:
 class Process:
     """A clone, and the process that writes to it."""
 
-    def __init__(self, stage: Stage, kind: str, where: str, number: int, signals: int) -> None:
-        session = stages.start(where, f"Clone{number}")
+    def __init__(self, workbench: Workbench, kind: str, where: str, number: int, signals: int) -> None:
+        session = workbenches.start(where, f"Clone{number}")
         command = [
             *(sys.executable, "-m", "benchmarks.busy_clone", kind, where, session),
             *(
                 str(number),
                 str(signals),
-                str(GAP_SECONDS * stage.size.pace),
-                str(DELAY_SECONDS * stage.size.pace),
+                str(GAP_SECONDS * workbench.size.pace),
+                str(DELAY_SECONDS * workbench.size.pace),
             ),
         ]
-        environment = {**stage.environment, "PYTHONPATH": stages.HERE}
+        environment = {**workbench.environment, "PYTHONPATH": workbenches.HERE}
         self.process = subprocess.Popen(
             command,
-            cwd=stages.HERE,
+            cwd=workbenches.HERE,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Write a command to the process."""
         assert self.process.stdin is not None
         self.process.stdin.write(word + "\n")
@@ -131,23 +131,23 @@ class Process:
         return line if line == "ready\n" else json.loads(line)
 
 
-def _run(stage: Stage, name: str, kind: str, clones: int, signals: int) -> Run:
-    hub = os.path.join(stage.folder, name + ".git")
-    first = stage.repository(name)
-    stage.git(stage.folder, "clone", "--quiet", "--bare", first, hub)
+def _run(workbench: Workbench, name: str, kind: str, clones: int, signals: int) -> Run:
+    hub = os.path.join(workbench.folder, name + ".git")
+    first = workbench.repository(name)
+    workbench.git(workbench.folder, "clone", "--quiet", "--bare", first, hub)
     processes = []
     for number in range(clones):
         where = f"{first}-{number}"
-        stage.git(stage.folder, "clone", "--quiet", hub, where)
-        processes.append(Process(stage, kind, where, number, signals))
+        workbench.git(workbench.folder, "clone", "--quiet", hub, where)
+        processes.append(Process(workbench, kind, where, number, signals))
     for each in processes:
         each.answer()
     for each in processes:  # one after another: afterwards all have the same log and nothing to send
-        each.say("meet")
+        each.send("meet")
         each.answer()
     start = time.monotonic() + 1
     for each in processes:
-        each.say(f"go {start}")
+        each.send(f"go {start}")
     told = [each.answer() for each in processes]
     run = Run(
         [(sent, due) for each in told for sent, due in each["waits"]],
@@ -155,16 +155,16 @@ def _run(stage: Stage, name: str, kind: str, clones: int, signals: int) -> Run:
     )
     if kind == "shared":
         for each in processes:
-            each.say("heal")
+            each.send("heal")
             each.answer()
-        _count(stage, hub, run)
+        _count(workbench, hub, run)
     for each in processes:
         each.process.communicate()
     return run
 
 
-def _count(stage: Stage, hub: str, run: Run) -> None:
-    refs = stage.git(hub, "for-each-ref", "--format=%(refname)").split()
+def _count(workbench: Workbench, hub: str, run: Run) -> None:
+    refs = workbench.git(hub, "for-each-ref", "--format=%(refname)").split()
     run.outboxes = sum("outbox" in each for each in refs)
-    run.merges = len(stage.git(hub, "rev-list", "--merges", ref.BRANCH).split())
-    run.lines = stage.signals(hub, ref.BRANCH)
+    run.merges = len(workbench.git(hub, "rev-list", "--merges", ref.BRANCH).split())
+    run.lines = workbench.signals(hub, ref.BRANCH)

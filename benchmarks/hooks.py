@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from gitmem.clients.hooks import script
 
 from . import messages
-from . import stage as stages
+from . import workbench as workbenches
 from .measure import Figure, cpu_of, in_turn, wall_of
-from .stage import Stage
+from .workbench import Workbench
 
 CLIENT = "claude-code"
 HARNESS = "5f0c6a52-0b1d-4d6e-9a53-6a5d8a3b7c10"
@@ -25,19 +25,19 @@ PEERS = ("Planck", "Curie", "Noether")
 class Agent:
     """A session of Claude Code with hooks, and other sessions that send it signals."""
 
-    def __init__(self, stage: Stage, name: str) -> None:
-        self.where = stage.repository(name)
-        self.peers = {each: stages.start(self.where, each) for each in PEERS}
-        stages.publish(self.where, stages.sessions(stages.START))
-        stages.publish(self.where, stages.history(stage.size.few))
-        self.script = os.path.join(stage.folder, f"{name}.sh")
+    def __init__(self, workbench: Workbench, name: str) -> None:
+        self.where = workbench.repository(name)
+        self.peers = {each: workbenches.start(self.where, each) for each in PEERS}
+        workbenches.publish(self.where, workbenches.sessions(workbenches.START))
+        workbenches.publish(self.where, workbenches.history(workbench.size.few))
+        self.script = os.path.join(workbench.folder, f"{name}.sh")
         with open(self.script, "w", encoding="utf-8") as file:
             file.write(script.text(CLIENT))
         self.environment = {
-            **stage.environment, "CLAUDE_CODE_SESSION_ID": HARNESS, "CLAUDE_PROJECT_DIR": self.where,
-            "PATH": stage.programs + os.pathsep + stage.environment.get("PATH", ""),
+            **workbench.environment, "CLAUDE_CODE_SESSION_ID": HARNESS, "CLAUDE_PROJECT_DIR": self.where,
+            "PATH": workbench.programs + os.pathsep + workbench.environment.get("PATH", ""),
         }  # fmt: skip
-        self.input = os.path.join(stage.folder, f"{name}.json")
+        self.input = os.path.join(workbench.folder, f"{name}.json")
         with open(self.input, "w", encoding="utf-8") as file:
             json.dump(_said("PostToolUse"), file)
         self.run("SessionStart")
@@ -63,7 +63,7 @@ class Agent:
     def signal(self, number: int, text: str) -> None:
         """Send the agent a signal from one of the others."""
         peer = PEERS[number % len(PEERS)]
-        with stages.open_log(self.where, self.peers[peer]) as log:
+        with workbenches.open_log(self.where, self.peers[peer]) as log:
             log.signals.send(text, to=[self.reader], wu=f"WU-{100 + number}")
 
 
@@ -74,20 +74,20 @@ def _said(event: str) -> dict[str, object]:
     return {**said, **(more if event == "PostToolUse" else {"source": "startup"})}
 
 
-def quiet(stage: Stage) -> list[Figure]:
+def quiet(workbench: Workbench) -> list[Figure]:
     """Measure the wall time of the script after a tool call with nothing new."""
-    agent = Agent(stage, "hook-quiet")
+    agent = Agent(workbench, "hook-quiet")
     one, other = (
         wall_of(command, agent.where, agent.environment, stdin=agent.input)
         for command in (agent.command("PostToolUse"), ["/bin/sh", "-c", ":"])
     )
-    got, base = in_turn(stage.size.rounds * 10, one, other, warm=5)
+    got, base = in_turn(workbench.size.rounds * 10, one, other, warm=5)
     return [Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms")]
 
 
-def one_signal(stage: Stage) -> list[Figure]:
+def one_signal(workbench: Workbench) -> list[Figure]:
     """Measure the CPU of the script after a tool call with one signal: the shell, gitmem, and their children."""
-    agent = Agent(stage, "hook-signal")
+    agent = Agent(workbench, "hook-signal")
     body = cpu_of(agent.command("PostToolUse"), agent.where, agent.environment, stdin=agent.input)
     number = iter(range(10_000))
 
@@ -96,14 +96,14 @@ def one_signal(stage: Stage) -> list[Figure]:
         agent.signal(at, messages.USUAL[at % len(messages.USUAL)])
         return body()
 
-    empty = cpu_of(stages.python(), agent.where, stage.environment)
-    got, base = in_turn(stage.size.rounds, once, empty, warm=2)
+    empty = cpu_of(workbenches.python(), agent.where, workbench.environment)
+    got, base = in_turn(workbench.size.rounds, once, empty, warm=2)
     if agent.run("PostToolUse"):
         raise RuntimeError("a signal was left unread: the hook was not measured with one")
     return [Figure("hook with one signal, CPU", "`python -c pass`", got, base, 4, "ms")]
 
 
-def tokens(stage: Stage) -> list[Figure]:
+def tokens(workbench: Workbench) -> list[Figure]:
     """Measure the tokens of all hook output of many tool calls with a few signals, against the messages themselves."""
     name, count = counter()
     figures: list[Figure] = []
@@ -112,9 +112,11 @@ def tokens(stage: Stage) -> list[Figure]:
         ("12 to 16 words each", messages.SHORT, None),
         ("about 280 words each", messages.LONG, None),
     ):
-        agent = Agent(stage, f"hook-tokens-{len(figures)}")
-        got, base = _injected(agent, stage.size.calls, texts, count)
-        what = f"hooks for {stage.size.calls:,} tool calls with {SIGNALS} signals of {kind}, tokens ({name})"
+        agent = Agent(workbench, f"hook-tokens-{len(figures)}")
+        got, base = _injected(agent, workbench.size.calls, texts, count)
+        what = (
+            f"hooks for {workbench.size.calls:,} tool calls with {SIGNALS} signals of {kind}, tokens ({name})"
+        )
         figures.append(Figure(what, "the signals' own text", got, base, at_most, "tokens"))
     return figures
 

@@ -9,8 +9,8 @@ import os
 import subprocess
 import sys
 
-from . import stage as stages
-from .stage import Stage
+from . import workbench as workbenches
+from .workbench import Workbench
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Mailbox:
     each = 10
     pid: int | None = None
 
-    def __init__(self, stage: Stage, programs: str) -> None:
-        self.stage = stage
+    def __init__(self, workbench: Workbench, programs: str) -> None:
+        self.workbench = workbench
         self.programs = programs
-        self.home = os.path.join(stage.folder, "home-" + type(self).__name__)
+        self.home = os.path.join(workbench.folder, "home-" + type(self).__name__)
         os.makedirs(self.home)
-        self.environment = {**stage.environment, "HOME": self.home}
+        self.environment = {**workbench.environment, "HOME": self.home}
         self.where = self.home
 
     def begin(self, writers: int) -> None:
@@ -98,29 +98,29 @@ class Gitmem(Mailbox):
     name = "gitmem"
     note = "a process a call"
 
-    def __init__(self, stage: Stage, programs: str) -> None:
-        super().__init__(stage, programs)
-        self.where = stage.repository("mailbox-" + type(self).__name__)
+    def __init__(self, workbench: Workbench, programs: str) -> None:
+        super().__init__(workbench, programs)
+        self.where = workbench.repository("mailbox-" + type(self).__name__)
 
     def begin(self, writers: int) -> None:
-        self.sessions = [stages.start(self.where, f"Writer{number}") for number in range(writers)]
+        self.sessions = [workbenches.start(self.where, f"Writer{number}") for number in range(writers)]
 
     def fill(self, count: int) -> None:
-        stages.publish(self.where, stages.sessions(stages.START))
-        stages.publish(self.where, stages.history(count), commits=20)
-        with stages.open_log(self.where, stages.session_of(0)) as log:
+        workbenches.publish(self.where, workbenches.sessions(workbenches.START))
+        workbenches.publish(self.where, workbenches.history(count), commits=20)
+        with workbenches.open_log(self.where, workbenches.session_of(0)) as log:
             log.inbox()
 
     def command(self, number: int = 0) -> list[str]:
-        to = stages.identity(stages.NAMES[0])
-        return [self.stage.program("gitmem"), "--as", self.sessions[number], "signal", TEXT, "--to", to]
+        to = workbenches.identity(workbenches.NAMES[0])
+        return [self.workbench.program("gitmem"), "--as", self.sessions[number], "signal", TEXT, "--to", to]
 
     def read(self) -> str:
-        return self._out(self.stage.program("gitmem"), "--as", stages.session_of(0), "inbox")
+        return self._out(self.workbench.program("gitmem"), "--as", workbenches.session_of(0), "inbox")
 
     def stored(self) -> int:
-        self._out(self.stage.program("gitmem"), "log", "-n", "1")  # commits waiting records
-        return self.stage.signals(self.where)
+        self._out(self.workbench.program("gitmem"), "log", "-n", "1")  # commits waiting records
+        return self.workbench.signals(self.where)
 
 
 class GitmemLibrary(Gitmem):
@@ -131,14 +131,15 @@ class GitmemLibrary(Gitmem):
 
     def fill(self, count: int) -> None:
         super().fill(count)
-        reader = stages.session_of(0)
+        reader = workbenches.session_of(0)
         self.caller, self.reader = (
-            stages.open_log(self.where, session, commit_after=None) for session in (self.sessions[0], reader)
+            workbenches.open_log(self.where, session, commit_after=None)
+            for session in (self.sessions[0], reader)
         )
         self.processes: list[subprocess.Popen[str]] = []
 
     def sending(self, number: int) -> Callable[[], None]:
-        to = [stages.identity(stages.NAMES[0])]
+        to = [workbenches.identity(workbenches.NAMES[0])]
 
         def send() -> None:
             self.caller.signals.send(TEXT, to=to)
@@ -146,10 +147,10 @@ class GitmemLibrary(Gitmem):
         return send
 
     def sending_at_once(self, number: int) -> Callable[[], None]:
-        to = stages.identity(stages.NAMES[0])
+        to = workbenches.identity(workbenches.NAMES[0])
         words = ["-m", "benchmarks.writer", "library", self.where, self.sessions[number], to, "1"]
         process = subprocess.Popen(
-            [sys.executable, *words], cwd=stages.HERE, env={**self.environment, "PYTHONPATH": stages.HERE},
+            [sys.executable, *words], cwd=workbenches.HERE, env={**self.environment, "PYTHONPATH": workbenches.HERE},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.processes.append(process)

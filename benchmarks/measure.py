@@ -70,7 +70,7 @@ def not_measured(what: str, floor: str, at_most: float | None, why: str) -> Figu
     return Figure(what, floor, math.nan, math.nan, at_most, "", missing=why)
 
 
-class Took:
+class Timing:
     """The milliseconds of a measurement: CPU, with that of awaited children, and wall clock."""
 
     __slots__ = ("cpu", "wall")
@@ -80,7 +80,9 @@ class Took:
         self.wall = wall
 
 
-def run(command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull) -> Took:
+def run(
+    command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
+) -> Timing:
     """Run a command to its end, without output.
 
     Raises:
@@ -99,7 +101,7 @@ def run(command: Sequence[str], folder: str, environment: dict[str, str], *, std
         os.close(given)
     if status:
         raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
-    return Took((used.ru_utime + used.ru_stime) * 1e3, passed * 1e3)
+    return Timing((used.ru_utime + used.ru_stime) * 1e3, passed * 1e3)
 
 
 def cpu_of(
@@ -132,22 +134,22 @@ def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[fl
     return statistics.median(ones), statistics.median(others)
 
 
-def took_in_turn(
-    rounds: int, one: Callable[[], Took], other: Callable[[], Took], *, warm: int = 1
-) -> tuple[Took, Took]:
+def timings_in_turn(
+    rounds: int, one: Callable[[], Timing], other: Callable[[], Timing], *, warm: int = 1
+) -> tuple[Timing, Timing]:
     """Return both clocks' medians, measured as by `in_turn`."""
-    taken: tuple[list[Took], list[Took]] = ([], [])
+    taken: tuple[list[Timing], list[Timing]] = ([], [])
 
-    def noting(place: int, measure: Callable[[], Took]) -> Timed:
+    def recorder(place: int, measure: Callable[[], Timing]) -> Timed:
         def once() -> float:
             taken[place].append(measure())
             return 0.0
 
         return once
 
-    in_turn(rounds, noting(0, one), noting(1, other), warm=warm)
+    in_turn(rounds, recorder(0, one), recorder(1, other), warm=warm)
     first, second = (
-        Took(
+        Timing(
             statistics.median(each.cpu for each in some[warm:]),
             statistics.median(each.wall for each in some[warm:]),
         )
@@ -168,12 +170,12 @@ def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: 
     return once
 
 
-def took_here(body: Callable[[], object]) -> Took:
+def time_here(body: Callable[[], object]) -> Timing:
     """Return both clocks of one call in this process."""
     before, start = cpu(), time.perf_counter()
     body()
     passed = time.perf_counter() - start
-    return Took((cpu() - before) * 1e3, passed * 1e3)
+    return Timing((cpu() - before) * 1e3, passed * 1e3)
 
 
 def cpu() -> float:
@@ -198,6 +200,6 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def tell(text: str) -> None:
+def show_progress(text: str) -> None:
     """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -17,33 +17,35 @@ from gitmem.log import ref
 from gitmem.memory import fts_index, search
 
 from . import nodes
-from . import stage as stages
-from .left_behind import Adoption
-from .measure import Figure, Took, cpu_of, in_turn, took_here, took_in_turn, wall
-from .stage import Stage
+from . import workbench as workbenches
+from .background_processes import AdoptedProcesses
+from .measure import Figure, Timing, cpu_of, in_turn, time_here, timings_in_turn, wall
+from .workbench import Workbench
 
-LATER = 400 * stages.DAY  # by then every node has decayed
+LATER = 400 * workbenches.DAY  # by then every node has decayed
 LIMIT = search.LIMIT
 
 
-def context(stage: Stage) -> list[Figure]:
+def context(workbench: Workbench) -> list[Figure]:
     """Measure `mem context` in a large memory and in a small one."""
-    size = stage.size
-    large, small = (nodes.memory(stage, f"memory-{count}", count) for count in (size.nodes, size.few_nodes))
-    readers = {where: stages.start(where, "Reader") for where in (large, small)}
+    size = workbench.size
+    large, small = (
+        nodes.memory(workbench, f"memory-{count}", count) for count in (size.nodes, size.few_nodes)
+    )
+    readers = {where: workbenches.start(where, "Reader") for where in (large, small)}
     what, floor = f"`mem context` at {size.nodes:,} nodes", f"at {size.few_nodes:,}"
-    command = [stage.program("gitmem"), "mem", "context", "--wu", nodes.WU]
+    command = [workbench.program("gitmem"), "mem", "context", "--wu", nodes.WU]
     ways = [
-        cpu_of(command, where, {**stage.environment, "GITMEM_SESSION": session})
+        cpu_of(command, where, {**workbench.environment, "GITMEM_SESSION": session})
         for where, session in readers.items()
     ]
     got, base = in_turn(size.rounds, ways[0], ways[1], warm=2)
     found = [Figure(f"{what}: the command, CPU", floor, got, base, 2, "ms")]
-    logs = [stages.open_log(where, session) for where, session in readers.items()]
+    logs = [workbenches.open_log(where, session) for where, session in readers.items()]
     calls = [partial(log.memory.context, nodes.WU) for log in logs]
     for call in calls:
         assert call().nodes
-    one, other = took_in_turn(size.rounds, *(partial(took_here, call) for call in calls), warm=2)
+    one, other = timings_in_turn(size.rounds, *(partial(time_here, call) for call in calls), warm=2)
     found.append(Figure(f"{what}: in process, CPU", floor, one.cpu, other.cpu, 2, "ms"))
     for log in logs:
         log.close()
@@ -68,11 +70,11 @@ def questions() -> list[str]:
     ]
 
 
-def recall(stage: Stage) -> list[Figure]:
+def recall(workbench: Workbench) -> list[Figure]:
     """Measure `mem search`, against the same queries to FTS5 alone."""
-    where = nodes.memory(stage, f"memory-{stage.size.nodes}", stage.size.nodes)
+    where = nodes.memory(workbench, f"memory-{workbench.size.nodes}", workbench.size.nodes)
     asked = questions()
-    with stages.open_log(where, stages.start(where, "Searcher")) as log:
+    with workbenches.open_log(where, workbenches.start(where, "Searcher")) as log:
         log.memory.search(asked[0])  # builds the full-text index
         widest = [_widest(log, each) for each in asked]
         db = log.store.db()
@@ -89,8 +91,10 @@ def recall(stage: Stage) -> list[Figure]:
             for expression in widest:
                 db.execute(bare, (expression, LIMIT)).fetchall()
 
-        one, other = took_in_turn(stage.size.rounds, partial(took_here, ours), partial(took_here, floor))
-    what = f"`mem search` at {stage.size.nodes:,} nodes, {len(asked)} questions, CPU"
+        one, other = timings_in_turn(
+            workbench.size.rounds, partial(time_here, ours), partial(time_here, floor)
+        )
+    what = f"`mem search` at {workbench.size.nodes:,} nodes, {len(asked)} questions, CPU"
     return [Figure(what, "a bare FTS5 query on the same table", one.cpu, other.cpu, 3, "ms")]
 
 
@@ -101,32 +105,32 @@ def _widest(log: Log, question: str) -> str:
     return str(best.call_args.args[1])
 
 
-def archive(stage: Stage) -> list[Figure]:
+def archive(workbench: Workbench) -> list[Figure]:
     """Measure an archive pass over a fully decayed memory, against reading and writing all lines once."""
-    count = stage.size.nodes
-    where = nodes.memory(stage, f"memory-to-archive-{count}", count, project=False)
-    caller = stages.start(where, "Archivist")
-    lines = os.path.join(stage.folder, "nodes.jsonl")
-    with stages.open_log(where, caller) as log, open(lines, "wb") as file:
+    count = workbench.size.nodes
+    where = nodes.memory(workbench, f"memory-to-archive-{count}", count, project=False)
+    caller = workbenches.start(where, "Archivist")
+    lines = os.path.join(workbench.folder, "nodes.jsonl")
+    with workbenches.open_log(where, caller) as log, open(lines, "wb") as file:
         for (body,) in log.store.db().execute("SELECT body FROM line WHERE kind = 'node' ORDER BY body"):
             file.write(body.encode() + b"\n")
     copies = _copies(where)
 
-    def ours() -> Took:
+    def ours() -> Timing:
         copy = next(copies)
-        with stages.open_log(copy, caller, now=lambda: stages.now() + LATER) as log:
+        with workbenches.open_log(copy, caller, now=lambda: workbenches.now() + LATER) as log:
             log.store.db()
-            before = _commits(stage, copy)
-            took = took_here(log.memory.archive)
+            before = _commits(workbench, copy)
+            took = time_here(log.memory.archive)
             (archived,) = log.store.db().execute("SELECT count(*) FROM node WHERE state = 2").fetchone()
-        assert (archived, _commits(stage, copy)) == (count, before + 1)
+        assert (archived, _commits(workbench, copy)) == (count, before + 1)
         shutil.rmtree(copy)
         return took
 
-    def floor() -> Took:
-        return took_here(partial(_mark_all, lines, lines + "-archived"))
+    def floor() -> Timing:
+        return time_here(partial(_mark_all, lines, lines + "-archived"))
 
-    one, other = took_in_turn(_few(stage), ours, floor)
+    one, other = timings_in_turn(_few(workbench), ours, floor)
     what, base = f"archive pass over {count:,} nodes, one commit", "reading and writing their lines, fsynced"
     return [
         Figure(f"{what}, CPU", base, one.cpu, other.cpu, 3, "ms"),
@@ -146,43 +150,43 @@ def _mark_all(source: str, target: str) -> None:
         os.fsync(file.fileno())
 
 
-def creates(stage: Stage) -> list[Figure]:
+def creates(workbench: Workbench) -> list[Figure]:
     """Measure many nodes in one call, against lines that are made by hand and appended to a file."""
-    count = stage.size.batch
-    where = nodes.memory(stage, "memory-to-fill", stage.size.few_nodes)
-    caller = stages.start(where, "Creator")
+    count = workbench.size.batch
+    where = nodes.memory(workbench, "memory-to-fill", workbench.size.few_nodes)
+    caller = workbenches.start(where, "Creator")
     given = list(nodes.nodes(count, seed=4))
     copies = _copies(where)
-    path = os.path.join(stage.folder, "appended.jsonl")
-    with stages.open_log(where, caller) as log:
+    path = os.path.join(workbench.folder, "appended.jsonl")
+    with workbenches.open_log(where, caller) as log:
         sender = {
-            "sender_identity": stages.identity("Creator"),
+            "sender_identity": workbenches.identity("Creator"),
             "sender_session": caller,
             "sender_name": "Creator",
         }
         same = dict(zip(("head", "branch"), log.store.head(), strict=True)) | sender
     made: dict[str, list[bytes]] = {}
 
-    def ours() -> Took:
+    def ours() -> Timing:
         copy = next(copies)
-        with Adoption(), stages.open_log(copy, caller, commit_after=None) as log:
+        with AdoptedProcesses(), workbenches.open_log(copy, caller, commit_after=None) as log:
             log.store.db()
-            took = took_here(
+            took = time_here(
                 lambda: made.update(ours=[each.line for each in log.memory.append_many(given).nodes])
             )
             (found,) = log.store.db().execute("SELECT count(*) FROM node").fetchone()
-        assert found == count + stage.size.few_nodes, f"{found} nodes are in the memory"
+        assert found == count + workbench.size.few_nodes, f"{found} nodes are in the memory"
         shutil.rmtree(copy)
         return took
 
-    def by_hand() -> None:
-        made["hand"] = [_by_hand(each, same) for each in given]
-        _append(path, made["hand"])
+    def as_json_lines() -> None:
+        made["json"] = [_as_json_line(each, same) for each in given]
+        _append(path, made["json"])
 
-    one, other = took_in_turn(_few(stage), ours, partial(took_here, by_hand))
+    one, other = timings_in_turn(_few(workbench), ours, partial(time_here, as_json_lines))
     sizes = {name: sum(map(len, lines)) for name, lines in made.items()}
-    assert abs(sizes["ours"] - sizes["hand"]) < sizes["ours"] // 1_000, f"the lines are not the same: {sizes}"
-    bare = statistics.median(wall(partial(_append, path, made["ours"])) for _ in range(_few(stage)))
+    assert abs(sizes["ours"] - sizes["json"]) < sizes["ours"] // 1_000, f"the lines are not the same: {sizes}"
+    bare = statistics.median(wall(partial(_append, path, made["ours"])) for _ in range(_few(workbench)))
     what, floor = (
         f"{count:,} creates in a batch",
         "the same lines made with `json` and appended to a file, fsynced once",
@@ -194,7 +198,7 @@ def creates(stage: Stage) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _by_hand(given: Mapping[str, object], same: Mapping[str, object]) -> bytes:
+def _as_json_line(given: Mapping[str, object], same: Mapping[str, object]) -> bytes:
     """Return the line of a node, without validation."""
     seconds, micros = divmod(time.time_ns() // 1000, 1_000_000)
     fields = {
@@ -235,10 +239,10 @@ def _copies(where: str) -> Iterator[str]:
         yield copy
 
 
-def _commits(stage: Stage, where: str) -> int:
-    return int(stage.git(where, "rev-list", "--count", ref.LOG_REF))
+def _commits(workbench: Workbench, where: str) -> int:
+    return int(workbench.git(where, "rev-list", "--count", ref.LOG_REF))
 
 
-def _few(stage: Stage) -> int:
+def _few(workbench: Workbench) -> int:
     """Return the number of rounds of a measurement that takes seconds."""
-    return max(1, stage.size.rounds // 5)
+    return max(1, workbench.size.rounds // 5)

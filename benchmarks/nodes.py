@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import islice
 
-from . import stage as stages
-from .stage import Stage
+from . import workbench as workbenches
+from .workbench import Workbench
 
 WU = "WU-1"
 OTHERS = 100  # further work units
@@ -86,51 +86,51 @@ def file(number: int) -> str:
     return f"part{number % 5}/file{number}.py"
 
 
-def memory(stage: Stage, name: str, count: int, *, project: bool = True) -> str:
+def memory(workbench: Workbench, name: str, count: int, *, project: bool = True) -> str:
     """Return a repository with this many nodes of the last two months and an up-to-date index.
 
     It is created once for each name.
     """
-    where = os.path.join(stage.folder, name)
+    where = os.path.join(workbench.folder, name)
     if os.path.isdir(where):
         return where
-    stage.repository(name)
+    workbench.repository(name)
     for number in range(FILES):
-        _change(stage, where, number, "the first form")
-    _commit(stage, where, "Add the files")
-    caller = stages.start(where, "Writer")
+        _change(workbench, where, number, "the first form")
+    _commit(workbench, where, "Add the files")
+    caller = workbenches.start(where, "Writer")
     every = nodes(count, project=project)
-    span = stages.now() - stages.START
-    at = stages.START
+    span = workbenches.now() - workbenches.START
+    at = workbenches.START
 
     def now() -> int:
         return at
 
     portions = min(PORTIONS, count // NODES_LEAST)
     for portion in range(portions):
-        at = stages.START + span * portion // portions
+        at = workbenches.START + span * portion // portions
         share = count * (portion + 1) // portions - count * portion // portions
         # Open the log anew for each portion: the store that creates a log keeps its index in memory.
-        with stages.open_log(where, caller, now=now) as log:
+        with workbenches.open_log(where, caller, now=now) as log:
             log.memory.append_many(islice(every, share))
-        _change(stage, where, portion, f"form {portion}")
-        _commit(stage, where, f"Change {file(portion)}")
+        _change(workbench, where, portion, f"form {portion}")
+        _commit(workbench, where, f"Change {file(portion)}")
     for number in range(0, FILES, 2):  # so some of the youngest nodes are stale, too
-        _change(stage, where, number, "the last form")
-    _commit(stage, where, "Change every other file")
-    with stages.open_log(where, caller) as log:
+        _change(workbench, where, number, "the last form")
+    _commit(workbench, where, "Change every other file")
+    with workbenches.open_log(where, caller) as log:
         (found,) = log.store.db().execute("SELECT count(*) FROM node").fetchone()
     assert found == count, f"{found} nodes are in the memory"
     return where
 
 
-def _change(stage: Stage, where: str, number: int, text: str) -> None:
+def _change(workbench: Workbench, where: str, number: int, text: str) -> None:
     path = os.path.join(where, file(number))
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(f"# {file(number)}: {text}\n")
 
 
-def _commit(stage: Stage, where: str, message: str) -> None:
-    stage.git(where, "add", "--all")
-    stage.git(where, "commit", "--quiet", "-m", message)
+def _commit(workbench: Workbench, where: str, message: str) -> None:
+    workbench.git(where, "add", "--all")
+    workbench.git(where, "commit", "--quiet", "-m", message)

@@ -8,52 +8,52 @@ import time
 from gitmem.git import packing
 from gitmem.log import ref
 
-from . import stage as stages
+from . import workbench as workbenches
 from .measure import Figure
-from .stage import Stage
+from .workbench import Workbench
 
 BURST_MAX = 5
 GROUP = 4
 MOST_BYTES = 600.0  # for a signal: 60 MB for 100,000
 
 
-def bursts(stage: Stage) -> list[Figure]:
+def bursts(workbench: Workbench) -> list[Figure]:
     """Measure a month of signals in one pack; the signals of one second are in one commit."""
-    where = stage.repository("bursts")
-    caller = stages.start(where, "Caller")
-    names = stages.NAMES[1:5]
+    where = workbench.repository("bursts")
+    caller = workbenches.start(where, "Caller")
+    names = workbenches.NAMES[1:5]
     for each in names:
-        stages.start(where, each)
-    count = stage.size.packed
-    begin, dice = stages.now(), stages.dice(8)
-    at, sent, commits = begin, 0, _commits(stage, where)
-    with stages.open_log(where, caller, now=lambda: at) as log:
+        workbenches.start(where, each)
+    count = workbench.size.packed
+    begin, dice = workbenches.now(), workbenches.dice(8)
+    at, sent, commits = begin, 0, _commits(workbench, where)
+    with workbenches.open_log(where, caller, now=lambda: at) as log:
         while sent < count:
             burst = min(dice.randint(1, BURST_MAX), count - sent)
-            at = begin + 30 * stages.DAY * sent // count
+            at = begin + 30 * workbenches.DAY * sent // count
             with log.batch():
                 for _ in range(burst):
-                    to = stages.identity(dice.choice(names))
-                    log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
+                    to = workbenches.identity(dice.choice(names))
+                    log.signals.send(workbenches.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
             sent += burst
             commits += 1
         lines = [body.encode() for (body,) in log.store.db().execute("SELECT body FROM line")]
-    assert _commits(stage, where) == commits, "a burst is not one commit"
-    stage.git(where, "reflog", "expire", "--expire=now", "--all")
-    stage.git(where, "repack", "-adfq")
-    stage.git(where, "prune-packed", "-q")
+    assert _commits(workbench, where) == commits, "a burst is not one commit"
+    workbench.git(where, "reflog", "expire", "--expire=now", "--all")
+    workbench.git(where, "repack", "-adfq")
+    workbench.git(where, "prune-packed", "-q")
     what = f"{count:,} signals in bursts of 1 to {BURST_MAX} a second, a commit for each burst, packed"
     base = len(gzip.compress(b"".join(line + b"\n" for line in sorted(lines)))) / 1e3
-    packed = _counted(stage, where)["size-pack"] * 1.024
+    packed = _counted(workbench, where)["size-pack"] * 1.024
     return [Figure(what, "their lines, gzipped together", packed, base, 6, "kB")]
 
 
-def kept_up(stage: Stage) -> list[Figure]:
+def kept_up(workbench: Workbench) -> list[Figure]:
     """Measure the log's objects after many signals, with one or several in each commit, without any gc."""
-    count = stage.size.packed
+    count = workbench.size.packed
     found = []
     for group, at_most in ((1, None), (GROUP, 1)):
-        size, most, packs, seconds, share = _grown(stage, f"kept-up-{group}", count, group)
+        size, most, packs, seconds, share = _grown(workbench, f"kept-up-{group}", count, group)
         how = "a commit each" if group == 1 else f"{group} in a commit, as when many write at once"
         what = f"objects on the disk, {count:,} signals, {how}; packed by itself"
         found.append(Figure(what, "600 bytes a signal", size / 1e3, count * MOST_BYTES / 1e3, at_most, "kB"))
@@ -66,22 +66,22 @@ def kept_up(stage: Stage) -> list[Figure]:
     return found
 
 
-def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int, int, float, float]:
+def _grown(workbench: Workbench, name: str, count: int, group: int) -> tuple[float, int, int, float, float]:
     """Send signals over the course of a month.
 
     Returns:
         The bytes of all objects, the greatest number of packs, the packs at the end, and the seconds of everything and
         of packing.
     """
-    where = stage.repository(name)
-    caller = stages.start(where, "Caller")
-    names = stages.NAMES[1:5]
+    where = workbench.repository(name)
+    caller = workbenches.start(where, "Caller")
+    names = workbenches.NAMES[1:5]
     for each in names:
-        stages.start(where, each)
-    begin, dice = stages.now(), stages.dice(8)
+        workbenches.start(where, each)
+    begin, dice = workbenches.now(), workbenches.dice(8)
     at, most, spent = begin, 0, 0.0
     began = time.perf_counter()
-    with stages.open_log(where, caller, now=lambda: at) as log:
+    with workbenches.open_log(where, caller, now=lambda: at) as log:
         unite = packing.combine
 
         def timed(common: str) -> int:
@@ -94,22 +94,22 @@ def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int,
 
         packing.combine = timed
         for number in range(0, count, group):
-            at = begin + 30 * stages.DAY * number // count
+            at = begin + 30 * workbenches.DAY * number // count
             with log.batch():
                 for _ in range(group):
-                    to = stages.identity(dice.choice(names))
-                    log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
+                    to = workbenches.identity(dice.choice(names))
+                    log.signals.send(workbenches.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
         took = time.perf_counter() - began
         packing.combine = unite
-    stage.git(where, "fsck", "--no-dangling", "--no-progress")
-    after = _counted(stage, where)
+    workbench.git(where, "fsck", "--no-dangling", "--no-progress")
+    after = _counted(workbench, where)
     return (after["size"] + after["size-pack"]) * 1024.0, most, after["packs"], took, spent
 
 
-def _counted(stage: Stage, where: str) -> dict[str, int]:
-    rows = (row.split(": ") for row in stage.git(where, "count-objects", "-v").splitlines())
+def _counted(workbench: Workbench, where: str) -> dict[str, int]:
+    rows = (row.split(": ") for row in workbench.git(where, "count-objects", "-v").splitlines())
     return {key: int(value) for key, value in rows}
 
 
-def _commits(stage: Stage, where: str) -> int:
-    return int(stage.git(where, "rev-list", "--count", ref.LOG_REF))
+def _commits(workbench: Workbench, where: str) -> int:
+    return int(workbench.git(where, "rev-list", "--count", ref.LOG_REF))

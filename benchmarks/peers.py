@@ -17,15 +17,15 @@ import time
 from functools import partial
 
 from . import __main__ as installed
-from .left_behind import Adoption
-from .measure import cpu, tell
+from .background_processes import AdoptedProcesses
+from .measure import cpu, show_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .mailboxes import Mailbox
-    from .stage import Stage
+    from .workbench import Workbench
 
 UNREAD = 5
 PEER = "hcom"  # the fastest of the other programs
@@ -55,44 +55,46 @@ def main() -> int:
             return installed.install_and_run(folder, "benchmarks.peers", sys.argv[1:])
         from .mailboxes import Gitmem, GitmemLibrary
         from .other_mailboxes import AgentMailCli, Hcom, McpAgentMail
-        from .stage import QUICK as STAGE_SIZE
-        from .stage import Stage
+        from .workbench import QUICK as STAGE_SIZE
+        from .workbench import Workbench
 
-        stage = Stage(folder, os.path.dirname(sys.executable), STAGE_SIZE)
-        os.environ.update(stage.environment)  # the library starts git in this process's environment
+        workbench = Workbench(folder, os.path.dirname(sys.executable), STAGE_SIZE)
+        os.environ.update(workbench.environment)  # the library starts git in this process's environment
         kinds = (Gitmem, GitmemLibrary, AgentMailCli, Hcom, McpAgentMail)
-        print(measure(stage, QUICK if asked.quick else FULL, kinds))
+        print(measure(workbench, QUICK if asked.quick else FULL, kinds))
     return 0
 
 
-def measure(stage: Stage, size: Size, kinds: Sequence[type[Mailbox]]) -> str:
+def measure(workbench: Workbench, size: Size, kinds: Sequence[type[Mailbox]]) -> str:
     """Return the two tables in Markdown."""
-    boxes = []
+    candidates = []
     try:
         for kind in kinds:
-            box = kind(stage, _programs(stage, kind.version))
-            boxes.append(box)
+            mailbox = kind(workbench, _programs(workbench, kind.version))
+            candidates.append(mailbox)
             started = time.monotonic()
-            box.begin(size.writers)
-            box.fill(size.messages)
-            tell(f"{box.name}: {size.messages:,} messages after {time.monotonic() - started:.0f} s")
-        with Adoption() as adopted:
-            took = _alone(boxes, size, adopted)
+            mailbox.begin(size.writers)
+            mailbox.fill(size.messages)
+            show_progress(
+                f"{mailbox.name}: {size.messages:,} messages after {time.monotonic() - started:.0f} s"
+            )
+        with AdoptedProcesses() as adopted:
+            took = _alone(candidates, size, adopted)
             adopted.wait()
-            together = _together(boxes, size, adopted)
+            together = _together(candidates, size, adopted)
     finally:
-        for box in boxes:
-            box.end()
-    versions = ", ".join(str(box.version) for box in boxes if box.version)
+        for mailbox in candidates:
+            mailbox.end()
+    versions = ", ".join(str(mailbox.version) for mailbox in candidates if mailbox.version)
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; {versions}"
     return "\n\n".join((machine, _table_alone(took, size), *_against(took), together))
 
 
-def _programs(stage: Stage, wanted: str | None) -> str:
+def _programs(workbench: Workbench, wanted: str | None) -> str:
     if wanted is None:
-        return stage.programs
-    tell(f"installing {wanted}")
-    where = os.path.join(stage.folder, "peer-" + wanted.partition("=")[0])
+        return workbench.programs
+    show_progress(f"installing {wanted}")
+    where = os.path.join(workbench.folder, "peer-" + wanted.partition("=")[0])
     subprocess.run([sys.executable, "-m", "venv", where], check=True)
     programs = os.path.join(where, "bin")
     pip = [os.path.join(programs, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -100,7 +102,7 @@ def _programs(stage: Stage, wanted: str | None) -> str:
     return programs
 
 
-class Took:
+class Timings:
     """The measurements of one program."""
 
     def __init__(self) -> None:
@@ -111,42 +113,42 @@ class Took:
         self.bytes = 0
 
 
-def _alone(boxes: list[Mailbox], size: Size, adopted: Adoption) -> dict[Mailbox, Took]:
+def _alone(candidates: list[Mailbox], size: Size, adopted: AdoptedProcesses) -> dict[Mailbox, Timings]:
     """Measure one send and one inbox, each program in turn. Background processes of one end before the next starts."""
-    took = {box: Took() for box in boxes}
+    took = {mailbox: Timings() for mailbox in candidates}
     for _ in range(size.rounds + 1):
-        for box, each in took.items():
-            send = box.sending(0)
-            each.send.append(_timed(box, send, each.send_cpu))
+        for mailbox, each in took.items():
+            send = mailbox.sending(0)
+            each.send.append(_timed(mailbox, send, each.send_cpu))
             for _ in range(UNREAD - 1):
                 send()
             shown: list[str] = []
-            each.inbox.append(_timed(box, partial(_read, box, shown), each.inbox_cpu))
+            each.inbox.append(_timed(mailbox, partial(_read, mailbox, shown), each.inbox_cpu))
             (text,) = shown
-            assert text.count("boundary of the index") == UNREAD, f"{box.name} showed {text}"
+            assert text.count("boundary of the index") == UNREAD, f"{mailbox.name} showed {text}"
             each.bytes = len(text.encode())
             adopted.wait()
     return took
 
 
-def _read(box: Mailbox, shown: list[str]) -> None:
-    shown.append(box.read())
+def _read(mailbox: Mailbox, shown: list[str]) -> None:
+    shown.append(mailbox.read())
 
 
-def _table_alone(took: dict[Mailbox, Took], size: Size) -> str:
+def _table_alone(took: dict[Mailbox, Timings], size: Size) -> str:
     rows = [
         f"| with {size.messages:,} messages there | one send, ms (CPU, mean) | inbox with {UNREAD} unread, ms (CPU, mean) | what it shows, bytes |",
         "|---|--:|--:|--:|",
     ]
-    for box, each in took.items():
+    for mailbox, each in took.items():
         cells = [_pair(each.send, each.send_cpu), _pair(each.inbox, each.inbox_cpu), f"{each.bytes:,}"]
-        rows.append(f"| {box.name} ({box.note}) | {' | '.join(cells)} |")
+        rows.append(f"| {mailbox.name} ({mailbox.note}) | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def _against(took: dict[Mailbox, Took]) -> list[str]:
+def _against(took: dict[Mailbox, Timings]) -> list[str]:
     """Return how our sends compare with those of `PEER`; nothing if that was not measured."""
-    sends = {box.name: statistics.median(each.send[1:]) for box, each in took.items()}
+    sends = {mailbox.name: statistics.median(each.send[1:]) for mailbox, each in took.items()}
     peer = sends.pop(PEER, None)
     if peer is None:
         return []
@@ -158,12 +160,12 @@ def _pair(wall: list[float], used: list[float]) -> str:
     return f"{statistics.median(wall[1:]):.1f} ({statistics.fmean(used[1:]):.1f})"
 
 
-def _timed(box: Mailbox, body: Callable[[], object], used: list[float]) -> float:
+def _timed(mailbox: Mailbox, body: Callable[[], object], used: list[float]) -> float:
     """Return wall milliseconds; append those of CPU to `used`: ours, the children's and the server's."""
-    before, start = _cpu(box.pid), time.perf_counter()
+    before, start = _cpu(mailbox.pid), time.perf_counter()
     body()
     passed = (time.perf_counter() - start) * 1e3
-    used.append((_cpu(box.pid) - before) * 1e3)
+    used.append((_cpu(mailbox.pid) - before) * 1e3)
     return passed
 
 
@@ -176,36 +178,36 @@ def _cpu(server: int | None) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def _together(boxes: list[Mailbox], size: Size, adopted: Adoption) -> str:
+def _together(candidates: list[Mailbox], size: Size, adopted: AdoptedProcesses) -> str:
     """Measure many writers at once."""
     rows = [
         f"| {size.writers} writers at once | sends of each | sends/s | p50, ms | p95, ms | longest, ms | ok | errors | stored − ok |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for box in boxes:
-        before = box.stored()
-        ok, errors, took = _race(box, size.writers)
-        box.stop_writers()
+    for mailbox in candidates:
+        before = mailbox.stored()
+        ok, errors, took = _race(mailbox, size.writers)
+        mailbox.stop_writers()
         adopted.wait()
-        more = box.stored() - before - len(ok)
+        more = mailbox.stored() - before - len(ok)
         ok.sort()
         at = [ok[min(len(ok) - 1, int(len(ok) * share))] if ok else float("nan") for share in (0.5, 0.95, 1)]
-        cells = [str(box.each), f"{len(ok) / took:.1f}", *(f"{each:,.0f}" for each in at)]
-        rows.append(f"| {box.name} | {' | '.join(cells)} | {len(ok)} | {errors} | {more:+d} |")
-        tell(rows[-1])
+        cells = [str(mailbox.each), f"{len(ok) / took:.1f}", *(f"{each:,.0f}" for each in at)]
+        rows.append(f"| {mailbox.name} | {' | '.join(cells)} | {len(ok)} | {errors} | {more:+d} |")
+        show_progress(rows[-1])
     return "\n".join(rows)
 
 
-def _race(box: Mailbox, writers: int) -> tuple[list[float], int, float]:
+def _race(mailbox: Mailbox, writers: int) -> tuple[list[float], int, float]:
     """Return the milliseconds of each successful send, the number of failures, and the seconds of the whole race."""
     start = threading.Barrier(writers + 1)
     ok: list[float] = []
     failed: list[str] = []
 
     def write(number: int) -> None:
-        send = box.sending_at_once(number)
+        send = mailbox.sending_at_once(number)
         start.wait()
-        for _ in range(box.each):
+        for _ in range(mailbox.each):
             began = time.perf_counter()
             try:
                 send()
@@ -222,7 +224,7 @@ def _race(box: Mailbox, writers: int) -> tuple[list[float], int, float]:
     for thread in threads:
         thread.join()
     if failed:
-        tell(f"{box.name}: {failed[0]}")
+        show_progress(f"{mailbox.name}: {failed[0]}")
     return ok, len(failed), time.perf_counter() - began
 
 

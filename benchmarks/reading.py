@@ -11,36 +11,36 @@ from gitmem import records, views
 from gitmem.index import catch_up, index_file
 from gitmem.signals import inbox as operation
 
-from . import stage as stages
+from . import workbench as workbenches
 from .measure import Figure, cpu_here, cpu_of, in_turn
-from .stage import Stage
+from .workbench import Workbench
 
 UNREAD = 5
 
 
-def growth(stage: Stage) -> list[Figure]:
+def growth(workbench: Workbench) -> list[Figure]:
     """Measure `inbox` in a long log and in a short one."""
-    return _grown(stage, stage.size.many, 1.3)
+    return _grown(workbench, workbench.size.many, 1.3)
 
 
-def million(stage: Stage) -> list[Figure]:
+def million(workbench: Workbench) -> list[Figure]:
     """Measure `inbox` in a log of a million lines."""
-    return _grown(stage, stage.size.most, 1.5)
+    return _grown(workbench, workbench.size.most, 1.5)
 
 
-def _grown(stage: Stage, many: int, at_most: float) -> list[Figure]:
-    size = stage.size
-    long, short = (_with_signals(stage, f"inbox-{many}-{count}", count) for count in (many, size.few))
+def _grown(workbench: Workbench, many: int, at_most: float) -> list[Figure]:
+    size = workbench.size
+    long, short = (_with_signals(workbench, f"inbox-{many}-{count}", count) for count in (many, size.few))
     what, floor = f"`inbox` at {many:,} signals", f"at {size.few:,}"
     found = []
     for state, number, more in (("nothing new", 1, ()), (f"{UNREAD} unread", 0, ("--no-mark",))):
-        environment = {**stage.environment, "GITMEM_SESSION": stages.session_of(number)}
-        command = [stage.program("gitmem"), "inbox", *more]
+        environment = {**workbench.environment, "GITMEM_SESSION": workbenches.session_of(number)}
+        command = [workbench.program("gitmem"), "inbox", *more]
         got, base = in_turn(
             size.rounds, cpu_of(command, long, environment), cpu_of(command, short, environment), warm=2
         )
         found.append(Figure(f"{what}, {state}: the command, CPU", floor, got, base, at_most, "ms"))
-    logs = [stages.open_log(where, stages.session_of(0)) for where in (long, short)]
+    logs = [workbenches.open_log(where, workbenches.session_of(0)) for where in (long, short)]
     readings = [cpu_here(partial(log.inbox, mark=False)) for log in logs]
     assert [operation.count(log.store, log.caller).unread for log in logs] == [UNREAD, UNREAD]
     got, base = in_turn(5 * size.rounds, *readings, warm=5)
@@ -50,30 +50,30 @@ def _grown(stage: Stage, many: int, at_most: float) -> list[Figure]:
     return found
 
 
-def _with_signals(stage: Stage, name: str, count: int) -> str:
+def _with_signals(workbench: Workbench, name: str, count: int) -> str:
     """Create a log of this many signals; its first agent has a few unread ones and its second has none."""
-    where = stage.repository(name)
-    stages.start(where, "Caller")
-    stages.publish(where, stages.sessions(stages.START))
-    stages.publish(where, stages.history(count, unread=UNREAD), commits=20)
-    with stages.open_log(where) as log:
+    where = workbench.repository(name)
+    workbenches.start(where, "Caller")
+    workbenches.publish(where, workbenches.sessions(workbenches.START))
+    workbenches.publish(where, workbenches.history(count, unread=UNREAD), commits=20)
+    with workbenches.open_log(where) as log:
         log.store.db()  # updates the index
     return where
 
 
-def catching_up(stage: Stage) -> list[Figure]:
+def catching_up(workbench: Workbench) -> list[Figure]:
     """Measure the update of an index that lacks a thousand records, as after a sync."""
-    where = stage.repository("catching-up")
-    stages.start(where, "Caller")
-    stages.publish(where, stages.sessions(stages.START))
-    month = stages.START + 30 * stages.DAY
-    stages.publish(where, stages.history(stage.size.few, last=month))
-    with stages.open_log(where) as log:
+    where = workbench.repository("catching-up")
+    workbenches.start(where, "Caller")
+    workbenches.publish(where, workbenches.sessions(workbenches.START))
+    month = workbenches.START + 30 * workbenches.DAY
+    workbenches.publish(where, workbenches.history(workbench.size.few, last=month))
+    with workbenches.open_log(where) as log:
         store = log.store
         store.db()
     before = index_file.path(store.repo, store.machine)
-    fresh = stages.history(stage.size.fresh, first=month, last=month + stages.DAY, seed=21)
-    lines = stages.publish(where, islice(fresh, stage.size.fresh), commits=5)
+    fresh = workbenches.history(workbench.size.fresh, first=month, last=month + workbenches.DAY, seed=21)
+    lines = workbenches.publish(where, islice(fresh, workbench.size.fresh), commits=5)
     trial = before + "-trial"
 
     opened: list[index_file.Index] = []
@@ -100,7 +100,7 @@ def catching_up(stage: Stage) -> list[Figure]:
         ("parsing their lines", parse, 4.0),
         ("`records.read` of their lines", read, None),
     ):
-        got, base = in_turn(stage.size.rounds, cpu_here(catch, restore), cpu_here(body))
+        got, base = in_turn(workbench.size.rounds, cpu_here(catch, restore), cpu_here(body))
         found.append(
             Figure(f"catching up with {len(lines):,} new records, CPU", floor, got, base, at_most, "ms")
         )

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from . import locomo
-from .measure import tell
+from .measure import show_progress
 from .retrieval_task import DAY, OURS, SEED, Score, Task, measure
 
 PACKAGES = ("typer", "pydantic", "dulwich", "_pytest", "hypothesis", "asyncio", "email", "http", "importlib", "json",
@@ -55,7 +55,7 @@ def docstrings(packages: Sequence[str]) -> list[tuple[str, str]]:
 def _sources(package: str) -> Iterator[str]:
     spec = importlib.util.find_spec(package)
     if spec is None:
-        tell(f"{package} is not installed: left out")
+        show_progress(f"{package} is not installed: left out")
         return
     for root in spec.submodule_search_locations or ():
         for folder, inner, names in os.walk(root):
@@ -164,7 +164,7 @@ def _measurements(asked: argparse.Namespace) -> Iterator[tuple[str, int, Scores]
         if task.questions:
             yield task.name, len(task.texts), measure(task)
         else:
-            tell(f"{task.name}: no text asks anything")
+            show_progress(f"{task.name}: no text asks anything")
     for task in of_docstrings:
         for mixed in (control(task, in_sessions=False), control(task, in_sessions=True)):
             if mixed.questions:
@@ -191,7 +191,7 @@ def main() -> int:
         for ranking, score in scores.items():
             print(f"{head} | {ranking} | {score.recall:.3f} | {score.rank:.3f} |", flush=True)
             head = "| | | "
-        tell(f"{name}: done")
+        show_progress(f"{name}: done")
     return 0
 
 

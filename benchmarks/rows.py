@@ -7,25 +7,25 @@ from collections.abc import Callable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .measure import Figure
-    from .stage import Stage
+    from .workbench import Workbench
 
 
-def _of(module: str, name: str) -> Callable[[Stage], list[Figure]]:
+def _of(module: str, name: str) -> Callable[[Workbench], list[Figure]]:
     """Return a measurement that imports its module when it runs.
 
     Therefore the command that builds the wheel needs no installed packages.
     """
 
-    def measure(stage: Stage) -> list[Figure]:
+    def measure(workbench: Workbench) -> list[Figure]:
         from importlib import import_module
 
-        found: Callable[[Stage], list[Figure]] = getattr(import_module(f"{__package__}.{module}"), name)
-        return found(stage)
+        found: Callable[[Workbench], list[Figure]] = getattr(import_module(f"{__package__}.{module}"), name)
+        return found(workbench)
 
     return measure
 
 
-ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
+ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "inbox": _of("startup", "inbox"),
     "signal": _of("startup", "signal"),
     "everyday": _of("startup", "everyday"),
@@ -39,8 +39,8 @@ ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
     "catch-up": _of("reading", "catching_up"),
     "merge": _of("startup", "merge"),
     "size": _of("packing", "bursts"),
-    "doctor": _of("checkup", "doctor"),
-    "doctor-memory": _of("checkup", "doctor_memory"),
+    "doctor": _of("doctor", "doctor"),
+    "doctor-memory": _of("doctor", "doctor_memory"),
     "context": _of("memory", "context"),
     "recall": _of("memory", "recall"),
     "archive": _of("memory", "archive"),
@@ -56,7 +56,7 @@ ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
     "contention-50": _of("contention", "fifty"),
 }
 # Measured only if they are named: they take long.
-ON_DEMAND: dict[str, Callable[[Stage], list[Figure]]] = {
+ON_DEMAND: dict[str, Callable[[Workbench], list[Figure]]] = {
     "inbox-million": _of("reading", "million"),
     "kept-up": _of("packing", "kept_up"),
 }

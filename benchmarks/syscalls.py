@@ -9,10 +9,10 @@ import statistics
 import subprocess
 from collections.abc import Iterable
 
-from .left_behind import Adoption
+from .background_processes import AdoptedProcesses
 from .measure import Figure, not_measured
-from .stage import Stage
 from .startup import signal_args, with_history
+from .workbench import Workbench
 
 ROUNDS = 5
 SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs")
@@ -25,31 +25,31 @@ _CHILD = re.compile(r"= (\d+)$")
 _PROGRAM = re.compile(r'^\("([^"]*)"')
 
 
-def syncs(stage: Stage) -> list[Figure]:
+def syncs(workbench: Workbench) -> list[Figure]:
     """Measure the syncs to the disk that a signal waits for."""
-    return _figure(stage, "syncs", "disk syncs before `gitmem signal` answers", 1)
+    return _figure(workbench, "syncs", "disk syncs before `gitmem signal` answers", 1)
 
 
-def git_processes(stage: Stage) -> list[Figure]:
+def git_processes(workbench: Workbench) -> list[Figure]:
     """Measure the git processes that a signal waits for."""
-    return _figure(stage, "git", "git processes before `gitmem signal` answers", 0)
+    return _figure(workbench, "git", "git processes before `gitmem signal` answers", 0)
 
 
-def _figure(stage: Stage, kind: str, what: str, at_most: float) -> list[Figure]:
+def _figure(workbench: Workbench, kind: str, what: str, at_most: float) -> list[Figure]:
     if shutil.which("strace") is None:
         return [not_measured(what, "one", at_most, "no strace")]
-    where, session = with_history(stage, f"before-the-answer-{kind}")
-    environment = {**stage.environment, "GITMEM_SESSION": session}
+    where, session = with_history(workbench, f"before-the-answer-{kind}")
+    environment = {**workbench.environment, "GITMEM_SESSION": session}
     found = []
-    with Adoption() as adopted:
-        for number in range(min(ROUNDS, stage.size.rounds) + 1):
-            out = os.path.join(stage.folder, f"strace-{kind}-{number}")
+    with AdoptedProcesses() as adopted:
+        for number in range(min(ROUNDS, workbench.size.rounds) + 1):
+            out = os.path.join(workbench.folder, f"strace-{kind}-{number}")
             trace = ["strace", "-f", "-s", "200", "-o", out, "-e", f"trace={TRACED}"]
-            command = [*trace, stage.program("gitmem"), *signal_args("Reader")]
+            command = [*trace, workbench.program("gitmem"), *signal_args("Reader")]
             subprocess.run(command, cwd=where, env=environment, stdout=subprocess.DEVNULL, check=True)
             adopted.wait()
             with open(out, encoding="utf-8", errors="replace") as file:
-                seen = BeforeTheAnswer(file)
+                seen = SyscallsBeforeAnswer(file)
             found.append(seen.syncs if kind == "syncs" else seen.git)
     return [
         Figure(
@@ -58,7 +58,7 @@ def _figure(stage: Stage, kind: str, what: str, at_most: float) -> list[Figure]:
     ]
 
 
-class BeforeTheAnswer:
+class SyscallsBeforeAnswer:
     """Counts of a trace until the traced command exits: its own calls, and those of git processes below it.
 
     Other programs that it has started, such as the committer, are not part of the answer.

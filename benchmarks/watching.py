@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 
-from . import stage as stages
+from . import workbench as workbenches
 from .measure import Figure, p95, wall
-from .stage import Stage
+from .workbench import Workbench
 
 LATE_MILLISECONDS = 150.0
 IDLE_MILLISECONDS = 300.0
@@ -31,16 +31,16 @@ sys.exit(main())
 class Watching:
     """A watch of one agent in one worktree; another agent sends from a second worktree."""
 
-    def __init__(self, stage: Stage, name: str, command: list[str]) -> None:
-        self.where = stage.repository(name)
+    def __init__(self, workbench: Workbench, name: str, command: list[str]) -> None:
+        self.where = workbench.repository(name)
         self.other = self.where + "-other"
-        stage.git(self.where, "worktree", "add", "--quiet", "--detach", self.other)
-        self.speaker = stages.start(self.other, "Speaker")
-        stages.publish(self.where, stages.sessions(stages.START))
-        stages.publish(self.where, stages.history(stage.size.few))
-        reader = stages.start(self.where, "Reader")  # its record makes the index complete
+        workbench.git(self.where, "worktree", "add", "--quiet", "--detach", self.other)
+        self.speaker = workbenches.start(self.other, "Speaker")
+        workbenches.publish(self.where, workbenches.sessions(workbenches.START))
+        workbenches.publish(self.where, workbenches.history(workbench.size.few))
+        reader = workbenches.start(self.where, "Reader")  # its record makes the index complete
         self.process = subprocess.Popen(
-            command, cwd=self.where, env={**stage.environment, "GITMEM_SESSION": reader},
+            command, cwd=self.where, env={**workbench.environment, "GITMEM_SESSION": reader},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -63,29 +63,29 @@ class Watching:
         return (used.ru_utime + used.ru_stime) * 1e3
 
 
-def latency(stage: Stage) -> list[Figure]:
+def latency(workbench: Workbench) -> list[Figure]:
     """Measure the p95 from the call of `signals.send` in one worktree to the line that a watch in another prints."""
-    watch = [stage.program("gitmem"), "watch", "--json"]
-    count = min(200, stage.size.sends)
+    watch = [workbench.program("gitmem"), "watch", "--json"]
+    count = min(200, workbench.size.sends)
     what = f"`signals.send` in one worktree → printed by `gitmem watch` in another, p95 of {count}"
     limit = "the limit"
     quiet = [sys.executable, "-c", AS_IF_QUIET, *watch]
     found = [
-        Figure(f"{what}, one after the other", limit, _sent(stage, "watch", watch, count), LATE_MILLISECONDS, 1, "ms"),
-        Figure(f"{what}, each after a quiet time", limit, _sent(stage, "watch-quiet", quiet, count),
+        Figure(f"{what}, one after the other", limit, _sent(workbench, "watch", watch, count), LATE_MILLISECONDS, 1, "ms"),
+        Figure(f"{what}, each after a quiet time", limit, _sent(workbench, "watch-quiet", quiet, count),
                LATE_MILLISECONDS, 1, "ms"),
     ]  # fmt: skip
-    typed = _typed(stage, watch, min(100, count))
+    typed = _typed(workbench, watch, min(100, count))
     return [
         *found,
         Figure("`gitmem signal` typed → printed, p95", limit, typed, LATE_MILLISECONDS, None, "ms"),
     ]
 
 
-def _sent(stage: Stage, name: str, command: list[str], count: int) -> float:
-    seen = Watching(stage, name, command)
+def _sent(workbench: Workbench, name: str, command: list[str], count: int) -> float:
+    seen = Watching(workbench, name, command)
     took = []
-    with stages.open_log(seen.other, seen.speaker, commit_after=None) as log:
+    with workbenches.open_log(seen.other, seen.speaker, commit_after=None) as log:
         for number in range(count):
             time.sleep(random.uniform(0, GAP_SECONDS))
 
@@ -98,15 +98,15 @@ def _sent(stage: Stage, name: str, command: list[str], count: int) -> float:
     return p95(took)
 
 
-def _typed(stage: Stage, command: list[str], count: int) -> float:
-    seen = Watching(stage, "watch-typed", command)
-    environment = {**stage.environment, "GITMEM_SESSION": seen.speaker}
+def _typed(workbench: Workbench, command: list[str], count: int) -> float:
+    seen = Watching(workbench, "watch-typed", command)
+    environment = {**workbench.environment, "GITMEM_SESSION": seen.speaker}
     took = []
     for number in range(count):
         time.sleep(random.uniform(0, GAP_SECONDS))
 
         def once(text: str = f"number {number} of them") -> None:
-            say = [stage.program("gitmem"), "signal", text, "--to", "Reader"]
+            say = [workbench.program("gitmem"), "signal", text, "--to", "Reader"]
             with subprocess.Popen(say, cwd=seen.other, env=environment, stdout=subprocess.DEVNULL):
                 seen.until_printed(text)
 
@@ -115,10 +115,10 @@ def _typed(stage: Stage, command: list[str], count: int) -> float:
     return p95(took)
 
 
-def idle(stage: Stage) -> list[Figure]:
+def idle(workbench: Workbench) -> list[Figure]:
     """Measure all CPU of a watch that sees nothing for a minute, with its start and its end."""
-    seconds = min(60.0, 1.5 * stage.size.rounds)
-    seen = Watching(stage, "watch-idle", [stage.program("gitmem"), "watch"])
+    seconds = min(60.0, 1.5 * workbench.size.rounds)
+    seen = Watching(workbench, "watch-idle", [workbench.program("gitmem"), "watch"])
     time.sleep(seconds)
     used = seen.end()
     what = f"`gitmem watch` idle for {seconds:g} s, CPU with its start"

@@ -11,15 +11,15 @@ from collections.abc import Callable
 
 from gitmem import records, repo
 
-from . import stage
-from .by_hand import Hand, Segments, message
+from . import workbench
+from .dulwich_writer import DulwichRepository, SegmentWriter, message
 
 TEXT = "Please look at the boundary of the index before the review."
 
 
 def by_library(where: str, session: str, to: str) -> Callable[[int], None]:
     """Return a function that sends a signal with the library."""
-    log = stage.open_log(where, session, commit_after=None)
+    log = workbench.open_log(where, session, commit_after=None)
     log.inbox(mark=False)  # open the index and import everything before the start
 
     def send(number: int) -> None:
@@ -28,16 +28,16 @@ def by_library(where: str, session: str, to: str) -> Callable[[int], None]:
     return send
 
 
-def by_hand(where: str, session: str, to: str) -> Callable[[int], None]:
+def with_dulwich(where: str, session: str, to: str) -> Callable[[int], None]:
     """Return a function that writes the line of such a signal by hand, with reading and writing under one lock."""
     common = repo.find(where).common
-    lock_file = os.path.join(common, "lock-by-hand")
+    lock_file = os.path.join(common, "lock-with-dulwich")
     dice = random.Random(session)
-    segments = Segments(Hand(common), dice)
+    segments = SegmentWriter(DulwichRepository(common), dice)
 
     def send(number: int) -> None:
         text = f"{TEXT} {number}"
-        fields = stage.signal_fields(dice, session[-4:], session, [to]) | {"message": text}
+        fields = workbench.signal_fields(dice, session[-4:], session, [to]) | {"message": text}
         line = records.line("signal", time.time_ns() // 1000, fields)
         words = message(session, to, text, str(fields["signal_id"]))
         with open(lock_file, "ab") as lock:
@@ -47,7 +47,7 @@ def by_hand(where: str, session: str, to: str) -> Callable[[int], None]:
     return send
 
 
-WAYS = {"library": by_library, "hand": by_hand}
+WAYS = {"library": by_library, "dulwich": with_dulwich}
 
 
 def main() -> None:

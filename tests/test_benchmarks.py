@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks import peers
-from benchmarks.left_behind import Adoption
+from benchmarks.background_processes import AdoptedProcesses
 from benchmarks.mailboxes import Gitmem, GitmemLibrary
 from benchmarks.measure import TABLE_HEAD, Figure, not_measured
 from benchmarks.rows import EVERY
-from benchmarks.stage import Size, Stage
-from benchmarks.syscalls import BeforeTheAnswer
+from benchmarks.syscalls import SyscallsBeforeAnswer
+from benchmarks.workbench import Size, Workbench
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5, nodes=300, few_nodes=100,
-            batch=20, calls=12, crowd=2, large_crowd=3, crowds=1, pace=0.05, bulk=40, most=150, checked=150)  # fmt: skip
+            batch=20, calls=12, clones=2, many_clones=3, clone_rounds=1, pace=0.05, bulk=40, most=150, checked=150)  # fmt: skip
 # What the table says of each row, and how many times its floor it may cost.
 PROMISED = {
     "inbox": ("`gitmem inbox` with nothing new", 1.6),
@@ -67,7 +67,7 @@ PROGRAMS = {"gitmem": "cli.main", "gitmem-merge": "merge_driver.main"}
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def workbench(tmp_path: Path) -> Iterator[Workbench]:
     """Tiny repositories, and console scripts that run the checkout."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -78,10 +78,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
             f"from {module} import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
         )
         script.chmod(0o755)
-    folder = tmp_path / "stage"
+    folder = tmp_path / "workbench"
     folder.mkdir()
-    with Adoption():  # waits for whatever still runs
-        yield Stage(str(folder), str(programs), TINY)
+    with AdoptedProcesses():  # waits for whatever still runs
+        yield Workbench(str(folder), str(programs), TINY)
 
 
 def test_every_promised_row_is_measured() -> None:
@@ -91,11 +91,11 @@ def test_every_promised_row_is_measured() -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", PROMISED)
-def test_each_measure_runs(name: str, stage: Stage) -> None:
+def test_each_measure_runs(name: str, workbench: Workbench) -> None:
     """At a tiny size: it gives two figures, under the promised name and limit."""
     what, at_most = PROMISED[name]
 
-    figures = EVERY[name](stage)
+    figures = EVERY[name](workbench)
 
     limited = [each for each in figures if each.at_most is not None]
     assert len(limited) == SEVERAL.get(name, 1)
@@ -107,10 +107,10 @@ def test_each_measure_runs(name: str, stage: Stage) -> None:
 
 
 @pytest.mark.deep
-def test_mailboxes_are_asked_alike(stage: Stage) -> None:
+def test_mailboxes_are_asked_alike(workbench: Workbench) -> None:
     """Ours in both forms, as the others: a send, an inbox, writers at once, and what was stored in the end."""
     found = peers.measure(
-        stage, peers.Size(messages=60, rounds=1, writers=2), (Gitmem, GitmemLibrary)
+        workbench, peers.Size(messages=60, rounds=1, writers=2), (Gitmem, GitmemLibrary)
     ).splitlines()
 
     assert [row.count("|") for row in found] == [0, 0, 5, 5, 5, 5, 0, 10, 10, 10, 10]
@@ -131,10 +131,10 @@ def test_a_missed_target_is_told() -> None:
     over = Figure("this", "that", 3.0, 1.0, 2, "ms")
     free = Figure("this", "that", 3.0, 1.0, None, "ms")
 
-    told = [*TABLE_HEAD.splitlines(), over.row(), free.row()]
+    lines = [*TABLE_HEAD.splitlines(), over.row(), free.row()]
 
-    assert told[2] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × | 2 × | **no** |"
-    assert told[3] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × |  |  |"
+    assert lines[2] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × | 2 × | **no** |"
+    assert lines[3] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × |  |  |"
 
 
 def test_a_row_that_cannot_be_measured_keeps_its_place() -> None:
@@ -146,9 +146,9 @@ def test_a_row_that_cannot_be_measured_keeps_its_place() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt others")
 def test_the_work_of_a_process_that_outlives_its_command_counts() -> None:
-    """It is waited for, and its CPU is told, though its parent has ended long before."""
+    """It is waited for, and its CPU is lines, though its parent has ended long before."""
     spin = "import time\nwhile time.process_time() < 0.2: pass"
-    with Adoption() as adopted:
+    with AdoptedProcesses() as adopted:
         subprocess.run(["/bin/sh", "-c", f"{sys.executable} -c '{spin}' & exit 0"], check=True)
 
         assert adopted.wait() >= 200
@@ -180,6 +180,6 @@ TRACE = """\
 
 def test_only_what_the_answer_waits_for_is_counted() -> None:
     """Of the command and the git that it runs, until it exits; not of the program that commits later."""
-    seen = BeforeTheAnswer(TRACE.splitlines(keepends=True))
+    seen = SyscallsBeforeAnswer(TRACE.splitlines(keepends=True))
 
     assert (seen.syncs, seen.git) == (3, 1)

@@ -1,4 +1,4 @@
-"""The stage of measurements: fresh repositories, sessions in them, and logs of any length."""
+"""The workbench of measurements: new repositories, sessions in them, and logs of any length."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Size:
 
     def __init__(
         self, *, rounds: int, sends: int, writers: int, each: int, many: int, few: int, fresh: int, lines: int,
-        packed: int, nodes: int, few_nodes: int, batch: int, calls: int, crowd: int, large_crowd: int,
-        crowds: int, pace: float, bulk: int, most: int, checked: int,
+        packed: int, nodes: int, few_nodes: int, batch: int, calls: int, clones: int, many_clones: int,
+        clone_rounds: int, pace: float, bulk: int, most: int, checked: int,
     ) -> None:  # fmt: skip
         self.rounds = rounds
         self.sends = sends
@@ -50,9 +50,9 @@ class Size:
         self.few_nodes = few_nodes
         self.batch = batch
         self.calls = calls
-        self.crowd = crowd
-        self.large_crowd = large_crowd
-        self.crowds = crowds
+        self.clones = clones
+        self.many_clones = many_clones
+        self.clone_rounds = clone_rounds
         self.pace = pace
         self.bulk = bulk
         self.most = most
@@ -61,13 +61,13 @@ class Size:
 
 FULL = Size(rounds=41, sends=2_000, writers=20, each=20, many=100_000, few=1_000, fresh=1_000, lines=2_000,
             packed=10_000, nodes=50_000, few_nodes=500, batch=10_000, calls=1_000,
-            crowd=20, large_crowd=50, crowds=3, pace=1, bulk=10_000, most=1_000_000, checked=120_000)  # fmt: skip
+            clones=20, many_clones=50, clone_rounds=3, pace=1, bulk=10_000, most=1_000_000, checked=120_000)  # fmt: skip
 QUICK = Size(rounds=15, sends=300, writers=20, each=10, many=20_000, few=1_000, fresh=1_000, lines=2_000,
              packed=1_000, nodes=10_000, few_nodes=500, batch=2_000, calls=200,
-             crowd=20, large_crowd=50, crowds=1, pace=1, bulk=2_000, most=100_000, checked=20_000)  # fmt: skip
+             clones=20, many_clones=50, clone_rounds=1, pace=1, bulk=2_000, most=100_000, checked=20_000)  # fmt: skip
 
 
-class Stage:
+class Workbench:
     """A temporary folder.
 
     Args:

@@ -16,7 +16,7 @@ WAIT_SECONDS = 60.0
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37
 
 
-class Adoption:
+class AdoptedProcesses:
     """Makes orphaned processes children of this one while it is entered. Linux only.
 
     Attributes:
@@ -28,7 +28,7 @@ class Adoption:
         self._before = 0
         self._known: set[int] = set()
 
-    def __enter__(self) -> Adoption:
+    def __enter__(self) -> AdoptedProcesses:
         if self.works:
             before = ctypes.c_int()
             _prctl(_GET_CHILD_SUBREAPER, ctypes.addressof(before))

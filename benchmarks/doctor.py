@@ -13,9 +13,9 @@ import gitmem
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 
-from . import stage as stages
+from . import workbench as workbenches
 from .measure import Figure, cpu_of, in_turn
-from .stage import Stage
+from .workbench import Workbench
 
 LINES_A_COMMIT = 30  # what busy agents write in the second before a commit
 ROUNDS = 3  # each takes seconds
@@ -39,49 +39,51 @@ git.wait()
 """
 
 
-def doctor(stage: Stage) -> list[Figure]:
+def doctor(workbench: Workbench) -> list[Figure]:
     """Measure the CPU of `gitmem doctor` in a sound clone with a long packed log, against reading the lines."""
-    where, environment = _long_log(stage)
+    where, environment = _long_log(workbench)
     got, base = in_turn(
-        min(stage.size.rounds, ROUNDS),
-        cpu_of([stage.program("gitmem"), "doctor"], where, environment),
+        min(workbench.size.rounds, ROUNDS),
+        cpu_of([workbench.program("gitmem"), "doctor"], where, environment),
         cpu_of([sys.executable, "-c", READING], where, environment),
         warm=0,
     )
-    what = f"`doctor` at {stage.size.checked:,} lines, CPU"
+    what = f"`doctor` at {workbench.size.checked:,} lines, CPU"
     return [Figure(what, "`git cat-file --batch` and json.loads of each line", got, base, 6, "ms")]
 
 
-def doctor_memory(stage: Stage) -> list[Figure]:
+def doctor_memory(workbench: Workbench) -> list[Figure]:
     """Measure the peak memory of `gitmem doctor` with all its git processes."""
-    where, environment = _long_log(stage)
-    peak = peak_megabytes([stage.program("gitmem"), "doctor"], where, environment)
-    what = f"`doctor` at {stage.size.checked:,} lines, peak memory of it and its gits"
+    where, environment = _long_log(workbench)
+    peak = peak_megabytes([workbench.program("gitmem"), "doctor"], where, environment)
+    what = f"`doctor` at {workbench.size.checked:,} lines, peak memory of it and its gits"
     return [Figure(what, "the limit", peak, MEMORY_MB, 1, "MB")]
 
 
-def _long_log(stage: Stage) -> tuple[str, dict[str, str]]:
+def _long_log(workbench: Workbench) -> tuple[str, dict[str, str]]:
     """Return a repository with a long packed log and an up-to-date index, and the environment of a session in it."""
-    count = stage.size.checked
-    where = os.path.join(stage.folder, f"checked-{count}")
+    count = workbench.size.checked
+    where = os.path.join(workbench.folder, f"checked-{count}")
     if os.path.isdir(where):
-        return where, stage.environment
-    stage.repository(f"checked-{count}")
-    stages.start(where, "Caller")
-    lines = islice(chain(stages.sessions(stages.START), stages.history(count)), count - 1)  # and the start
+        return where, workbench.environment
+    workbench.repository(f"checked-{count}")
+    workbenches.start(where, "Caller")
+    lines = islice(
+        chain(workbenches.sessions(workbenches.START), workbenches.history(count)), count - 1
+    )  # and the start
     _publish(where, lines)
-    stage.git(where, "repack", "-adq")
+    workbench.git(where, "repack", "-adq")
     with gitmem.open(where) as log:
         (found,) = log.store.db().execute("SELECT count(*) FROM line").fetchone()
     assert found == count, f"{found} lines are in the log"
-    return where, stage.environment
+    return where, workbench.environment
 
 
 def _publish(where: str, lines: Iterator[tuple[str, bytes]]) -> None:
     """Write lines to a log as busy agents do: each commit appends to some segments."""
-    somebody = Signature("A Person", "person@example.org", stages.START // 1_000_000)
+    somebody = Signature("A Person", "person@example.org", workbenches.START // 1_000_000)
     drafts = [Draft(dict(each), somebody, somebody, "Some lines\n") for each in _commits(lines)]
-    with stages.open_log(where) as log:
+    with workbenches.open_log(where) as log:
         git = log.store.git
         tip = git.tip(ref.LOG_REF)
         assert tip is not None, "the log has not been started"

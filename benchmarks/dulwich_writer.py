@@ -14,13 +14,13 @@ from dulwich.refs import DiskRefsContainer, Ref
 from gitmem.log import ref
 from gitmem.log.union import union
 
-from . import stage
+from . import workbench
 
 REF = Ref(b"refs/gitmem/log")
 AUTHOR = b"A Person <person@example.org>"
 
 
-class Hand:
+class DulwichRepository:
     """One repository. Objects are fsynced and compressed as git does it; trees written here are cached."""
 
     def __init__(self, common: str) -> None:
@@ -96,29 +96,31 @@ class Hand:
         return found
 
 
-class Segments:
+class SegmentWriter:
     """Signals of one writer, appended to its open segment by hand."""
 
-    def __init__(self, hand: Hand, dice: random.Random) -> None:
-        self.hand = hand
+    def __init__(self, repository: DulwichRepository, dice: random.Random) -> None:
+        self.repository = repository
         self.dice = dice
-        self.token = stage.token(dice)
+        self.token = workbench.token(dice)
         self._last: tuple[ObjectID, str, bytes] | None = None  # commit, path and content of the last segment
 
     def signal(self, line: bytes, message: str) -> None:
         """Commit one signal's line. The content that this object wrote last is cached."""
-        tip = self.hand.tip()
+        tip = self.repository.tip()
         path = ref.segment_path("signals", line, self.token)
         known = self._last is not None and self._last[:2] == (tip, path)
-        before = self._last[2] if self._last is not None and known else self.hand.read(tip, path)
+        before = self._last[2] if self._last is not None and known else self.repository.read(tip, path)
         content = union(before, line)
-        new = self.hand.append(tip, path, content, AUTHOR, message.encode())
+        new = self.repository.append(tip, path, content, AUTHOR, message.encode())
         self._last = (new, path, content)
         if len(content) >= ref.SEGMENT_MAX_BYTES:
-            self.token = stage.token(self.dice)
+            self.token = workbench.token(self.dice)
 
 
 def message(sender: str, to: str, text: str, signal: str) -> str:
     """Return a commit message in gitmem's form."""
-    trailers = f"Signal: {signal}\nThread: thread-{signal[4:]}\nWU: WU-1\nAgent: {stage.identity(sender)}\n"
+    trailers = (
+        f"Signal: {signal}\nThread: thread-{signal[4:]}\nWU: WU-1\nAgent: {workbench.identity(sender)}\n"
+    )
     return f"{sender} → {to}: {text}\n\n{text}\n\n{trailers}"

@@ -9,20 +9,20 @@ import stat
 import subprocess
 import sys
 
-from . import stage as stages
-from .stage import Stage
+from . import workbench as workbenches
+from .workbench import Workbench
 
 COMMIT = "52eaac1"  # the last version that made a commit before each answer
 PARTS = ("gitmem", "cli", "merge_driver")
 
 
-def program(stage: Stage) -> str | None:
+def program(workbench: Workbench) -> str | None:
     """Return a console script of that version; None if the sources' history does not contain it."""
-    folder = os.path.join(stage.folder, f"gitmem-{COMMIT}")
+    folder = os.path.join(workbench.folder, f"gitmem-{COMMIT}")
     script = os.path.join(folder, "gitmem-earlier")
     if os.path.exists(script):
         return script
-    asked = ["git", "-C", stage.sources, "archive", "--format=tar", COMMIT, *PARTS]
+    asked = ["git", "-C", workbench.sources, "archive", "--format=tar", COMMIT, *PARTS]
     archive = subprocess.run(asked, capture_output=True, check=False)
     if archive.returncode:
         return None
@@ -36,17 +36,17 @@ def program(stage: Stage) -> str | None:
     return script
 
 
-def with_history(stage: Stage, program: str, name: str) -> tuple[str, str]:
+def with_history(workbench: Workbench, program: str, name: str) -> tuple[str, str]:
     """Return what `startup.with_history` returns, for a log that the earlier version started."""
-    where = stage.repository(name)
-    session = _start(stage, program, where, "Caller")
-    stages.publish(where, stages.sessions(stages.START))
-    stages.publish(where, stages.history(stage.size.few))
-    _start(stage, program, where, "Reader")
+    where = workbench.repository(name)
+    session = _start(workbench, program, where, "Caller")
+    workbenches.publish(where, workbenches.sessions(workbenches.START))
+    workbenches.publish(where, workbenches.history(workbench.size.few))
+    _start(workbench, program, where, "Reader")
     return where, session
 
 
-def _start(stage: Stage, program: str, where: str, name: str) -> str:
+def _start(workbench: Workbench, program: str, where: str, name: str) -> str:
     command = [
         program,
         "session",
@@ -54,10 +54,10 @@ def _start(stage: Stage, program: str, where: str, name: str) -> str:
         "--name",
         name,
         "--agent-identity",
-        stages.identity(name),
+        workbenches.identity(name),
         "--json",
     ]
     done = subprocess.run(
-        command, cwd=where, env=stage.environment, capture_output=True, text=True, check=True
+        command, cwd=where, env=workbench.environment, capture_output=True, text=True, check=True
     )
     return str(json.loads(done.stdout)["session_id"])
