@@ -12,10 +12,10 @@ from typing import Any, NotRequired, Protocol, Required, TypedDict, Unpack
 
 # The methods that an adapter may lack, and why the cases need them.
 OPTIONAL = {
-    "count": "to ask how much is unread, and nothing else",
-    "watch": "to have signals pushed instead of asking for them",
-    "take": "to take a record as another program wrote it",
-    "second": "a second place that meets the first only in an exchange",
+    "count": "counts unread signals without reading them",
+    "watch": "receives signals without asking",
+    "take": "stores a record of another program unchanged",
+    "second": "opens another place of the same bus",
 }
 
 
@@ -140,7 +140,7 @@ class Bus(Protocol):
         """End the use of the bus, after a case."""
 
 
-class Able(Bus, Protocol):
+class FullBus(Bus, Protocol):
     """A bus with all of `OPTIONAL`."""
 
     def count(self, session: str) -> int:
@@ -152,7 +152,7 @@ class Able(Bus, Protocol):
     def take(self, record: Mapping[str, Any]) -> None:
         """Write another program's record unchanged: fields of the contract, `kind` is `signal` or `receipt`."""
 
-    def second(self) -> Able:
+    def second(self) -> FullBus:
         """Return another place of the same bus, which shares records with this one only by `exchange`."""
 
     def exchange(self) -> None:

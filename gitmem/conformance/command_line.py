@@ -35,9 +35,7 @@ def program(args: Sequence[str]) -> tuple[int, str]:
 class CommandLine:
     """One clone, in which commands are run."""
 
-    lacks: Mapping[str, str] = {
-        "watch": "a watch is a program that goes on, and what is asked here is one answer"
-    }
+    lacks: Mapping[str, str] = {"watch": "`gitmem watch` runs until it is stopped; a case needs one answer"}
 
     def __init__(self, folder: Path, run: Run) -> None:
         self.folder = folder

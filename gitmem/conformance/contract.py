@@ -12,8 +12,8 @@ from typing import TypeVar
 GROUPS = {
     "visibility": ("who sees which signal", "gitmem.conformance.test_visibility"),
     "routing": ("to whom a signal goes, and in which thread", "gitmem.conformance.test_routing"),
-    "receipt": ("who has read what, and what became of it", "gitmem.conformance.test_receipt"),
-    "convergence": ("whether all who were asked agree", "gitmem.conformance.test_convergence"),
+    "receipt": ("who has read a signal, and who has accepted it", "gitmem.conformance.test_receipt"),
+    "convergence": ("whether all recipients agree", "gitmem.conformance.test_convergence"),
 }
 # A2A.V1: published; gitmem: gitmem's decisions where A2A.V1 has no rule.
 SOURCES = ("A2A.V1", "gitmem")
@@ -45,7 +45,7 @@ class Case:
     def __init__(self, group: str, name: str, function: Callable[..., object]) -> None:
         found = _QUOTE.match(inspect.getdoc(function) or "")
         if found is None:
-            raise ValueError(f"{name} quotes no sentence of the contract")
+            raise ValueError(f"{name} does not quote a sentence of the contract")
         self.group = group
         self.name = name
         self.source = found[1]

@@ -54,8 +54,8 @@ def content(signal: Signal) -> str:
     key = signal.get("idempotency_key")
     is_keyed = bool(key) and signal["signal_id"] == f"sig-{keyed(signal['sender_identity'], str(key))}"
     fields = KEYED if is_keyed else [name for name in whole if name != "created_at"]
-    said = {name: whole.get(name) or None for name in fields}
-    return hashlib.sha256(text(said).encode()).hexdigest()
+    values = {name: whole.get(name) or None for name in fields}
+    return hashlib.sha256(text(values).encode()).hexdigest()
 
 
 def thread_of(signal: Signal) -> str:
@@ -63,10 +63,10 @@ def thread_of(signal: Signal) -> str:
     return signal.get("thread_id") or signal["signal_id"]
 
 
-def root_of(said: Mapping[str, Signal]) -> Signal:
+def root_of(signals: Mapping[str, Signal]) -> Signal:
     """Return the oldest signal that answers no signal of the thread."""
-    tops = [each for each in said.values() if each.get("reply_to") not in said]
-    return min(tops or said.values(), key=age)
+    tops = [each for each in signals.values() if each.get("reply_to") not in signals]
+    return min(tops or signals.values(), key=age)
 
 
 def is_by(signal: Signal, reader: str) -> bool:
@@ -79,17 +79,17 @@ def named_by(signal: Signal) -> list[str]:
     return [*signal.get("after", []), *filter(None, [signal.get("reply_to")])]
 
 
-def without_own(said: Mapping[str, Signal], called: Called) -> dict[str, Signal]:
+def without_own(signals: Mapping[str, Signal], called: Called) -> dict[str, Signal]:
     """Return a thread with the void decisions changed to INFO.
 
     A decision is void if it is about the sender's own proposal, and one of the two was sent in another's name (`via`).
 
     Args:
-        said: The signals of the thread.
+        signals: The signals of the thread.
         called: The other names of sessions: agent identities, and clients if a bus has them.
     """
-    tops = [root_of(said)] if said else []
-    asking = [*tops, *(each for each in said.values() if each["intent"] in ("PROPOSE", "COUNTER"))]
+    tops = [root_of(signals)] if signals else []
+    proposals = [*tops, *(each for each in signals.values() if each["intent"] in ("PROPOSE", "COUNTER"))]
 
     def names(*ids: str | None) -> set[str]:
         return {name for id in ids if id for name in (id, *called.get(id, ()))}
@@ -99,29 +99,32 @@ def without_own(said: Mapping[str, Signal], called: Called) -> dict[str, Signal]
 
     def is_void(each: Signal) -> bool:
         if each.get("via"):
-            return any(names(each.get("via")) & (own(asked) | names(asked.get("via"))) for asked in asking)
-        return any(own(each) & names(asked.get("via")) for asked in asking)
+            return any(
+                names(each.get("via")) & (own(proposal) | names(proposal.get("via")))
+                for proposal in proposals
+            )
+        return any(own(each) & names(proposal.get("via")) for proposal in proposals)
 
     return {
         id: {**each, "intent": "INFO"} if each["intent"] in DECISIONS and is_void(each) else each
-        for id, each in said.items()
+        for id, each in signals.items()
     }
 
 
-def before(start: str, said: Mapping[str, Signal]) -> set[str]:
+def before(start: str, signals: Mapping[str, Signal]) -> set[str]:
     """Return the ids that are known to be earlier than a signal."""
     found: set[str] = set()
     todo = [start]
     while todo:
-        new = {id for id in named_by(said[todo.pop()]) if id in said} - found
+        new = {id for id in named_by(signals[todo.pop()]) if id in signals} - found
         found |= new
         todo += new
     return found
 
 
-def decision_of(reader: str, said: Mapping[str, Signal], called: Called) -> Signal | None:
+def decision_of(reader: str, signals: Mapping[str, Signal], called: Called) -> Signal | None:
     """Return a reader's latest decision: it is earlier than none of the others, and the youngest of several such."""
-    said = without_own(said, called)
-    own = {id for id, each in said.items() if each["intent"] in DECISIONS and is_by(each, reader)}
-    earlier = {id for each in own for id in before(each, said) if each not in before(id, said)}
-    return max((said[id] for id in own - earlier), key=age, default=None)
+    signals = without_own(signals, called)
+    own = {id for id, each in signals.items() if each["intent"] in DECISIONS and is_by(each, reader)}
+    earlier = {id for each in own for id in before(each, signals) if each not in before(id, signals)}
+    return max((signals[id] for id in own - earlier), key=age, default=None)

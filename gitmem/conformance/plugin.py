@@ -10,9 +10,9 @@ import pytest
 from _pytest.config import create_terminal_writer
 
 from . import contract
-from .adapter import OPTIONAL, Able, Factory
+from .adapter import OPTIONAL, Factory, FullBus
 
-SAYS = "--adapter module:factory names what to try: a function that makes a bus of an empty folder, as in docs/conformance.md"
+ADAPTER_USAGE = "--adapter MODULE:FACTORY names a function that takes an empty folder and returns the bus to test; see docs/conformance.md"
 NOT_APPLICABLE = "not applicable"
 _FACTORY = pytest.StashKey[Factory]()
 _WHY = f"{NOT_APPLICABLE}: "
@@ -22,16 +22,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options `--adapter` and `--contract`."""
     group = parser.getgroup("gitmem.conformance")
     group.addoption(
-        "--adapter", metavar="MODULE:FACTORY", help="The bus to try, by a function that makes one."
+        "--adapter",
+        metavar="MODULE:FACTORY",
+        help="A function that takes an empty folder and returns the bus to test.",
     )
     group.addoption(
-        "--contract", action="store_true", help="Print the sentences that the cases hold, and end."
+        "--contract", action="store_true", help="Print the sentences that the cases check, and exit."
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `decided`, and import the factory unless only the contract is printed."""
-    config.addinivalue_line("markers", "decided: holds what gitmem decided where A2A.V1 is silent.")
+    config.addinivalue_line("markers", "decided: checks a rule that gitmem adds to A2A.V1.")
     if not config.option.contract:
         config.stash[_FACTORY] = _factory(config.option.adapter)
 
@@ -47,14 +49,14 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def _factory(named: str | None) -> Factory:
     module, _, name = (named or "").partition(":")
     if not (module and name):
-        raise pytest.UsageError(f"{SAYS}.")
+        raise pytest.UsageError(f"{ADAPTER_USAGE}.")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise pytest.UsageError(f"--adapter {named} can't be had: {error}. {SAYS}.") from error
+        raise pytest.UsageError(f"Cannot import --adapter {named}: {error}. {ADAPTER_USAGE}.") from error
     if not callable(found):
-        raise pytest.UsageError(f"--adapter {named} is no function. {SAYS}.")
-    return found  # type: ignore[no-any-return]  # what it makes is looked at case by case
+        raise pytest.UsageError(f"--adapter {named} is not a function. {ADAPTER_USAGE}.")
+    return found  # type: ignore[no-any-return]  # each case checks what it returns
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -68,15 +70,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Able]]:
+def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], FullBus]]:
     """Return a function that makes an empty bus."""
-    made: list[Able] = []
+    made: list[FullBus] = []
 
-    def make() -> Able:
+    def make() -> FullBus:
         folder = tmp_path / f"bus-{len(made)}"
         folder.mkdir()
         bus = request.config.stash[_FACTORY](folder)
-        made.append(bus)  # type: ignore[arg-type]  # `bus` sees to it that it has what the case needs
+        made.append(bus)  # type: ignore[arg-type]  # `bus` checks that it has what the case needs
         return made[-1]
 
     yield make
@@ -85,7 +87,7 @@ def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
 
 
 @pytest.fixture
-def bus(request: pytest.FixtureRequest, new_bus: Callable[[], Able]) -> Able:
+def bus(request: pytest.FixtureRequest, new_bus: Callable[[], FullBus]) -> FullBus:
     """Return the bus under test. The case is not applicable if the bus declares that it lacks a needed method."""
     found = new_bus()
     for name in contract.needed(request.function):

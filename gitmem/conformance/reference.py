@@ -18,7 +18,7 @@ INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
 MESSAGE_BYTES_MAX = 64 * 1024
 
 
-class Kept:
+class PlaceRecords:
     """All records of a place; they never change."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Kept:
         self.sessions: dict[str, Mapping[str, Any]] = {}
         self.ended: set[str] = set()
 
-    def add(self, other: Kept) -> None:
+    def add(self, other: PlaceRecords) -> None:
         """Add the records of another place."""
         self.signals.update(other.signals)
         self.receipts.update(other.receipts)
@@ -40,10 +40,10 @@ class Reference:
 
     lacks: Mapping[str, str] = {}
 
-    def __init__(self, folder: Path, hub: Kept | None = None) -> None:
+    def __init__(self, folder: Path, hub: PlaceRecords | None = None) -> None:
         self.folder = folder
-        self.hub = hub or Kept()
-        self.kept = Kept()
+        self.hub = hub or PlaceRecords()
+        self.records = PlaceRecords()
         self._last = 0
 
     def start(
@@ -51,46 +51,47 @@ class Reference:
     ) -> Session:
         """Start a session; without a name its id is the display name."""
         id = f"sess-{self._new()}"
-        self.kept.sessions[id] = {"id": id, "identity": identity, "name": name or id, "workspace": workspace}
+        record = {"id": id, "identity": identity, "name": name or id, "workspace": workspace}
+        self.records.sessions[id] = record
         return {"session_id": id, "display_name": name or id, "agent_identity": identity}
 
     def end(self, session: str) -> None:
         """End a session, which frees its display name."""
-        self.kept.ended.add(session)
+        self.records.ended.add(session)
 
     def reader(self, session: str) -> str:
         """Return the reader of a session: its agent identity, or the session id if it has none."""
-        return self.kept.sessions[session]["identity"] or session
+        return self.records.sessions[session]["identity"] or session
 
     def address(self, text: str, allow_unseen: bool) -> str:
         """Return the reader that a text names."""
-        seen = {self.reader(id) for id in self.kept.sessions}
+        seen = {self.reader(id) for id in self.records.sessions}
         seen.update(each["sender_identity"] for each in self.signals().values())
-        if text in self.kept.sessions:
+        if text in self.records.sessions:
             return self.reader(text)
         if text in seen:
             return text
-        for id, session in self.kept.sessions.items():
-            if session["name"] == text and id not in self.kept.ended:
+        for id, session in self.records.sessions.items():
+            if session["name"] == text and id not in self.records.ended:
                 return self.reader(id)
         if allow_unseen and text.count(":") == 2:
             return text
-        raise Refused(f"{text} is nobody that was seen here.")
+        raise Refused(f"Unknown recipient: {text}.")
 
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
         """Send a signal as a session; the same key and content return the first signal again."""
         if not 0 < len(message.encode()) <= MESSAGE_BYTES_MAX:
-            raise Refused("A message is 1 byte to 64 KiB long.")
+            raise Refused("A message has 1 byte to 64 KiB.")
         if options.get("intent", "INFO") not in INTENTS:
-            raise Refused(f"{options.get('intent')} is no intent.")
+            raise Refused(f"Invalid intent: {options['intent']}.")
         answered = self.signals().get(options.get("reply_to", ""))
         if answered is None and options.get("reply_to"):
-            raise Refused("What is answered is not here.")
+            raise Refused(f"Unknown signal: {options['reply_to']}.")
         thread = options.get("thread_id") or (thread_of(answered) if answered else None)
-        said = self.thread(thread)
-        recipients = self.recipients(session, options, answered, said)
-        if answered is None and said:
-            answered = root_of(said)
+        signals = self.thread(thread)
+        recipients = self.recipients(session, options, answered, signals)
+        if answered is None and signals:
+            answered = root_of(signals)
         sender, key = self.reader(session), options.get("idempotency_key")
         id = keyed(sender, key) if key else self._new()
         if thread is None and recipients:
@@ -103,10 +104,10 @@ class Reference:
             "sender_session": session,
             "recipients": recipients,
             "target_agent": recipients[0] if recipients else None,
-            "workspace_id": self.kept.sessions[session]["workspace"],
+            "workspace_id": self.records.sessions[session]["workspace"],
             "thread_id": thread,
             "reply_to": answered["signal_id"] if answered else None,
-            "after": self.seen(sender, said, answered),
+            "after": self.seen(sender, signals, answered),
             "answers_digest": content(answered) if answered else None,
             "intent": options.get("intent", "INFO"),
             "interrupt_class": options.get("interrupt_class", "priority" if recipients else "advisory"),
@@ -121,13 +122,13 @@ class Reference:
         }
         before = self.signals().get(signal["signal_id"])
         if before is None:
-            self.kept.signals[text(signal)] = signal
+            self.records.signals[text(signal)] = signal
         elif content(before) != content(signal):
             raise Refused("The key was used for other content.")
         return before or signal
 
     def recipients(
-        self, session: str, options: Options, answered: Signal | None, said: Mapping[str, Signal]
+        self, session: str, options: Options, answered: Signal | None, signals: Mapping[str, Signal]
     ) -> list[str]:
         """Return the named recipients, else the answered sender, else the thread's members; [] for a broadcast."""
         named = [part for each in options.get("to", ()) for part in each.split(",")]
@@ -138,34 +139,34 @@ class Reference:
             return list(dict.fromkeys(self.address(each, unseen) for each in named))
         if answered is not None:
             members = [answered["sender_identity"]]
-        elif said:
-            members = [root_of(said)["sender_identity"], *root_of(said)["recipients"]]
+        elif signals:
+            members = [root_of(signals)["sender_identity"], *root_of(signals)["recipients"]]
         elif options.get("thread_id"):
-            raise Refused("Nobody is in a thread that is not here.")
+            raise Refused(f"Unknown thread: {options['thread_id']}.")
         else:
             return []
         return [each for each in members if each not in (self.reader(session), session)]
 
-    def seen(self, reader: str, said: Mapping[str, Signal], answered: Signal | None) -> list[str]:
+    def seen(self, reader: str, signals: Mapping[str, Signal], answered: Signal | None) -> list[str]:
         """Return the `after` of a new signal: the ids that its writer knows, without those that the others imply."""
-        ids = {id for id, each in said.items() if is_by(each, reader) or self.has_read([reader], id)
+        ids = {id for id, each in signals.items() if is_by(each, reader) or self.has_read([reader], id)
                or (answered and id == answered["signal_id"])}  # fmt: skip
-        return sorted(ids - {id for each in ids for id in named_by(said[each])})
+        return sorted(ids - {id for each in ids for id in named_by(signals[each])})
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Keep a record as it is; a missing `recipients` becomes `target_agent`."""
         if record["kind"] == "receipt":
-            self.kept.receipts[text(record)] = dict(record)
+            self.records.receipts[text(record)] = dict(record)
             return
         signal: Any = {name: value for name, value in record.items() if name != "kind"}
         alias = signal.get("target_agent")
         signal.setdefault("recipients", [alias] if alias else [])
-        self.kept.signals[text(signal)] = signal
+        self.records.signals[text(signal)] = signal
 
     def signals(self) -> dict[str, Signal]:
         """Return every signal by id; if an id has several records, the oldest."""
         found: dict[str, Signal] = {}
-        for each in sorted(self.kept.signals.values(), key=age):
+        for each in sorted(self.records.signals.values(), key=age):
             if each["schema_version"] == "A2A.V1":
                 found.setdefault(each["signal_id"], each)
         return found
@@ -191,7 +192,7 @@ class Reference:
 
     def is_for(self, session: str, signal: Signal) -> bool:
         """Return whether a session's inbox may show a signal, read or not."""
-        workspace = self.kept.sessions[session]["workspace"]
+        workspace = self.records.sessions[session]["workspace"]
         if workspace and signal.get("workspace_id") not in (None, workspace):
             return False
         own = (self.reader(session), session)
@@ -205,7 +206,7 @@ class Reference:
             each["signal_id"] == signal_id
             and each["reader_identity"] in readers
             and each.get("answers_digest") in (None, *self.contents(signal_id))
-            for each in self.kept.receipts.values()
+            for each in self.records.receipts.values()
         ) or any(
             (each.get("reply_to"), each.get("via")) == (signal_id, None) and self.counts(each)
             for each in self.signals().values()
@@ -214,12 +215,12 @@ class Reference:
 
     def contents(self, signal_id: str) -> set[str]:
         """Return the digests of all records of an id."""
-        return {content(each) for each in self.kept.signals.values() if each["signal_id"] == signal_id}
+        return {content(each) for each in self.records.signals.values() if each["signal_id"] == signal_id}
 
     def counts(self, signal: Signal) -> bool:
         """Return whether a signal answers nothing or an existing content. Signals from elsewhere may have no digest."""
-        answered, said = signal.get("reply_to"), signal.get("answers_digest")
-        return not answered or (said in self.contents(answered) if said else signal["origin"] != "local")
+        answered, digest = signal.get("reply_to"), signal.get("answers_digest")
+        return not answered or (digest in self.contents(answered) if digest else signal["origin"] != "local")
 
     def count(self, session: str) -> int:
         """Return the number of unread signals of a session."""
@@ -232,7 +233,7 @@ class Reference:
     def receipts(self, signal_id: str) -> list[Receipt]:
         """Return one receipt for each reader of a signal; a decision overrides a recorded state."""
         signal = self.signals()[signal_id]
-        recorded = sorted(self.kept.receipts.values(), key=lambda each: str(each["read_at"]))
+        recorded = sorted(self.records.receipts.values(), key=lambda each: str(each["read_at"]))
         found = {str(each["reader_identity"]): str(each["delivery_state"])
                  for each in recorded if each["signal_id"] == signal_id}  # fmt: skip
         for reader in signal["recipients"]:
@@ -254,26 +255,26 @@ class Reference:
 
     def converged(self, thread: str) -> Convergence:
         """Return whether a thread has converged, and the state of each recipient of its root."""
-        said = self.thread(thread)
-        if not said or not root_of(said)["recipients"]:
-            raise Refused("Nobody was asked in this thread.")
+        signals = self.thread(thread)
+        if not signals or not root_of(signals)["recipients"]:
+            raise Refused("The thread is unknown, or its root has no recipients.")
         found: Convergence = {"converged": False, "agreed": [], "rejected": [], "countered": [], "pending": [],
-                              "ambiguous": self.ambiguous(said)}  # fmt: skip
+                              "ambiguous": self.ambiguous(signals)}  # fmt: skip
         lists = {"AGREE": found["agreed"], "REJECT": found["rejected"], "COUNTER": found["countered"]}
-        for reader in root_of(said)["recipients"]:
-            decision = self.decision(reader, said)
+        for reader in root_of(signals)["recipients"]:
+            decision = self.decision(reader, signals)
             (lists[decision["intent"]] if decision else found["pending"]).append(reader)
-        found["converged"] = found["agreed"] == root_of(said)["recipients"] and not found["ambiguous"]
+        found["converged"] = found["agreed"] == root_of(signals)["recipients"] and not found["ambiguous"]
         return found
 
-    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
         """Return a reader's latest decision in a thread, or None."""
-        every = self.kept.sessions.values()
-        return decision_of(reader, said, {each["id"]: [each["identity"] or each["id"]] for each in every})
+        every = self.records.sessions.values()
+        return decision_of(reader, signals, {each["id"]: [each["identity"] or each["id"]] for each in every})
 
-    def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
+    def ambiguous(self, signals: Mapping[str, Signal]) -> list[str]:
         """Return the ids with more than one content."""
-        return [id for id in said if len(self.contents(id)) > 1]
+        return [id for id in signals if len(self.contents(id)) > 1]
 
     def second(self) -> Reference:
         """Return another place of the same bus."""
@@ -281,8 +282,8 @@ class Reference:
 
     def exchange(self) -> None:
         """Give all records to the hub, and take all of its records."""
-        self.hub.add(self.kept)
-        self.kept.add(self.hub)
+        self.hub.add(self.records)
+        self.records.add(self.hub)
 
     def close(self) -> None:
         """Do nothing."""

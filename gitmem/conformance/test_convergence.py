@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from .adapter import Able, Convergence, Refused
+from .adapter import Convergence, FullBus, Refused
+from .case_setup import A, B, C, D, Proposal, decided, session, sessions, states, written
 from .contract import needs
-from .given import A, B, C, D, Proposal, decided, session, sessions, states, written
 
 
-def test_all_agree(bus: Able) -> None:
+def test_all_agree(bus: FullBus) -> None:
     """A2A.V1: “A thread has converged if and only if every recipient of its root has replied with AGREE.”"""
-    asked = Proposal(bus)
-    assert not bus.converged(asked.thread)["converged"]
-    asked.say(asked.b, "AGREE")
-    assert not bus.converged(asked.thread)["converged"]
-    asked.say(asked.c, "AGREE")
-    found = bus.converged(asked.thread)
+    proposal = Proposal(bus)
+    assert not bus.converged(proposal.thread)["converged"]
+    proposal.answer(proposal.b, "AGREE")
+    assert not bus.converged(proposal.thread)["converged"]
+    proposal.answer(proposal.c, "AGREE")
+    found = bus.converged(proposal.thread)
 
     assert (found["converged"], sorted(found["agreed"])) == (True, [B, C])
 
@@ -35,13 +35,13 @@ def test_all_agree(bus: Able) -> None:
         ("PROPOSE", "pending"),
     ],
 )
-def test_who_does_not_agree_is_listed_apart(bus: Able, intent: str | None, listed: str) -> None:
+def test_recipients_are_listed_by_decision(bus: FullBus, intent: str | None, listed: str) -> None:
     """A2A.V1: “A thread has not converged while a recipient is pending, rejects or counters; each of these groups is listed.”"""
-    asked = Proposal(bus)
-    asked.say(asked.b, "AGREE")
+    proposal = Proposal(bus)
+    proposal.answer(proposal.b, "AGREE")
     if intent:
-        asked.say(asked.c, intent)
-    found = bus.converged(asked.thread)
+        proposal.answer(proposal.c, intent)
+    found = bus.converged(proposal.thread)
 
     lists = (found["agreed"], found["rejected"], found["countered"], found["pending"])
     assert not found["converged"]
@@ -49,53 +49,53 @@ def test_who_does_not_agree_is_listed_apart(bus: Able, intent: str | None, liste
     assert sorted(itertools.chain.from_iterable(lists)) == [B, C]
 
 
-def test_who_was_not_asked_changes_nothing(bus: Able) -> None:
+def test_a_decision_of_others_changes_nothing(bus: FullBus) -> None:
     """A2A.V1: “Only decisions of the root's recipients count.”"""
-    asked = Proposal(bus)
-    asked.say(asked.b, "AGREE")
-    asked.say(session(bus, D), "AGREE")
-    asked.say(asked.a, "AGREE")
-    assert not bus.converged(asked.thread)["converged"]
-    asked.say(asked.c, "AGREE")
-    asked.say(session(bus, D), "REJECT")
+    proposal = Proposal(bus)
+    proposal.answer(proposal.b, "AGREE")
+    proposal.answer(session(bus, D), "AGREE")
+    proposal.answer(proposal.a, "AGREE")
+    assert not bus.converged(proposal.thread)["converged"]
+    proposal.answer(proposal.c, "AGREE")
+    proposal.answer(session(bus, D), "REJECT")
 
-    assert bus.converged(asked.thread)["converged"]
+    assert bus.converged(proposal.thread)["converged"]
 
 
-def test_only_the_roots_recipients_are_asked(bus: Able) -> None:
+def test_only_the_roots_recipients_are_asked(bus: FullBus) -> None:
     """A2A.V1: “Recipients of later signals in the thread do not have to agree.”"""
-    asked = Proposal(bus)
+    proposal = Proposal(bus)
     session(bus, D)
-    bus.send(asked.a, "you too?", to=[D], thread_id=asked.thread)
-    for each in (asked.b, asked.c):
-        asked.say(each, "AGREE")
+    bus.send(proposal.a, "you too?", to=[D], thread_id=proposal.thread)
+    for each in (proposal.b, proposal.c):
+        proposal.answer(each, "AGREE")
 
-    assert bus.converged(asked.thread)["converged"]
+    assert bus.converged(proposal.thread)["converged"]
 
 
-def test_a_decision_need_not_answer_the_root(bus: Able) -> None:
+def test_a_decision_need_not_answer_the_root(bus: FullBus) -> None:
     """A2A.V1: “A decision counts for its thread whichever signal it answers, and even if it answers none.”"""
-    asked = Proposal(bus)
-    first = asked.say(asked.b, "AGREE")
-    bus.send(asked.c, "me too", reply_to=first["signal_id"], intent="AGREE")
-    assert bus.converged(asked.thread)["converged"]
-    bus.send(asked.c, "rather not", thread_id=asked.thread, intent="REJECT")
+    proposal = Proposal(bus)
+    first = proposal.answer(proposal.b, "AGREE")
+    bus.send(proposal.c, "me too", reply_to=first["signal_id"], intent="AGREE")
+    assert bus.converged(proposal.thread)["converged"]
+    bus.send(proposal.c, "rather not", thread_id=proposal.thread, intent="REJECT")
 
-    assert bus.converged(asked.thread)["rejected"] == [C]
+    assert bus.converged(proposal.thread)["rejected"] == [C]
 
 
-def test_a_decision_in_another_thread_changes_nothing(bus: Able) -> None:
+def test_a_decision_in_another_thread_changes_nothing(bus: FullBus) -> None:
     """A2A.V1: “A decision counts only in its own thread.”"""
-    asked = Proposal(bus)
-    other = bus.send(asked.a, "and this?", to=[B, C], intent="PROPOSE")
-    for each in (asked.b, asked.c):
+    proposal = Proposal(bus)
+    other = bus.send(proposal.a, "and this?", to=[B, C], intent="PROPOSE")
+    for each in (proposal.b, proposal.c):
         bus.send(each, "yes", reply_to=other["signal_id"], intent="AGREE")
 
-    assert bus.converged(asked.thread)["pending"] == [B, C]
+    assert bus.converged(proposal.thread)["pending"] == [B, C]
     assert bus.converged(other.get("thread_id") or "")["converged"]
 
 
-def test_a_session_without_identity_decides_too(bus: Able) -> None:
+def test_a_session_without_identity_decides_too(bus: FullBus) -> None:
     """A2A.V1: “If the root was sent to a session id, that session's AGREE counts.”"""
     a, b = session(bus, A), session(bus)
     root = bus.send(a, "you?", to=[b], intent="PROPOSE")
@@ -105,29 +105,29 @@ def test_a_session_without_identity_decides_too(bus: Able) -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT"), ("COUNTER", "AGREE")])
-def test_the_latest_decision_counts(bus: Able, first: str, last: str) -> None:
+def test_the_latest_decision_counts(bus: FullBus, first: str, last: str) -> None:
     """gitmem: “A later decision of a recipient replaces the earlier one.”"""
-    asked = Proposal(bus)
-    asked.say(asked.c, "AGREE")
-    asked.say(asked.b, first)
-    asked.say(asked.b, last)
+    proposal = Proposal(bus)
+    proposal.answer(proposal.c, "AGREE")
+    proposal.answer(proposal.b, first)
+    proposal.answer(proposal.b, last)
 
-    assert bus.converged(asked.thread)["converged"] == (last == "AGREE")
+    assert bus.converged(proposal.thread)["converged"] == (last == "AGREE")
 
 
 @needs("take")
 @pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT")])
-def test_what_is_latest_is_not_decided_by_clocks(bus: Able, first: str, last: str) -> None:
+def test_clocks_do_not_decide_which_decision_is_latest(bus: FullBus, first: str, last: str) -> None:
     """gitmem: “The latest decision is determined by what its writer had seen, not by clocks.”"""
-    asked = Proposal(bus)
-    asked.say(asked.c, "AGREE")
-    bus.take(decided(asked.root, "sig-aaaa1111", B, first, hours=1))
-    asked.say(asked.b, last)
+    proposal = Proposal(bus)
+    proposal.answer(proposal.c, "AGREE")
+    bus.take(decided(proposal.root, "sig-aaaa1111", B, first, hours=1))
+    proposal.answer(proposal.b, last)
 
-    assert bus.converged(asked.thread)["converged"] == (last == "AGREE")
+    assert bus.converged(proposal.thread)["converged"] == (last == "AGREE")
 
 
-def test_what_nobody_was_asked_cannot_converge(bus: Able) -> None:
+def test_a_thread_without_recipients_cannot_converge(bus: FullBus) -> None:
     """gitmem: “For an unknown thread, or one whose root is a broadcast, the question is refused.”"""
     root = bus.send(session(bus, A), "to all", intent="PROPOSE")
     for thread in ("thread-nowhere", root["signal_id"]):
@@ -137,26 +137,26 @@ def test_what_nobody_was_asked_cannot_converge(bus: Able) -> None:
 
 @needs("second")
 @pytest.mark.parametrize("first", ["here", "there"])
-def test_decisions_in_two_places_give_one_answer(bus: Able, first: str) -> None:
+def test_decisions_in_two_places_give_one_answer(bus: FullBus, first: str) -> None:
     """gitmem: “Decisions recorded in two places give the same answer in both, in whatever order the places exchange them.”"""
-    asked = Proposal(bus)
+    proposal = Proposal(bus)
     bus.exchange()
     there = bus.second()
     there.exchange()
     b = session(there, B)
-    asked.say(asked.c, "AGREE")
-    asked.say(asked.b, "REJECT", "said here")
-    there.send(b, "said there", reply_to=asked.id, intent="AGREE")
+    proposal.answer(proposal.c, "AGREE")
+    proposal.answer(proposal.b, "REJECT", "said here")
+    there.send(b, "said there", reply_to=proposal.id, intent="AGREE")
     for place in (bus, there, bus) if first == "here" else (there, bus, there):
         place.exchange()
-    here, over_there = (_plain(place.converged(asked.thread)) for place in (bus, there))
+    here, over_there = (_plain(place.converged(proposal.thread)) for place in (bus, there))
 
     assert here == over_there
     assert here["agreed"] == [B, C]  # neither knew the other, so the later one
 
 
 @needs("take")
-def test_the_order_of_arrival_changes_nothing(bus: Able, new_bus: Callable[[], Able]) -> None:
+def test_the_order_of_arrival_changes_nothing(bus: FullBus, new_bus: Callable[[], FullBus]) -> None:
     """gitmem: “The same records give the same answers, whatever their order of arrival and number of repetitions.”"""
     root: Any = written("sig-root0001", A, [B, C], "shall we?", hours=-3, intent="PROPOSE")
     first = decided(root, "sig-bbbb0001", B, "REJECT", hours=-1)
@@ -185,18 +185,18 @@ def _plain(found: Convergence) -> dict[str, object]:
 
 
 @needs("take")
-def test_an_id_that_nobody_has_is_no_hindrance(bus: Able) -> None:
+def test_unknown_ids_do_not_affect_the_order(bus: FullBus) -> None:
     """gitmem: “Unknown ids in `after`, and cycles of ids, do not affect the order.”"""
-    asked = Proposal(bus)
-    bus.take(decided(asked.root, "sig-bbbb0001", B, "AGREE", after=[asked.id, "sig-nowhere1"]))
-    bus.take(decided(asked.root, "sig-cccc0001", C, "REJECT", hours=-2, after=["sig-cccc0002"]))
-    bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", hours=-1, after=["sig-cccc0001"]))
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-bbbb0001", B, "AGREE", after=[proposal.id, "sig-nowhere1"]))
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "REJECT", hours=-2, after=["sig-cccc0002"]))
+    bus.take(decided(proposal.root, "sig-cccc0002", C, "AGREE", hours=-1, after=["sig-cccc0001"]))
 
-    assert bus.converged(asked.thread)["converged"]
+    assert bus.converged(proposal.thread)["converged"]
 
 
 @needs("take")
-def test_the_root_is_the_oldest_that_answers_nothing(bus: Able) -> None:
+def test_the_root_is_the_oldest_that_answers_nothing(bus: FullBus) -> None:
     """gitmem: “If a thread has two roots, the older one is the root.”"""
     a, b, _ = sessions(bus, A, B, C)
     bus.take(written("sig-root0002", D, [C], "and you?", hours=-1, intent="PROPOSE", thread_id="thread-one"))
@@ -209,20 +209,20 @@ def test_the_root_is_the_oldest_that_answers_nothing(bus: Able) -> None:
 
 
 @needs("take")
-def test_text_that_was_swapped_is_agreed_to_by_nobody(bus: Able) -> None:
+def test_an_ambiguous_signal_has_no_agreement(bus: FullBus) -> None:
     """gitmem: “If an id has two contents, the thread is ambiguous: the id is listed, and the thread has not converged.”"""
-    asked = Proposal(bus)
-    for each in (asked.b, asked.c):
-        asked.say(each, "AGREE")
-    assert bus.converged(asked.thread)["converged"]
-    bus.take(written(asked.id, A, [B, C], "something else", intent="PROPOSE", thread_id=asked.thread))
-    found = bus.converged(asked.thread)
+    proposal = Proposal(bus)
+    for each in (proposal.b, proposal.c):
+        proposal.answer(each, "AGREE")
+    assert bus.converged(proposal.thread)["converged"]
+    bus.take(written(proposal.id, A, [B, C], "something else", intent="PROPOSE", thread_id=proposal.thread))
+    found = bus.converged(proposal.thread)
 
-    assert (found["converged"], found["ambiguous"]) == (False, [asked.id])
+    assert (found["converged"], found["ambiguous"]) == (False, [proposal.id])
 
 
 @needs("take")
-def test_a_key_hides_no_other_sender(bus: Able) -> None:
+def test_a_key_hides_no_other_sender(bus: FullBus) -> None:
     """gitmem: “Records with one id and one idempotency key from two senders are two contents.”"""
     a, b, _ = sessions(bus, A, B, C)
     root = bus.send(a, "shall we?", to=[B], intent="PROPOSE", idempotency_key="k")
@@ -239,52 +239,52 @@ def test_a_key_hides_no_other_sender(bus: Able) -> None:
 
 
 @needs("take")
-def test_an_answer_to_other_text_is_no_agreement(bus: Able) -> None:
+def test_a_decision_on_other_content_does_not_count(bus: FullBus) -> None:
     """gitmem: “A decision whose `answers_digest` matches no content of the answered signal does not count.”"""
-    asked = Proposal(bus)
-    asked.say(asked.b, "AGREE")
-    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", answers_digest="0" * 64))
-    found = bus.converged(asked.thread)
+    proposal = Proposal(bus)
+    proposal.answer(proposal.b, "AGREE")
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "AGREE", answers_digest="0" * 64))
+    found = bus.converged(proposal.thread)
 
     assert (found["converged"], found["pending"], found["ambiguous"]) == (False, [C], [])
 
 
 @needs("take")
-def test_an_answer_to_no_text_is_no_agreement(bus: Able) -> None:
+def test_a_local_decision_without_digest_does_not_count(bus: FullBus) -> None:
     """gitmem: “A decision with the origin local and without `answers_digest` does not count.”"""
-    asked = Proposal(bus)
-    asked.say(asked.b, "AGREE")
-    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", origin="local"))
+    proposal = Proposal(bus)
+    proposal.answer(proposal.b, "AGREE")
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "AGREE", origin="local"))
 
-    assert bus.converged(asked.thread)["pending"] == [C]
+    assert bus.converged(proposal.thread)["pending"] == [C]
 
 
 @needs("take")
-def test_nobody_agrees_to_its_own_proposal_in_anothers_name(bus: Able) -> None:
+def test_a_proposer_cannot_agree_in_anothers_name(bus: FullBus) -> None:
     """gitmem: “A decision whose `via` is a session that has proposed in the thread does not count.”"""
-    asked = Proposal(bus)
-    asked.say(asked.b, "AGREE")
-    proposer = str(asked.root.get("sender_session"))
-    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", via=proposer))
-    assert bus.converged(asked.thread)["pending"] == [C]
-    bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", via="sess-0123456789ab"))
-    assert bus.converged(asked.thread)["converged"]
+    proposal = Proposal(bus)
+    proposal.answer(proposal.b, "AGREE")
+    proposer = str(proposal.root.get("sender_session"))
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "AGREE", via=proposer))
+    assert bus.converged(proposal.thread)["pending"] == [C]
+    bus.take(decided(proposal.root, "sig-cccc0002", C, "AGREE", via="sess-0123456789ab"))
+    assert bus.converged(proposal.thread)["converged"]
 
 
 @needs("take")
-def test_a_new_session_of_who_proposed_agrees_for_nobody(bus: Able) -> None:
+def test_another_session_of_a_proposer_cannot_agree_in_anothers_name(bus: FullBus) -> None:
     """gitmem: “A decision whose `via` is another session of the proposing identity does not count.”"""
-    asked = Proposal(bus)
-    asked.say(asked.b, "AGREE")
-    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", via=session(bus, A)))
-    assert bus.converged(asked.thread)["pending"] == [C]
-    bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", via=session(bus, D)))
-    assert bus.converged(asked.thread)["converged"]
+    proposal = Proposal(bus)
+    proposal.answer(proposal.b, "AGREE")
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "AGREE", via=session(bus, A)))
+    assert bus.converged(proposal.thread)["pending"] == [C]
+    bus.take(decided(proposal.root, "sig-cccc0002", C, "AGREE", via=session(bus, D)))
+    assert bus.converged(proposal.thread)["converged"]
 
 
 @needs("take")
 @pytest.mark.parametrize("who", [D, "human:person@example.org"])
-def test_nobody_agrees_to_what_it_proposed_in_anothers_name(bus: Able, who: str) -> None:
+def test_a_proposer_in_anothers_name_cannot_agree(bus: FullBus, who: str) -> None:
     """gitmem: “If a proposal has `via`, decisions of that session's identity, and decisions that it records for others, do not count.”"""
     first, second, _, c = sessions(bus, A, A, B, C)
     root: Any = written("sig-root0001", who, [A, B, C], "shall we?", intent="PROPOSE", via=first)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from .adapter import Able
+from .adapter import FullBus
+from .case_setup import A, B, C, D, Proposal, decided, read, session, sessions, states
 from .contract import needs
-from .given import A, B, C, D, Proposal, decided, read, session, sessions, states
 
 
-def test_reading_delivers(bus: Able) -> None:
+def test_reading_delivers(bus: FullBus) -> None:
     """A2A.V1: “A receipt is created with the state delivered when the inbox shows the signal to its reader.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
@@ -19,7 +19,7 @@ def test_reading_delivers(bus: Able) -> None:
     assert states(bus, sent) == {A: "delivered"}
 
 
-def test_a_look_leaves_no_receipt(bus: Able) -> None:
+def test_showing_without_marking_leaves_no_receipt(bus: FullBus) -> None:
     """A2A.V1: “A signal shown without marking has no receipt.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
@@ -28,7 +28,7 @@ def test_a_look_leaves_no_receipt(bus: Able) -> None:
     assert states(bus, sent) == {}
 
 
-def test_a_receipt_is_one_however_often_it_is_read(bus: Able) -> None:
+def test_a_reader_has_one_effective_receipt(bus: FullBus) -> None:
     """gitmem: “A signal has one effective receipt for each reader, even if several of its sessions read it.”"""
     first, second, b = sessions(bus, A, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
@@ -37,7 +37,7 @@ def test_a_receipt_is_one_however_often_it_is_read(bus: Able) -> None:
     assert states(bus, sent) == {A: "delivered"}
 
 
-def test_each_recipient_has_a_receipt_of_its_own(bus: Able) -> None:
+def test_each_recipient_has_a_receipt_of_its_own(bus: FullBus) -> None:
     """A2A.V1: “Each recipient has its own receipt; a recipient that has not read has none.”"""
     a, _, c = sessions(bus, A, B, C)
     sent = bus.send(c, "x", to=[A, B])["signal_id"]
@@ -46,7 +46,7 @@ def test_each_recipient_has_a_receipt_of_its_own(bus: Able) -> None:
     assert states(bus, sent) == {A: "delivered"}
 
 
-def test_a_broadcast_has_a_receipt_of_each_reader(bus: Able) -> None:
+def test_a_broadcast_has_a_receipt_of_each_reader(bus: FullBus) -> None:
     """A2A.V1: “Each reader of a broadcast has a receipt, under its agent identity or else its session id.”"""
     a, b = sessions(bus, A, B)
     nobody = session(bus)
@@ -57,102 +57,102 @@ def test_a_broadcast_has_a_receipt_of_each_reader(bus: Able) -> None:
 
 
 @pytest.mark.parametrize(("intent", "state"), [("AGREE", "acked"), ("REJECT", "rejected")])
-def test_a_decision_promotes_the_receipt(bus: Able, intent: str, state: str) -> None:
+def test_a_decision_promotes_the_receipt(bus: FullBus, intent: str, state: str) -> None:
     """A2A.V1: “A recipient's AGREE in the thread changes its receipt to acked, a REJECT to rejected.”"""
-    asked = Proposal(bus)
-    bus.inbox(asked.b)
-    asked.say(asked.b, intent)
+    proposal = Proposal(bus)
+    bus.inbox(proposal.b)
+    proposal.answer(proposal.b, intent)
 
-    assert states(bus, asked.id) == {B: state}
+    assert states(bus, proposal.id) == {B: state}
 
 
-def test_any_signal_of_the_thread_may_decide(bus: Able) -> None:
+def test_any_signal_of_the_thread_may_decide(bus: FullBus) -> None:
     """A2A.V1: “A decision changes the receipt whichever signal of the thread it answers.”"""
-    asked = Proposal(bus)
-    question = bus.send(asked.a, "well?", thread_id=asked.thread)
-    bus.inbox(asked.b)
-    bus.send(asked.b, "fine", reply_to=question["signal_id"], intent="AGREE")
+    proposal = Proposal(bus)
+    question = bus.send(proposal.a, "well?", thread_id=proposal.thread)
+    bus.inbox(proposal.b)
+    bus.send(proposal.b, "fine", reply_to=question["signal_id"], intent="AGREE")
 
-    assert states(bus, asked.id) == {B: "acked"}
+    assert states(bus, proposal.id) == {B: "acked"}
 
 
-def test_another_session_of_the_identity_may_decide(bus: Able) -> None:
+def test_another_session_of_the_identity_may_decide(bus: FullBus) -> None:
     """A2A.V1: “Sessions with one agent identity are one reader: one may read a signal and another decide.”"""
-    asked = Proposal(bus)
-    bus.inbox(asked.b)
-    asked.say(session(bus, B), "AGREE")
+    proposal = Proposal(bus)
+    bus.inbox(proposal.b)
+    proposal.answer(session(bus, B), "AGREE")
 
-    assert states(bus, asked.id) == {B: "acked"}
+    assert states(bus, proposal.id) == {B: "acked"}
 
 
 @pytest.mark.parametrize("intent", ["COUNTER", "INFO", "PROPOSE"])
-def test_other_answers_promote_nothing(bus: Able, intent: str) -> None:
+def test_other_answers_promote_nothing(bus: FullBus, intent: str) -> None:
     """A2A.V1: “Only AGREE and REJECT change a receipt's state.”"""
-    asked = Proposal(bus)
-    bus.inbox(asked.b)
-    asked.say(asked.b, intent)
+    proposal = Proposal(bus)
+    bus.inbox(proposal.b)
+    proposal.answer(proposal.b, intent)
 
-    assert states(bus, asked.id) == {B: "delivered"}
+    assert states(bus, proposal.id) == {B: "delivered"}
 
 
-def test_a_decision_in_another_thread_promotes_nothing(bus: Able) -> None:
+def test_a_decision_in_another_thread_promotes_nothing(bus: FullBus) -> None:
     """A2A.V1: “A decision counts only in its own thread.”"""
-    asked = Proposal(bus)
-    other = bus.send(asked.a, "and this?", to=[B], intent="PROPOSE")
-    bus.inbox(asked.b)
-    bus.send(asked.b, "to the other", reply_to=other["signal_id"], intent="AGREE")
+    proposal = Proposal(bus)
+    other = bus.send(proposal.a, "and this?", to=[B], intent="PROPOSE")
+    bus.inbox(proposal.b)
+    bus.send(proposal.b, "to the other", reply_to=other["signal_id"], intent="AGREE")
 
-    assert (states(bus, asked.id), states(bus, other["signal_id"])) == ({B: "delivered"}, {B: "acked"})
+    assert (states(bus, proposal.id), states(bus, other["signal_id"])) == ({B: "delivered"}, {B: "acked"})
 
 
-def test_who_was_not_asked_promotes_nothing(bus: Able) -> None:
+def test_a_decision_of_others_promotes_nothing(bus: FullBus) -> None:
     """A2A.V1: “A decision by anyone but the recipient changes no receipt, neither the recipient's nor the writer's.”"""
-    asked = Proposal(bus)
+    proposal = Proposal(bus)
     d = session(bus, D)
-    bus.inbox(asked.b)
-    asked.say(d, "AGREE")
-    asked.say(asked.a, "AGREE")
+    bus.inbox(proposal.b)
+    proposal.answer(d, "AGREE")
+    proposal.answer(proposal.a, "AGREE")
 
-    assert set(states(bus, asked.id).values()) == {"delivered"}
+    assert set(states(bus, proposal.id).values()) == {"delivered"}
 
 
 @pytest.mark.parametrize(
     ("first", "last", "state"), [("REJECT", "AGREE", "acked"), ("AGREE", "REJECT", "rejected")]
 )
-def test_the_later_decision_counts(bus: Able, first: str, last: str, state: str) -> None:
+def test_the_later_decision_counts(bus: FullBus, first: str, last: str, state: str) -> None:
     """gitmem: “If a reader decides several times, the latest decision counts.”"""
-    asked = Proposal(bus)
-    bus.inbox(asked.b)
-    asked.say(asked.b, first)
-    asked.say(asked.b, last)
+    proposal = Proposal(bus)
+    bus.inbox(proposal.b)
+    proposal.answer(proposal.b, first)
+    proposal.answer(proposal.b, last)
 
-    assert states(bus, asked.id) == {B: state}
+    assert states(bus, proposal.id) == {B: state}
 
 
 @needs("take")
-def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: Able) -> None:
+def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: FullBus) -> None:
     """gitmem: “An imported receipt may be acked or rejected; a decision overrides it.”"""
-    asked = Proposal(bus)
-    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": asked.id, "reader_identity": B,
-              "read_at": asked.root["created_at"], "delivery_state": "acked"})  # fmt: skip
-    assert states(bus, asked.id) == {B: "acked"}
-    asked.say(asked.b, "REJECT")
+    proposal = Proposal(bus)
+    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": proposal.id, "reader_identity": B,
+              "read_at": proposal.root["created_at"], "delivery_state": "acked"})  # fmt: skip
+    assert states(bus, proposal.id) == {B: "acked"}
+    proposal.answer(proposal.b, "REJECT")
 
-    assert states(bus, asked.id) == {B: "rejected"}
+    assert states(bus, proposal.id) == {B: "rejected"}
 
 
 @needs("take")
-def test_what_is_later_is_not_decided_by_clocks(bus: Able) -> None:
+def test_clocks_do_not_decide_which_decision_is_later(bus: FullBus) -> None:
     """gitmem: “The later decision is the one whose writer had seen the other, whatever the clocks say.”"""
-    asked = Proposal(bus)
-    bus.take(decided(asked.root, "sig-aaaa1111", B, "REJECT", hours=1))
-    assert states(bus, asked.id).get(B) == "rejected"
-    asked.say(asked.b, "AGREE")
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-aaaa1111", B, "REJECT", hours=1))
+    assert states(bus, proposal.id).get(B) == "rejected"
+    proposal.answer(proposal.b, "AGREE")
 
-    assert states(bus, asked.id).get(B) == "acked"
+    assert states(bus, proposal.id).get(B) == "acked"
 
 
-def test_who_answers_has_read(bus: Able) -> None:
+def test_a_reply_marks_the_answered_signal_as_read(bus: FullBus) -> None:
     """gitmem: “A reply marks the signal that it answers as read.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
@@ -162,7 +162,7 @@ def test_who_answers_has_read(bus: Able) -> None:
 
 
 @needs("take")
-def test_a_receipt_for_other_text_marks_nothing(bus: Able) -> None:
+def test_a_receipt_for_other_text_marks_nothing(bus: FullBus) -> None:
     """gitmem: “A receipt whose `answers_digest` matches no content of the signal leaves it unread.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])
@@ -173,15 +173,15 @@ def test_a_receipt_for_other_text_marks_nothing(bus: Able) -> None:
 
 
 @needs("take")
-def test_an_answer_in_anothers_name_reads_nothing_for_it(bus: Able) -> None:
+def test_a_reply_in_anothers_name_marks_nothing_as_read(bus: FullBus) -> None:
     """gitmem: “A reply recorded by another session in the sender's name leaves the answered signal unread.”"""
-    asked = Proposal(bus)
-    bus.take(decided(asked.root, "sig-aaaa1112", B, "AGREE", via="sess-0123456789ab"))
-    assert asked.root["message"] in read(bus, asked.b)[0]
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-aaaa1112", B, "AGREE", via="sess-0123456789ab"))
+    assert proposal.root["message"] in read(bus, proposal.b)[0]
 
 
 @needs("watch")
-def test_a_watcher_delivers(bus: Able) -> None:
+def test_a_watcher_delivers(bus: FullBus) -> None:
     """A2A.V1: “A signal given to a watcher is delivered and is not given again.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
@@ -192,7 +192,7 @@ def test_a_watcher_delivers(bus: Able) -> None:
 
 
 @needs("second")
-def test_what_was_read_in_one_place_is_read_in_the_other(bus: Able) -> None:
+def test_receipts_are_shared_across_places(bus: FullBus) -> None:
     """A2A.V1: “Sessions with one agent identity share receipts across places.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from .adapter import Able, Refused
+from .adapter import FullBus, Refused
+from .case_setup import A, B, C, Proposal, before, messages, read, session, sessions, written
 from .contract import needs
-from .given import A, B, C, Proposal, before, messages, read, session, sessions, written
 
 
-def test_a_session_with_identity_is_addressed_by_it(bus: Able) -> None:
+def test_a_session_with_identity_is_addressed_by_it(bus: FullBus) -> None:
     """A2A.V1: “The display name or session id of a live session with an agent identity resolves to that identity.”"""
     a = bus.start(identity=A, name="Planck")
     b = session(bus, B)
@@ -22,7 +22,7 @@ def test_a_session_with_identity_is_addressed_by_it(bus: Able) -> None:
     assert read(bus, a["session_id"]) == [["by name", "by session"]]
 
 
-def test_a_session_without_identity_is_addressed_by_its_id(bus: Able) -> None:
+def test_a_session_without_identity_is_addressed_by_its_id(bus: FullBus) -> None:
     """A2A.V1: “A session without an agent identity is addressed by its session id.”"""
     a = bus.start(name="Planck")["session_id"]
     b = session(bus, B)
@@ -32,7 +32,7 @@ def test_a_session_without_identity_is_addressed_by_its_id(bus: Able) -> None:
     assert read(bus, a) == [["by name", "by session"]]
 
 
-def test_an_identity_that_was_seen_is_an_address(bus: Able) -> None:
+def test_an_identity_that_was_seen_is_an_address(bus: FullBus) -> None:
     """A2A.V1: “An agent identity is a valid recipient even if none of its sessions is live.”"""
     a, b = sessions(bus, A, B)
     assert bus.send(b, "while it lives", to=[A])["recipients"] == [A]
@@ -41,7 +41,7 @@ def test_an_identity_that_was_seen_is_an_address(bus: Able) -> None:
     assert bus.send(b, "while it is away", to=[A])["recipients"] == [A]
 
 
-def test_an_identity_that_was_never_seen_is_refused(bus: Able) -> None:
+def test_an_identity_that_was_never_seen_is_refused(bus: FullBus) -> None:
     """gitmem: “An unknown identity is refused and nothing is written, unless the sender allows unknown identities.”"""
     a, b = sessions(bus, A, B)
     with pytest.raises(Refused):
@@ -55,7 +55,7 @@ def test_an_identity_that_was_never_seen_is_refused(bus: Able) -> None:
     assert read(bus, a, session(bus, "new:agent:here")) == [[], ["to come"]]
 
 
-def test_one_unknown_recipient_refuses_all_of_a_list(bus: Able) -> None:
+def test_one_unknown_recipient_refuses_all_of_a_list(bus: FullBus) -> None:
     """gitmem: “If one recipient of a list does not resolve, nothing is written.”"""
     a, b = sessions(bus, A, B)
     with pytest.raises(Refused):
@@ -64,7 +64,7 @@ def test_one_unknown_recipient_refuses_all_of_a_list(bus: Able) -> None:
     assert read(bus, a) == [[]]
 
 
-def test_a_name_is_given_back_at_the_end(bus: Able) -> None:
+def test_a_name_is_given_back_at_the_end(bus: FullBus) -> None:
     """A2A.V1: “A display name belongs to a live session and becomes free when the session ends.”"""
     first = bus.start(identity=A, name="Planck")["session_id"]
     b = session(bus, B)
@@ -76,14 +76,14 @@ def test_a_name_is_given_back_at_the_end(bus: Able) -> None:
     assert bus.send(b, "to the new one", to=["Planck"])["recipients"] == [C]
 
 
-def test_a_recipient_is_named_once(bus: Able) -> None:
+def test_a_recipient_is_named_once(bus: FullBus) -> None:
     """gitmem: “A recipient that is named twice is recorded once.”"""
     bus.start(identity=A, name="Planck")
 
     assert bus.send(session(bus, B), "once", to=["Planck", A])["recipients"] == [A]
 
 
-def test_a_directed_root_opens_a_thread_and_may_interrupt(bus: Able) -> None:
+def test_a_directed_root_opens_a_thread_and_may_interrupt(bus: FullBus) -> None:
     """A2A.V1: “A directed root gets a thread id, and its default class is `priority`.”"""
     a, _ = sessions(bus, A, B)
     first, second = (bus.send(a, text, to=[B]) for text in ("one", "two"))
@@ -94,7 +94,7 @@ def test_a_directed_root_opens_a_thread_and_may_interrupt(bus: Able) -> None:
     assert (first["interrupt_class"], quiet["interrupt_class"]) == ("priority", "advisory")
 
 
-def test_a_broadcast_is_advisory(bus: Able) -> None:
+def test_a_broadcast_is_advisory(bus: FullBus) -> None:
     """A2A.V1: “The default class of a broadcast is `advisory`.”"""
     a = session(bus, A)
 
@@ -102,7 +102,7 @@ def test_a_broadcast_is_advisory(bus: Able) -> None:
     assert bus.send(a, "two", interrupt_class="priority")["interrupt_class"] == "priority"
 
 
-def test_a_reply_inherits_the_thread(bus: Able) -> None:
+def test_a_reply_inherits_the_thread(bus: FullBus) -> None:
     """A2A.V1: “A reply joins the thread of the signal that it answers, unless another thread is named.”"""
     a, b = sessions(bus, A, B)
     root = bus.send(a, "root", to=[B])
@@ -114,7 +114,7 @@ def test_a_reply_inherits_the_thread(bus: Able) -> None:
     assert apart.get("thread_id") == "thread-other"
 
 
-def test_a_reply_goes_to_whom_it_answers(bus: Able) -> None:
+def test_a_reply_goes_to_whom_it_answers(bus: FullBus) -> None:
     """gitmem: “A reply names the signal that it answers; its default recipient is the sender of that signal.”"""
     a, b, c = sessions(bus, A, B, C)
     root = bus.send(a, "root", to=[B, C])
@@ -124,7 +124,7 @@ def test_a_reply_goes_to_whom_it_answers(bus: Able) -> None:
     assert read(bus, a, c) == [["reply"], ["root"]]
 
 
-def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: Able) -> None:
+def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: FullBus) -> None:
     """gitmem: “A reply to a root without a thread joins the thread that is named after the root's id.”"""
     a, b = sessions(bus, A, B)
     root = bus.send(b, "root")
@@ -132,7 +132,7 @@ def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: Able) -> None:
     assert bus.send(a, "reply", reply_to=root["signal_id"]).get("thread_id") == root["signal_id"]
 
 
-def test_a_word_in_a_thread_goes_to_its_members(bus: Able) -> None:
+def test_a_signal_in_a_thread_goes_to_its_members(bus: FullBus) -> None:
     """gitmem: “The default recipients of a signal in a thread are the root's sender and recipients, except the writer; a broadcast must be explicit.”"""
     a, b, _ = sessions(bus, A, B, C)
     thread = bus.send(a, "root", to=[B, C]).get("thread_id") or ""
@@ -142,7 +142,7 @@ def test_a_word_in_a_thread_goes_to_its_members(bus: Able) -> None:
     assert bus.send(b, "to all", thread_id=thread, broadcast=True)["recipients"] == []
 
 
-def test_an_unknown_thread_is_no_broadcast(bus: Able) -> None:
+def test_an_unknown_thread_is_no_broadcast(bus: FullBus) -> None:
     """gitmem: “A signal in an unknown thread is refused, not broadcast.”"""
     a, b = sessions(bus, A, B)
     with pytest.raises(Refused):
@@ -151,22 +151,22 @@ def test_an_unknown_thread_is_no_broadcast(bus: Able) -> None:
     assert read(bus, b) == [[]]
 
 
-def test_a_signal_says_what_its_writer_had_seen(bus: Able) -> None:
+def test_a_signal_says_what_its_writer_had_seen(bus: FullBus) -> None:
     """gitmem: “Every signal of a thread except the root names in `after` the latest signals of the thread that its writer had seen.”"""
-    asked = Proposal(bus)
-    first = asked.say(asked.b, "REJECT")
-    second = asked.say(asked.b, "AGREE")
-    bus.inbox(asked.a)
-    third = bus.send(asked.a, "seen both", thread_id=asked.thread)
+    proposal = Proposal(bus)
+    first = proposal.answer(proposal.b, "REJECT")
+    second = proposal.answer(proposal.b, "AGREE")
+    bus.inbox(proposal.a)
+    third = bus.send(proposal.a, "seen both", thread_id=proposal.thread)
     known = {each["signal_id"]: each for each in (first, second, third)}
 
-    assert asked.root.get("after") in (None, [])
-    assert asked.id in before(first, known)
+    assert proposal.root.get("after") in (None, [])
+    assert proposal.id in before(first, known)
     assert first["signal_id"] in before(second, known)
     assert {first["signal_id"], second["signal_id"]} <= before(third, known)
 
 
-def test_an_inbox_by_thread_and_intent(bus: Able) -> None:
+def test_an_inbox_by_thread_and_intent(bus: FullBus) -> None:
     """A2A.V1: “An inbox filtered by thread and intents shows only signals of that thread with one of these intents.”"""
     a, b = sessions(bus, A, B)
     root = bus.send(b, "proposed", to=[A], intent="PROPOSE")
@@ -179,7 +179,7 @@ def test_an_inbox_by_thread_and_intent(bus: Able) -> None:
     assert (found, read(bus, a)) == (["proposed", "agreed"], [["told", "elsewhere"]])
 
 
-def test_an_unknown_intent_is_refused(bus: Able) -> None:
+def test_an_unknown_intent_is_refused(bus: FullBus) -> None:
     """A2A.V1: “Intents are INFO, PROPOSE, COUNTER, AGREE and REJECT; any other is refused and nothing is written.”"""
     a, b = sessions(bus, A, B)
     for intent in ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"):
@@ -191,7 +191,7 @@ def test_an_unknown_intent_is_refused(bus: Able) -> None:
     assert read(bus, b) == [[]]
 
 
-def test_the_same_key_is_the_same_signal(bus: Able) -> None:
+def test_the_same_key_is_the_same_signal(bus: FullBus) -> None:
     """gitmem: “One sender and one idempotency key identify one signal; another sender may use the same key.”"""
     a, b, c = sessions(bus, A, B, C)
     first, again = (bus.send(a, "once", to=[B], idempotency_key="k") for _ in range(2))
@@ -201,7 +201,7 @@ def test_the_same_key_is_the_same_signal(bus: Able) -> None:
     assert read(bus, b) == [["once", "once"]]
 
 
-def test_other_content_under_the_same_key_is_refused(bus: Able) -> None:
+def test_other_content_under_the_same_key_is_refused(bus: FullBus) -> None:
     """gitmem: “Different content with the same idempotency key is refused, and nothing is written.”"""
     a, b, _ = sessions(bus, A, B, C)
     bus.send(a, "once", to=[B], idempotency_key="k")
@@ -214,7 +214,7 @@ def test_other_content_under_the_same_key_is_refused(bus: Able) -> None:
 
 
 @needs("second")
-def test_the_same_key_is_the_same_signal_in_two_places(bus: Able) -> None:
+def test_the_same_key_is_the_same_signal_in_two_places(bus: FullBus) -> None:
     """gitmem: “One sender and one idempotency key identify one signal even if two places record it independently.”"""
     a, b = sessions(bus, A, B)
     bus.exchange()
@@ -230,7 +230,7 @@ def test_the_same_key_is_the_same_signal_in_two_places(bus: Able) -> None:
 
 
 @needs("take")
-def test_another_interrupt_class_is_read(bus: Able) -> None:
+def test_another_interrupt_class_is_read(bus: FullBus) -> None:
     """gitmem: “An unknown `interrupt_class` is accepted on read.”"""
     a, _ = sessions(bus, A, B)
     bus.take(written("sig-aaaa1111", B, [A], "urgent", interrupt_class="page-somebody"))
@@ -238,7 +238,7 @@ def test_another_interrupt_class_is_read(bus: Able) -> None:
     assert [each["interrupt_class"] for each in bus.inbox(a)] == ["page-somebody"]
 
 
-def test_a_signal_has_the_fields_of_the_contract(bus: Able) -> None:
+def test_a_signal_has_the_fields_of_the_contract(bus: FullBus) -> None:
     """A2A.V1: “A signal has version, id, time, sender, recipients, intent, interrupt class, `requires_ack` and origin.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(a, "as it is", to=[B])
@@ -252,7 +252,7 @@ def test_a_signal_has_the_fields_of_the_contract(bus: Able) -> None:
         assert got.get(field) == sent.get(field), field
 
 
-def test_a_signals_id_is_its_own(bus: Able) -> None:
+def test_a_signals_id_is_its_own(bus: FullBus) -> None:
     """gitmem: “A signal id is `sig-` and 4 to 32 characters of a-z and 0-9, and is unique.”"""
     a = session(bus, A)
     found = [bus.send(a, "the same words")["signal_id"] for _ in range(3)]
@@ -261,14 +261,14 @@ def test_a_signals_id_is_its_own(bus: Able) -> None:
     assert len(set(found)) == 3
 
 
-def test_a_sender_without_identity_is_its_session(bus: Able) -> None:
+def test_a_sender_without_identity_is_its_session(bus: FullBus) -> None:
     """A2A.V1: “A sender without an agent identity is identified by its session id.”"""
     a = session(bus)
 
     assert bus.send(a, "signed")["sender_identity"] == a
 
 
-def test_what_a_signal_is_about_travels_with_it(bus: Able) -> None:
+def test_a_signal_keeps_its_work_unit_and_lane(bus: FullBus) -> None:
     """A2A.V1: “A signal keeps work unit, initiative, lane and `requires_ack` as given.”"""
     a, b = sessions(bus, A, B)
     bus.send(a, "x", to=[B], wu_id="WU-123", initiative_id="INIT-7", lane="Core", artifact_path="docs/a.md",
@@ -279,7 +279,7 @@ def test_what_a_signal_is_about_travels_with_it(bus: Able) -> None:
     assert (got.get("artifact_path"), got["requires_ack"]) == ("docs/a.md", True)
 
 
-def test_a_message_stays_as_it_was_written(bus: Able) -> None:
+def test_a_message_stays_as_it_was_written(bus: FullBus) -> None:
     """gitmem: “A message is stored unchanged.”"""
     a, b = sessions(bus, A, B)
     text = '  two\n\nlines, a tab\t"quotes", \\n, ünïcode \N{SNOWMAN} and trailing space \n'
@@ -288,7 +288,7 @@ def test_a_message_stays_as_it_was_written(bus: Able) -> None:
     assert (sent["message"], read(bus, b)) == (text, [[text]])
 
 
-def test_a_message_has_a_size(bus: Able) -> None:
+def test_a_message_has_a_size(bus: FullBus) -> None:
     """gitmem: “A message has 1 byte to 64 KiB; any other is refused.”"""
     a, b = sessions(bus, A, B)
     most = 64 * 1024

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .adapter import Able
+from .adapter import FullBus
+from .case_setup import A, B, C, D, messages, read, session, sessions, written
 from .contract import needs
-from .given import A, B, C, D, messages, read, session, sessions, written
 
 
-def test_a_broadcast_shows_in_every_inbox(bus: Able) -> None:
+def test_a_broadcast_shows_in_every_inbox(bus: FullBus) -> None:
     """A2A.V1: “A signal without recipients is a broadcast: every session's inbox shows it.”"""
     a, b = sessions(bus, A, B)
     c = session(bus)
@@ -16,7 +16,7 @@ def test_a_broadcast_shows_in_every_inbox(bus: Able) -> None:
     assert read(bus, b, c) == [["to all"], ["to all"]]
 
 
-def test_a_broadcast_does_not_show_to_its_sender(bus: Able) -> None:
+def test_a_broadcast_does_not_show_to_its_sender(bus: FullBus) -> None:
     """gitmem: “The sender's own inbox does not show a broadcast.”"""
     a, b = sessions(bus, A, B)
     nobody = session(bus)
@@ -28,7 +28,7 @@ def test_a_broadcast_does_not_show_to_its_sender(bus: Able) -> None:
 
 
 @needs("take")
-def test_a_broadcast_from_a_slow_clock_shows(bus: Able) -> None:
+def test_a_broadcast_from_a_slow_clock_shows(bus: FullBus) -> None:
     """gitmem: “A broadcast that arrives after a session started is shown to it, even if the writer's clock is far behind.”"""
     a = session(bus, A)
     bus.take(written("sig-slow0001", B, [], "from last week", hours=-168, seen=[]))
@@ -36,7 +36,7 @@ def test_a_broadcast_from_a_slow_clock_shows(bus: Able) -> None:
     assert read(bus, a) == [["from last week"]]
 
 
-def test_a_directed_signal_shows_to_its_recipient_alone(bus: Able) -> None:
+def test_a_directed_signal_shows_to_its_recipient_alone(bus: FullBus) -> None:
     """A2A.V1: “A signal to A shows in A's inbox and not in B's.”"""
     a, b, c = sessions(bus, A, B, C)
     bus.send(c, "to a", to=[A])
@@ -44,7 +44,7 @@ def test_a_directed_signal_shows_to_its_recipient_alone(bus: Able) -> None:
     assert read(bus, a, b, c) == [["to a"], [], []]
 
 
-def test_an_inbox_shows_directed_signals_and_broadcasts(bus: Able) -> None:
+def test_an_inbox_shows_directed_signals_and_broadcasts(bus: FullBus) -> None:
     """A2A.V1: “A's inbox shows signals to A, and broadcasts.”"""
     a, b = sessions(bus, A, B)
     bus.send(b, "to a", to=[A])
@@ -53,7 +53,7 @@ def test_an_inbox_shows_directed_signals_and_broadcasts(bus: Able) -> None:
     assert read(bus, a) == [["to a", "to all"]]
 
 
-def test_one_signal_has_several_recipients(bus: Able) -> None:
+def test_one_signal_has_several_recipients(bus: FullBus) -> None:
     """A2A.V1: “A signal with several recipients shows in each of their inboxes, and in no other.”"""
     a, b, c, d = sessions(bus, A, B, C, D)
     sent = bus.send(d, "to both", to=[f"{A},{B}"])
@@ -65,7 +65,7 @@ def test_one_signal_has_several_recipients(bus: Able) -> None:
 
 
 @needs("take")
-def test_the_old_alias_alone_routes_a_record(bus: Able) -> None:
+def test_the_old_alias_alone_routes_a_record(bus: FullBus) -> None:
     """A2A.V1: “If `recipients` is missing, `target_agent` is the only recipient.”"""
     a, b, c = sessions(bus, A, B, C)
     record = written("sig-aaaa1111", C, [A], "old style", target_agent=A)
@@ -76,7 +76,7 @@ def test_the_old_alias_alone_routes_a_record(bus: Able) -> None:
     assert read(bus, b, c) == [[], []]
 
 
-def test_the_old_alias_is_still_written(bus: Able) -> None:
+def test_the_old_alias_is_still_written(bus: FullBus) -> None:
     """A2A.V1: “`target_agent` is still written: it is the first recipient, and absent from a broadcast.”"""
     a, _, _ = sessions(bus, A, B, C)
 
@@ -84,7 +84,7 @@ def test_the_old_alias_is_still_written(bus: Able) -> None:
     assert bus.send(a, "to all").get("target_agent") is None
 
 
-def test_sessions_with_one_identity_share_what_was_read(bus: Able) -> None:
+def test_sessions_with_one_identity_share_what_was_read(bus: FullBus) -> None:
     """A2A.V1: “Two sessions with one agent identity share their receipts: a signal that one has read is read for the other.”"""
     first, second, b = sessions(bus, A, A, B)
     bus.send(b, "once", to=[A])
@@ -93,7 +93,7 @@ def test_sessions_with_one_identity_share_what_was_read(bus: Able) -> None:
     assert read(bus, first, second) == [["once", "once for all"], []]
 
 
-def test_what_was_read_stays_read_after_a_restart(bus: Able) -> None:
+def test_receipts_survive_a_restart(bus: FullBus) -> None:
     """A2A.V1: “An agent identity keeps its receipts when its agent restarts.”"""
     first, b = sessions(bus, A, B)
     bus.send(b, "read before", to=[A])
@@ -104,7 +104,7 @@ def test_what_was_read_stays_read_after_a_restart(bus: Able) -> None:
     assert read(bus, session(bus, A)) == [["while it was away"]]
 
 
-def test_sessions_without_identity_have_receipts_of_their_own(bus: Able) -> None:
+def test_sessions_without_identity_have_receipts_of_their_own(bus: FullBus) -> None:
     """A2A.V1: “Without an agent identity, receipts belong to one session.”"""
     first, second = session(bus), session(bus)
     bus.send(session(bus, B), "to all")
@@ -112,7 +112,7 @@ def test_sessions_without_identity_have_receipts_of_their_own(bus: Able) -> None
     assert read(bus, first, second, first) == [["to all"], ["to all"], []]
 
 
-def test_a_look_leaves_it_unread(bus: Able) -> None:
+def test_showing_without_marking_leaves_it_unread(bus: FullBus) -> None:
     """A2A.V1: “A signal shown without marking stays unread.”"""
     a, b = sessions(bus, A, B)
     bus.send(b, "still there", to=[A])
@@ -122,7 +122,7 @@ def test_a_look_leaves_it_unread(bus: Able) -> None:
 
 
 @needs("count")
-def test_counting_leaves_it_unread(bus: Able) -> None:
+def test_counting_leaves_it_unread(bus: FullBus) -> None:
     """gitmem: “A signal that is only counted stays unread.”"""
     a, b = sessions(bus, A, B)
     bus.send(b, "to a", to=[A])
@@ -133,14 +133,14 @@ def test_counting_leaves_it_unread(bus: Able) -> None:
     assert bus.count(a) == 0
 
 
-def test_who_comes_later_sees_the_broadcasts_of_the_day(bus: Able) -> None:
+def test_a_new_reader_sees_the_broadcasts_of_the_last_day(bus: FullBus) -> None:
     """gitmem: “A new reader sees the broadcasts of the last day.”"""
     bus.send(session(bus, A), "said before")
 
     assert read(bus, session(bus, B), session(bus)) == [["said before"], ["said before"]]
 
 
-def test_an_inbox_keeps_to_its_workspace(bus: Able) -> None:
+def test_an_inbox_shows_its_own_workspace(bus: FullBus) -> None:
     """gitmem: “An inbox shows signals of its own workspace, and signals without a workspace.”"""
     red = bus.start(identity=A, workspace="red")["session_id"]
     blue = bus.start(identity=B, workspace="blue")["session_id"]
@@ -151,7 +151,7 @@ def test_an_inbox_keeps_to_its_workspace(bus: Able) -> None:
     assert read(bus, blue, also_red) == [["plain"], ["red", "plain"]]
 
 
-def test_an_inbox_is_read_in_the_order_of_writing(bus: Able) -> None:
+def test_an_inbox_is_read_in_the_order_of_writing(bus: FullBus) -> None:
     """gitmem: “An inbox shows the oldest signal first.”"""
     a, b = sessions(bus, A, B)
     for text in ("first", "second", "third"):
@@ -161,7 +161,7 @@ def test_an_inbox_is_read_in_the_order_of_writing(bus: Able) -> None:
 
 
 @needs("take")
-def test_a_record_of_another_version_is_not_shown(bus: Able) -> None:
+def test_a_record_of_another_version_is_not_shown(bus: FullBus) -> None:
     """gitmem: “A record with another `schema_version` is kept and not shown.”"""
     a, _ = sessions(bus, A, B)
     bus.take(written("sig-aaaa1111", B, [A], "from the future", schema_version="A2A.V9"))

@@ -26,7 +26,7 @@ TWO_PLACES = {
     "decisions_in_two_places_give_one_answer[here]",
     "decisions_in_two_places_give_one_answer[there]",
     "the_same_key_is_the_same_signal_in_two_places",
-    "what_was_read_in_one_place_is_read_in_the_other",
+    "receipts_are_shared_across_places",
 }
 # Class of `wrong` → the cases that have to catch it.
 CAUGHT = {
@@ -34,23 +34,23 @@ CAUGHT = {
     "ShowsEverythingToEverybody": {"a_directed_signal_shows_to_its_recipient_alone", "one_signal_has_several_recipients"},
     "SharesReadStateWithoutIdentity": {"sessions_without_identity_have_receipts_of_their_own"},
     "KeepsReadStateBySession": {"sessions_with_one_identity_share_what_was_read"},
-    "MarksWhatWasOnlyLookedAt": {"a_look_leaves_it_unread", "a_look_leaves_no_receipt"},
-    "CountsCounterAsAgree": {"who_does_not_agree_is_listed_apart[COUNTER-countered]"},
-    "WaitsForNobody": {"all_agree", "who_does_not_agree_is_listed_apart[None-pending]"},
-    "TakesTheLatestByItsClock": {"what_is_later_is_not_decided_by_clocks", "the_order_of_arrival_changes_nothing"},
+    "MarksWhatWasOnlyLookedAt": {"showing_without_marking_leaves_it_unread", "showing_without_marking_leaves_no_receipt"},
+    "CountsCounterAsAgree": {"recipients_are_listed_by_decision[COUNTER-countered]"},
+    "WaitsForNobody": {"all_agree", "recipients_are_listed_by_decision[None-pending]"},
+    "TakesTheLatestByItsClock": {"clocks_do_not_decide_which_decision_is_later", "the_order_of_arrival_changes_nothing"},
     "TakesTheLatestByItsArrival": {"the_order_of_arrival_changes_nothing"},
     "TakesTheFirstDecision": {"the_latest_decision_counts[REJECT-AGREE]", "the_later_decision_counts[REJECT-AGREE-acked]"},
-    "PromotesForAnybody": {"who_was_not_asked_promotes_nothing"},
+    "PromotesForAnybody": {"a_decision_of_others_promotes_nothing"},
     "AcceptsUnknownRecipients": {"an_identity_that_was_never_seen_is_refused"},
     "SendsToThoseItKnows": {"one_unknown_recipient_refuses_all_of_a_list"},
     "ForgetsTheThreadInReplies": {"a_reply_inherits_the_thread", "all_agree"},
     "IgnoresIdempotencyKeys": {"the_same_key_is_the_same_signal", "the_same_key_is_the_same_signal_in_two_places"},
     "TakesAnyIntent": {"an_unknown_intent_is_refused"},
     "DoesNotKnowTheOldAlias": {"the_old_alias_alone_routes_a_record"},
-    "TrustsSwappedText": {"text_that_was_swapped_is_agreed_to_by_nobody"},
-    "TrustsAnswersToOtherText": {"an_answer_to_other_text_is_no_agreement", "an_answer_to_no_text_is_no_agreement"},
-    "KnowsTheProposerByItsSessionAlone": {"a_new_session_of_who_proposed_agrees_for_nobody"},
-    "LetsWhoRecordedAProposalAgree": {f"nobody_agrees_to_what_it_proposed_in_anothers_name[{who}]" for who in ("cursor:editor:four", "human:person@example.org")},
+    "TrustsSwappedText": {"an_ambiguous_signal_has_no_agreement"},
+    "TrustsAnswersToOtherText": {"a_decision_on_other_content_does_not_count", "a_local_decision_without_digest_does_not_count"},
+    "KnowsTheProposerByItsSessionAlone": {"another_session_of_a_proposer_cannot_agree_in_anothers_name"},
+    "LetsWhoRecordedAProposalAgree": {f"a_proposer_in_anothers_name_cannot_agree[{who}]" for who in ("cursor:editor:four", "human:person@example.org")},
     "GivesTheNewestPlaceItsWay": {"decisions_in_two_places_give_one_answer[here]"},
     "ForgetsToSayWhatItLacks": WATCH,
 }  # fmt: skip
@@ -175,10 +175,13 @@ def test_the_command_of_the_page_reports_what_did_not_apply(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("adapter", "words"),
     [
-        ([], "--adapter module:factory names what to try"),
-        (["--adapter", "nowhere"], "--adapter module:factory names what to try"),
-        (["--adapter", "no_such_module:make"], "can't be had: No module named 'no_such_module'"),
-        (["--adapter", "gitmem.conformance.reference:nothing"], "can't be had"),
+        ([], "--adapter MODULE:FACTORY names a function"),
+        (["--adapter", "nowhere"], "--adapter MODULE:FACTORY names a function"),
+        (
+            ["--adapter", "no_such_module:make"],
+            "Cannot import --adapter no_such_module:make: No module named 'no_such_module'",
+        ),
+        (["--adapter", "gitmem.conformance.reference:nothing"], "Cannot import --adapter"),
     ],
     ids=["missing", "no function", "no module", "no such function"],
 )
@@ -210,9 +213,9 @@ def test_the_page_has_every_sentence_of_the_contract(tmp_path: Path) -> None:
 
 def test_the_page_names_what_an_adapter_has_and_may_lack() -> None:
     """Each method of the protocol."""
-    from gitmem.conformance.adapter import Able
+    from gitmem.conformance.adapter import FullBus
 
-    methods = {name for name in dir(Able) if not name.startswith("_")}
+    methods = {name for name in dir(FullBus) if not name.startswith("_")}
 
     assert {name for name in methods if f"`{name}" not in PAGE} == set()
     assert set(OPTIONAL) <= methods

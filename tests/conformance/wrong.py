@@ -24,7 +24,7 @@ class ShowsEverythingToEverybody(Reference):
 class SharesReadStateWithoutIdentity(Reference):
     def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
         if any(each.startswith("sess-") for each in readers):
-            readers = [*readers, *self.kept.sessions]
+            readers = [*readers, *self.records.sessions]
         return super().has_read(readers, signal_id)
 
 
@@ -62,21 +62,21 @@ class WaitsForNobody(Reference):
 
 
 class TakesTheLatestByItsClock(Reference):
-    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
-        own = [each for each in said.values() if each["intent"] in DECISIONS and is_by(each, reader)]
+    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
+        own = [each for each in signals.values() if each["intent"] in DECISIONS and is_by(each, reader)]
         return max(own, key=age, default=None)
 
 
 class TakesTheLatestByItsArrival(Reference):
-    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
-        arrived = [each for each in self.kept.signals.values() if each["signal_id"] in said]
+    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
+        arrived = [each for each in self.records.signals.values() if each["signal_id"] in signals]
         own = [each for each in arrived if each["intent"] in DECISIONS and is_by(each, reader)]
         return own[-1] if own else None
 
 
 class TakesTheFirstDecision(Reference):
-    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
-        own = [each for each in said.values() if each["intent"] in DECISIONS and is_by(each, reader)]
+    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
+        own = [each for each in signals.values() if each["intent"] in DECISIONS and is_by(each, reader)]
         return min(own, key=age, default=None)
 
 
@@ -84,8 +84,8 @@ class PromotesForAnybody(Reference):
     def receipts(self, signal_id: str) -> list[Receipt]:
         found = super().receipts(signal_id)
         signal = self.signals()[signal_id]
-        said = self.thread(signal.get("thread_id"))
-        agreed = any(each["intent"] == "AGREE" for each in said.values())
+        signals = self.thread(signal.get("thread_id"))
+        agreed = any(each["intent"] == "AGREE" for each in signals.values())
         return [{**each, "delivery_state": "acked" if agreed else each["delivery_state"]} for each in found]
 
 
@@ -141,19 +141,19 @@ class DoesNotKnowTheOldAlias(Reference):
 
 
 class TrustsSwappedText(Reference):
-    def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
+    def ambiguous(self, signals: Mapping[str, Signal]) -> list[str]:
         return []
 
 
 class KnowsTheProposerByItsSessionAlone(Reference):
-    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
-        return decision_of(reader, said, {})
+    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
+        return decision_of(reader, signals, {})
 
 
 class LetsWhoRecordedAProposalAgree(Reference):
-    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
         asks: dict[str, Signal] = {
-            id: {**each, "via": None} if each["intent"] == "PROPOSE" else each for id, each in said.items()
+            id: {**each, "via": None} if each["intent"] == "PROPOSE" else each for id, each in signals.items()
         }
         return super().decision(reader, asks)
 
@@ -167,11 +167,11 @@ class GivesTheNewestPlaceItsWay(Reference):
     """An exchange that overwrites: whoever comes last is the only one that is heard."""
 
     def exchange(self) -> None:
-        if len(self.kept.signals) < len(self.hub.signals):
-            self.kept.signals = dict(self.hub.signals)
-        self.hub.signals = dict(self.kept.signals)
-        self.hub.receipts = self.kept.receipts = {**self.hub.receipts, **self.kept.receipts}
-        self.hub.sessions = self.kept.sessions = {**self.hub.sessions, **self.kept.sessions}
+        if len(self.records.signals) < len(self.hub.signals):
+            self.records.signals = dict(self.hub.signals)
+        self.hub.signals = dict(self.records.signals)
+        self.hub.receipts = self.records.receipts = {**self.hub.receipts, **self.records.receipts}
+        self.hub.sessions = self.records.sessions = {**self.hub.sessions, **self.records.sessions}
 
 
 class HasOnePlace(Reference):

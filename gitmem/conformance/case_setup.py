@@ -61,7 +61,7 @@ class Proposal:
         self.id = self.root["signal_id"]
         self.thread = self.root.get("thread_id") or ""
 
-    def say(self, session: str, intent: str, message: str = "an answer") -> Signal:
+    def answer(self, session: str, intent: str, message: str = "an answer") -> Signal:
         """Answer the root as a session, with an intent."""
         return self.bus.send(session, message, reply_to=self.id, intent=intent)
 
