@@ -157,14 +157,14 @@ class SignalPrinter:
         """
         self.of = seen.of
         if self.at.json:
-            said = "\n".join(render.watched_event(fields, self.of) for fields in batch.signals)
+            text = "\n".join(render.watched_event(fields, self.of) for fields in batch.signals)
         else:
             texts = [
                 render.watched(fields, self.of, age=format_ago(fields["created_at"]))
                 for fields in batch.signals
             ]
-            said = render.watched_together(texts)
-        if not output.write(said):
+            text = render.watched_together(texts)
+        if not output.write(text):
             return False
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:

@@ -77,7 +77,7 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
         "adopted": f"Adopted the existing log at {found.log}",
         "present": f"The log is at {found.log}",
     }
-    places = {"branch": "the branch gitmem", "hidden": found.log + ", which forges do not show"}
+    locations = {"branch": "the branch gitmem", "hidden": found.log + ", which forges do not show"}
     url = sanitize(found.publishes_to or "", keep="")
     lines = (
         [f"Consent to publish the log to {url} recorded; `gitmem init --no-publish` withdraws it"]
@@ -86,7 +86,7 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
     )
     lines += [
         states.get(found.state, found.state),
-        f"remotes store it in {places.get(found.publish, found.publish)}",
+        f"remotes store it in {locations.get(found.publish, found.publish)}",
     ]
     if found.remote is not None:
         lines.append(_remote(found.remote))

@@ -57,7 +57,7 @@ def parse(content: bytes, start: int = 0) -> WalContent:
         start: The end of an earlier read; 0 for the whole file.
     """
     found: dict[int, tuple[bytes, bytes]] = {}
-    places: dict[bytes, list[int]] = {}  # offsets of the entries with a checksum, until a void names it
+    offsets: dict[bytes, list[int]] = {}  # offsets of the entries with a checksum, until a void names it
     voids: set[bytes] = set()
     at = end = damaged = 0
     while True:
@@ -72,14 +72,14 @@ def parse(content: bytes, start: int = 0) -> WalContent:
         damaged += at - end
         at = end = at + HEAD_BYTES + len(payload)
         if kind == VOID:
-            named = places.pop(payload, None)
+            named = offsets.pop(payload, None)
             if named is None:
                 voids.add(payload)
             for place in named or ():
                 del found[place]
         else:
             found[at] = (payload, digest)
-            places.setdefault(digest, []).append(at)
+            offsets.setdefault(digest, []).append(at)
     return WalContent(list(found.values()), voids, start + end, damaged)
 
 

@@ -130,14 +130,14 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 def _near(text: str, starts: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of the names of an ASCII text that contain one of these prefixes."""
     low = text.lower()
-    places = []
+    offsets = []
     for start in starts:
         at = low.find(start)
         while at >= 0:
-            places.append(at)
+            offsets.append(at)
             at = low.find(start, at + 1)
     done = 0
-    for at in sorted(places):
+    for at in sorted(offsets):
         if at < done:
             continue
         while at > done and (text[at - 1].isalnum() or text[at - 1] in "_-"):

@@ -79,25 +79,25 @@ def find(text: str, *, markup: bool, lines: bool) -> list[int]:
     return sorted({*known, *generic}) if generic else known
 
 
-def _unfolded(text: str, places: list[int]) -> list[int]:
+def _unfolded(text: str, positions: list[int]) -> list[int]:
     """Map positions in the folded text to positions in the text. Both ascend."""
-    if not places or text.isascii():
-        return places
+    if not positions or text.isascii():
+        return positions
     from .lookalikes import FOLDS
 
     found: list[int] = []
     at = 0
-    wanted = iter(places)
-    place = next(wanted)
+    wanted = iter(positions)
+    position = next(wanted)
     for here, char in enumerate(text):
         at += len(FOLDS[ord(char)])
-        while place < at:
+        while position < at:
             if not found or found[-1] != here:
                 found.append(here)
             following = next(wanted, None)
             if following is None:
                 return found
-            place = following
+            position = following
     return found
 
 
@@ -205,16 +205,16 @@ def _blanks_start(text: str, at: int) -> int:
     return at
 
 
-def _outside(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[int]:
+def _outside(positions: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[int]:
     """Return the positions that are in none of the ranges. Both ascend."""
     left: list[int] = []
     following = iter(ranges)
     start, end = next(following, (0, 0))
-    for place in places:
-        while end and place >= end:
+    for position in positions:
+        while end and position >= end:
             start, end = next(following, (0, 0))
-        if not end or place < start:
-            left.append(place)
+        if not end or position < start:
+            left.append(position)
     return left
 
 

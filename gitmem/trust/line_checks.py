@@ -51,11 +51,11 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     for kind, lines in rows.by_kind.items():
         checked: set[int] = set()
         if any(lines.column("mac")):
-            signed = [place for place, line in enumerate(lines.lines) if is_signed(line)]
+            signed = [position for position, line in enumerate(lines.lines) if is_signed(line)]
             if mac is not None:
-                signed = [place for place in signed if mac.is_valid(lines.lines[place])]
+                signed = [position for position in signed if mac.is_valid(lines.lines[position])]
                 proven |= _proven(kind, lines, signed)
-            checked = {lines.ids[place] for place in signed}
+            checked = {lines.ids[position] for position in signed}
             if mac is None:
                 unchecked |= checked
             else:
@@ -99,20 +99,22 @@ def _claim(claims: dict[str, list[int]], kind: str, lines: NewLines, but: Collec
                 claims.setdefault(name, []).append(line)
 
 
-def _proven(kind: str, lines: NewLines, places: Sequence[int]) -> set[str]:
+def _proven(kind: str, lines: NewLines, positions: Sequence[int]) -> set[str]:
     """Return the names that lines with a valid code prove to be our own.
 
     A session also needs a start line, because we may write for a session of another clone.
 
     Args:
-        places: The positions of lines whose code is valid.
+        positions: The positions of lines whose code is valid.
     """
     fields, _ = _SPEAKERS.get(kind, _ELSE)
     columns = [lines.column(field) for field in fields]
-    names = {column[place] for column in columns for place in places}
+    names = {column[position] for column in columns for position in positions}
     if kind == "session":
         events = lines.column("event")
-        begun = {column[place] for column in columns for place in places if events[place] == "start"}
+        begun = {
+            column[position] for column in columns for position in positions if events[position] == "start"
+        }
     else:
         begun = set()
     return {

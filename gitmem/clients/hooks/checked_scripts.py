@@ -36,23 +36,23 @@ def share(state: str) -> None:
         return  # no copies, or no permission: then the script is checked at each run
 
 
-def unused(places: ClientFolders) -> list[str]:
+def unused(folders: ClientFolders) -> list[str]:
     """Return the copies that no client's settings in a worktree of this clone name."""
-    if places.state is None:
+    if folders.state is None:
         return []
-    folder = os.path.join(places.state, FOLDER)
+    folder = os.path.join(folders.state, FOLDER)
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         return []
-    named = {digest for top in _worktrees(places) for digest in _named_in(top)} if names else set()
+    named = {digest for top in _worktrees(folders) for digest in _named_in(top)} if names else set()
     return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
 
 
-def remove_unused(places: ClientFolders) -> list[str]:
+def remove_unused(folders: ClientFolders) -> list[str]:
     """Remove the unused copies, and the folder once it is empty; return the removed paths."""
     removed = []
-    for path in unused(places):
+    for path in unused(folders):
         try:
             os.unlink(path)
             removed.append(path)
@@ -66,10 +66,10 @@ def remove_unused(places: ClientFolders) -> list[str]:
     return removed
 
 
-def _worktrees(places: ClientFolders) -> list[str]:
+def _worktrees(folders: ClientFolders) -> list[str]:
     """Return the tops of this clone's known worktrees."""
-    found = [each for each in (places.worktree, places.main) if each is not None]
-    linked = os.path.join(os.path.dirname(places.state or ""), "worktrees")
+    found = [each for each in (folders.worktree, folders.main) if each is not None]
+    linked = os.path.join(os.path.dirname(folders.state or ""), "worktrees")
     try:
         for name in os.listdir(linked):
             git_file = read_small(os.path.join(linked, name, "gitdir")).rstrip(b"\n")

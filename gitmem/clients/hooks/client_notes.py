@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 SIGNALS_FILE = ".aider.signals.md"
 
 
-def remarks(name: str, scope: str, places: ClientFolders, *, wake: bool) -> list[str]:
+def remarks(name: str, scope: str, folders: ClientFolders, *, wake: bool) -> list[str]:
     """Return the remarks for one client after an install."""
     found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
     if name == "codex":
-        found += _codex(scope, places)
+        found += _codex(scope, folders)
     elif name == "windsurf":
         found.append(
             "Windsurf supports project scope only: use --scope project. Nothing was written."
@@ -33,7 +33,7 @@ def remarks(name: str, scope: str, places: ClientFolders, *, wake: bool) -> list
         found.append(
             "A signal wakes an idle session of Claude Code in a terminal, up to half an hour after it became idle."
         )
-    if name in CLIENTS and CLIENTS[name].pushes and is_installed(places, CLIENTS[name], _other(scope)):
+    if name in CLIENTS and CLIENTS[name].pushes and is_installed(folders, CLIENTS[name], _other(scope)):
         found.append(
             f"The hooks are also installed in {_other(scope)} scope: they run twice, and a signal is still shown once."
         )
@@ -63,17 +63,17 @@ _IN_PROJECTS = {
 }
 
 
-def _codex(scope: str, places: ClientFolders) -> list[str]:
+def _codex(scope: str, folders: ClientFolders) -> list[str]:
     found = [
         "Codex silently skips a hook until you have reviewed it: start codex and type /hooks. `gitmem hooks status` shows which are trusted."
     ]
     if scope == PROJECT:
         found.append("It reads project hooks only if you trust the project.")
-        if places.main is not None:
+        if folders.main is not None:
             found.append(
-                f"In a linked worktree it reads only the main worktree's hooks, and only if the linked worktree has a .codex folder: use --scope user, or run `{command('gitmem', '-C', places.main, 'hooks', 'install', '--client', 'codex')}`."
+                f"In a linked worktree it reads only the main worktree's hooks, and only if the linked worktree has a .codex folder: use --scope user, or run `{command('gitmem', '-C', folders.main, 'hooks', 'install', '--client', 'codex')}`."
             )
-    common = os.path.dirname(places.state) if places.state is not None else "…/.git"
+    common = os.path.dirname(folders.state) if folders.state is not None else "…/.git"
     found.append(
         f'Records written in its sandbox wait until a hook commits them. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml they are committed at once.'
     )
@@ -108,17 +108,17 @@ def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]
     return found
 
 
-def still_installed(places: ClientFolders, scope: str) -> list[str]:
+def still_installed(folders: ClientFolders, scope: str) -> list[str]:
     """Return a remark on clients that are still installed in the other scope after an uninstall."""
     other = _other(scope)
-    still = [client.title for client in CLIENTS.values() if is_installed(places, client, other)]
+    still = [client.title for client in CLIENTS.values() if is_installed(folders, client, other)]
     return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
 
 
-def is_installed(places: ClientFolders, client: Client, scope: str) -> bool:
+def is_installed(folders: ClientFolders, client: Client, scope: str) -> bool:
     """Return whether anything of ours is installed for a client in a scope."""
     try:
-        target = target_of(places, client, scope)
+        target = target_of(folders, client, scope)
         return target is not None and target.state() != ABSENT
     except GitmemError:
         return False

@@ -68,17 +68,17 @@ class ClientScope:
         record_path: The record of its installation.
     """
 
-    def __init__(self, client: Client, scope: str, places: ClientFolders, base: str) -> None:
+    def __init__(self, client: Client, scope: str, folders: ClientFolders, base: str) -> None:
         self.client = client
         self.scope = scope
-        self.places = places
+        self.folders = folders
         self.base = base
         self.top = os.path.dirname(base) if scope == PROJECT else None  # no link may lead out of it
         self.record_path = os.path.join(base, RECORD)
         if scope == PROJECT:
-            assert places.state is not None
+            assert folders.state is not None
             name = f"{client.name}-{sha256(os.fsencode(base)).hexdigest()[:16]}"
-            self.record_path = os.path.join(places.state, "hooks", name)
+            self.record_path = os.path.join(folders.state, "hooks", name)
         self.settings: SettingsFile | None = None
         if client.form in (GROUPS, FLAT):
             path = os.path.join(base, *client.settings.split("/"))
@@ -105,7 +105,7 @@ class ClientScope:
             UsageError: The path of the script is not UTF-8.
         """
         file = self.script()
-        path = self.client.in_command(self.scope, file.path, os.path.dirname(self.base), self.places.home)
+        path = self.client.in_command(self.scope, file.path, os.path.dirname(self.base), self.folders.home)
         try:
             path.encode()
         except UnicodeEncodeError:
@@ -154,7 +154,7 @@ class ClientScope:
         old = read_record(self.record_path) or InstallRecord()
         new = self.settings.record if edits and self.settings is not None else old
         new = new._replace(folders=list(dict.fromkeys([*old.folders, *written.folders])))
-        top = self.places.state if self.scope == PROJECT else None  # a git folder may come from a stranger
+        top = self.folders.state if self.scope == PROJECT else None  # a git folder may come from a stranger
         try:
             before = user_files.read(self.record_path, top)
         except GitmemError:
@@ -233,7 +233,7 @@ class ClientScope:
         return there
 
 
-def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
+def chosen(folders: ClientFolders, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
     """Return the selected clients, each with the reason."""
     if scope not in clients.SCOPES:
         raise UsageError(
@@ -254,7 +254,7 @@ def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tupl
     for client in clients.CLIENTS.values():
         if client.name in names:
             found[client.name] = (client, "asked for")
-        elif clients.ALL_FOUND in names and (why := clients.find(client, places)):
+        elif clients.ALL_FOUND in names and (why := clients.find(client, folders)):
             found[client.name] = (client, why)
     if not found:
         raise UsageError(
@@ -268,9 +268,9 @@ def chosen(places: ClientFolders, names: Sequence[str], scope: str) -> list[tupl
     return list(found.values())
 
 
-def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope | None:
+def target_of(folders: ClientFolders, client: Client, scope: str) -> ClientScope | None:
     """Return a client in a scope; None if it has no file there that we could write."""
-    base = places.base(client, scope)
+    base = folders.base(client, scope)
     if base is None:
         raise UsageError(
             "This is a bare repository without project files. Nothing was written.",
@@ -279,7 +279,7 @@ def target_of(places: ClientFolders, client: Client, scope: str) -> ClientScope 
             next=["gitmem hooks install --scope user"],
         )
     nowhere = client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER)
-    return None if nowhere else ClientScope(client, scope, places, base)
+    return None if nowhere else ClientScope(client, scope, folders, base)
 
 
 def bare(error: GitmemError) -> str:

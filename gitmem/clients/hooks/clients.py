@@ -239,16 +239,16 @@ class ClientFolders(NamedTuple):
         return os.path.join(self.worktree, client.base) if self.worktree is not None else None
 
 
-def find(client: Client, places: ClientFolders) -> str | None:
+def find(client: Client, folders: ClientFolders) -> str | None:
     """Return the sign that a client is in use here, in some words, or None without one."""
-    if places.worktree is not None:
+    if folders.worktree is not None:
         for sign in client.signs or (client.base,):
-            if os.path.lexists(os.path.join(places.worktree, *sign.split("/"))):
+            if os.path.lexists(os.path.join(folders.worktree, *sign.split("/"))):
                 return f"{sign} is in the project"
-    folder = places.base(client, USER)
+    folder = folders.base(client, USER)
     if folder is not None and os.path.lexists(folder):
         return f"{folder} exists"
     for program in client.programs:
-        if program in places.programs:
+        if program in folders.programs:
             return f"{program} is on the PATH"
     return None

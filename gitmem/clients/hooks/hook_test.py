@@ -87,7 +87,7 @@ class HookTestResults(Outcome):
 
 
 def run(
-    places: ClientFolders, names: Sequence[str], environment: dict[str, str], program: str | None
+    folders: ClientFolders, names: Sequence[str], environment: dict[str, str], program: str | None
 ) -> HookTestResults:
     """Test the hooks of clients, one after the other.
 
@@ -96,26 +96,26 @@ def run(
     Raises:
         UsageError: No hooks are installed.
     """
-    known = hook_errors.read(places.state) if places.state is not None else None
+    known = hook_errors.read(folders.state) if folders.state is not None else None
     picked = (
-        [client for client, _ in chosen(places, names, PROJECT)]
+        [client for client, _ in chosen(folders, names, PROJECT)]
         if ALL_FOUND not in names
         else CLIENTS.values()
     )
-    scopes = [scope for scope in SCOPES if scope == USER or places.worktree is not None]
-    found = [target_of(places, each, scope) for each in picked if each.form != RULE for scope in scopes]
+    scopes = [scope for scope in SCOPES if scope == USER or folders.worktree is not None]
+    found = [target_of(folders, each, scope) for each in picked if each.form != RULE for scope in scopes]
     targets = [target for target in found if target is not None and _is_there(target)]
     if not targets:
         raise UsageError(
             "No installed hooks to test.",
             hint="Windsurf and Aider do not support hooks.",
             code="no-hooks",
-            next=["gitmem hooks install" + (f" --scope {USER}" if places.worktree is None else "")],
+            next=["gitmem hooks install" + (f" --scope {USER}" if folders.worktree is None else "")],
         )
-    trials = [_try(target, places, environment, program) for target in targets]
+    trials = [_try(target, folders, environment, program) for target in targets]
     for name in {each.client for each in trials if each.works}:
-        if places.state is not None and all(each.works for each in trials if each.client == name):
-            hook_errors.clear_if_fixed(places.state, name, known)
+        if folders.state is not None and all(each.works for each in trials if each.client == name):
+            hook_errors.clear_if_fixed(folders.state, name, known)
     return HookTestResults(trials)
 
 
@@ -128,12 +128,12 @@ def _is_there(target: ClientScope) -> bool:
 
 
 def _try(
-    target: ClientScope, places: ClientFolders, environment: dict[str, str], program: str | None
+    target: ClientScope, folders: ClientFolders, environment: dict[str, str], program: str | None
 ) -> Trial:
     folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
     try:
         target.state()  # a client reads no hook from broken settings
-        return _run(target, places, os.path.realpath(folder), environment, program)
+        return _run(target, folders, os.path.realpath(folder), environment, program)
     except GitmemError as error:
         trial = Trial(target)
         trial.problem = bare(error)
@@ -143,7 +143,7 @@ def _try(
 
 
 def _run(
-    target: ClientScope, places: ClientFolders, folder: str, environment: dict[str, str], program: str | None
+    target: ClientScope, folders: ClientFolders, folder: str, environment: dict[str, str], program: str | None
 ) -> Trial:
     """Test one client.
 
@@ -162,7 +162,7 @@ def _run(
         return trial
     repo = os.path.join(folder, "repository")
     try:
-        _build(target, places, repo, environment, program)
+        _build(target, folders, repo, environment, program)
         client = _Client(target, repo, environment)
         client.run(lines[begin], begin)
         client.run(lines[drain], drain)  # shows what the start has left
@@ -203,7 +203,7 @@ def _lines(target: ClientScope) -> dict[str, str]:
 
 
 def _build(
-    target: ClientScope, places: ClientFolders, repo: str, environment: dict[str, str], program: str | None
+    target: ClientScope, folders: ClientFolders, repo: str, environment: dict[str, str], program: str | None
 ) -> None:
     """Make a repository with one commit, our state and, in project scope, the project's script."""
     identity = ["-c", "user.name=gitmem", "-c", "user.email=gitmem@localhost", "-c", "commit.gpgSign=false"]
@@ -214,12 +214,12 @@ def _build(
         )
     state = os.path.join(repo, ".git", "gitmem")
     os.makedirs(state, exist_ok=True)
-    known = program or places.noted_program()
+    known = program or folders.noted_program()
     if known is not None:
         hook_paths.write(state, user=os.path.join(repo + STATE, "gitmem"), program=known)
-    if target.scope == PROJECT and places.worktree is not None:
+    if target.scope == PROJECT and folders.worktree is not None:
         for path in target.own_paths():
-            copy = os.path.join(repo, os.path.relpath(path, places.worktree))
+            copy = os.path.join(repo, os.path.relpath(path, folders.worktree))
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             shutil.copy(path, copy)
 

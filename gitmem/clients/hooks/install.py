@@ -36,9 +36,9 @@ class _Plan:
         error: Why the plan failed, or None.
     """
 
-    def __init__(self, places: ClientFolders, client: Client, scope: str, why: str) -> None:
+    def __init__(self, folders: ClientFolders, client: Client, scope: str, why: str) -> None:
         self.result = ClientHooks(client, scope, why)
-        self.target = target_of(places, client, scope)
+        self.target = target_of(folders, client, scope)
         self.changes: list[FileChange] = []
         self.error: GitmemError | None = None
 
@@ -121,7 +121,7 @@ class InstallResult(_Ended):
 
 
 def install(
-    places: ClientFolders, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
+    folders: ClientFolders, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
 ) -> InstallResult:
     """Install hooks that show signals to the models of clients.
 
@@ -139,19 +139,19 @@ def install(
             written.
         StoreError: A file can't be read or written.
     """
-    plans = [_Plan(places, client, scope, why) for client, why in chosen(places, names, scope)]
+    plans = [_Plan(folders, client, scope, why) for client, why in chosen(folders, names, scope)]
     alone = len(plans) == 1
     for plan in plans:
         plan.attempt(partial(plan.read_install, wake), alone=alone or ALL_FOUND not in names)
     for plan in plans:
         plan.attempt(plan.install, alone=alone)
-        _add_remarks(plan, places, wake=wake)
+        _add_remarks(plan, folders, wake=wake)
     found = InstallResult([plan.result for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
     found.status = _status(plans)
     if len(failed) < len(plans):
-        _name_program(found, places, scope)
-    checked_scripts.remove_unused(places)
+        _name_program(found, folders, scope)
+    checked_scripts.remove_unused(folders)
     found.remarks += client_notes.for_all(found.clients, scope, wake=wake)
     there = [each for each in found.clients if each.state != "failed"]
     found.next = [
@@ -163,7 +163,7 @@ def install(
     return found
 
 
-def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> InstallResult:
+def uninstall(folders: ClientFolders, names: Sequence[str], scope: str) -> InstallResult:
     """Remove the entries and files of install, and nothing else.
 
     Args:
@@ -174,19 +174,19 @@ def uninstall(places: ClientFolders, names: Sequence[str], scope: str) -> Instal
             out of the work tree, fails alone.
     """
     every = [(client, "asked for") for client in CLIENTS.values()]
-    picked = every if ALL_FOUND in names else chosen(places, names, scope)
-    plans = [_Plan(places, client, scope, why) for client, why in picked]
+    picked = every if ALL_FOUND in names else chosen(folders, names, scope)
+    plans = [_Plan(folders, client, scope, why) for client, why in picked]
     for plan in plans:
         plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=("outside", "too-large"))
     for plan in plans:
         plan.uninstall()
     found = InstallResult(
         [plan.result for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
-        places.noted_program(),
+        folders.noted_program(),
     )
     found.status = _status(plans)
-    found.remarks += client_notes.still_installed(places, scope)
-    removed = checked_scripts.remove_unused(places)
+    found.remarks += client_notes.still_installed(folders, scope)
+    removed = checked_scripts.remove_unused(folders)
     if removed:
         what = "1 checked copy" if len(removed) == 1 else f"{len(removed)} checked copies"
         found.remarks.append(f"Removed {what} of hook scripts from {os.path.dirname(removed[0])}.")
@@ -200,28 +200,28 @@ def _next_after_failure(plan: _Plan, scope: str) -> list[str]:
     return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
-def _add_remarks(plan: _Plan, places: ClientFolders, *, wake: bool) -> None:
+def _add_remarks(plan: _Plan, folders: ClientFolders, *, wake: bool) -> None:
     """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
     result, target = plan.result, plan.target
     if plan.error is None and result.state != "unchanged":
-        result.remarks += client_notes.remarks(result.client, result.scope, places, wake=wake)
+        result.remarks += client_notes.remarks(result.client, result.scope, folders, wake=wake)
     elif result.state == "unchanged" and result.client == "codex" and target is not None:
-        result.remarks += client_notes.untrusted(trust(places, target))
+        result.remarks += client_notes.untrusted(trust(folders, target))
 
 
-def _name_program(found: InstallResult, places: ClientFolders, scope: str) -> None:
+def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> None:
     """Note the program that the hooks run, and add remarks if they may not find one."""
-    program, on_path = found.program, places.programs.get("gitmem")
-    if places.state is None:
+    program, on_path = found.program, folders.programs.get("gitmem")
+    if folders.state is None:
         found.program = on_path
     elif program is None:
         found.remarks.append("The hooks use gitmem from the PATH: this one is not an installed program.")
     else:
         try:
-            shared_mode.make_dirs(places.state)
+            shared_mode.make_dirs(folders.state)
         except OSError:
             pass  # in an agent's sandbox: the hooks search the PATH
-        if not hook_paths.write(places.state, user=places.user, program=program):
+        if not hook_paths.write(folders.state, user=folders.user, program=program):
             found.remarks.append(
                 "Cannot store the program's path in the git folder and your state folder; the hooks use gitmem from the PATH."
             )

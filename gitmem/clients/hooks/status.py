@@ -97,26 +97,26 @@ class HookStatus(Outcome):
         return 1 if self.broken else 0
 
 
-def read_status(places: ClientFolders, hook: git_hook.Hook | None) -> HookStatus:
+def read_status(folders: ClientFolders, hook: git_hook.Hook | None) -> HookStatus:
     """Return the status of all clients, without changing anything."""
     found = HookStatus()
     for client in CLIENTS.values():
-        status = ClientStatus(client, clients.find(client, places))
+        status = ClientStatus(client, clients.find(client, folders))
         status.scopes = [
-            each for each in (_scope(places, client, scope) for scope in SCOPES) if each is not None
+            each for each in (_scope(folders, client, scope) for scope in SCOPES) if each is not None
         ]
         if status.found or status.scopes:
             found.clients.append(status)
-    found.program = places.noted_program()
-    found.program_works = runs(found.program, places)
-    found.last_run = _last_run(places)
-    found.last_error = hook_errors.read(places.state) if places.state is not None else None
+    found.program = folders.noted_program()
+    found.program_works = runs(found.program, folders)
+    found.last_run = _last_run(folders)
+    found.last_error = hook_errors.read(folders.state) if folders.state is not None else None
     found.pre_push = git_hook.state(hook) if hook is not None else ABSENT
-    found.next = _next(found, places)
+    found.next = _next(found, folders)
     return found
 
 
-def _next(found: HookStatus, places: ClientFolders) -> list[str]:
+def _next(found: HookStatus, folders: ClientFolders) -> list[str]:
     install = ["gitmem", "hooks", "install"]
     wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
     whole = [scope for _, scope in found.installed if scope.state != BROKEN]
@@ -129,19 +129,19 @@ def _next(found: HookStatus, places: ClientFolders) -> list[str]:
     if whole:
         steps.append("gitmem hooks test")
     elif not steps:
-        steps.append(command(*install, *(["--scope", USER] if places.worktree is None else [])))
+        steps.append(command(*install, *(["--scope", USER] if folders.worktree is None else [])))
     return steps
 
 
-def runs(program: str | None, places: ClientFolders) -> bool:
+def runs(program: str | None, folders: ClientFolders) -> bool:
     """Return whether the hooks find a gitmem program to run."""
     if program is not None and os.path.isfile(program) and os.access(program, os.X_OK):
         return True
-    return "gitmem" in places.programs
+    return "gitmem" in folders.programs
 
 
-def _scope(places: ClientFolders, client: Client, scope: str) -> ScopeStatus | None:
-    target = target_of(places, client, scope) if places.base(client, scope) is not None else None
+def _scope(folders: ClientFolders, client: Client, scope: str) -> ScopeStatus | None:
+    target = target_of(folders, client, scope) if folders.base(client, scope) is not None else None
     if target is None:
         return None
     try:
@@ -152,7 +152,7 @@ def _scope(places: ClientFolders, client: Client, scope: str) -> ScopeStatus | N
         if target.settings is not None and target.settings.ours():
             found.files.append(target.settings.path)
             if client.name == "codex":
-                found.trust = trust(places, target)
+                found.trust = trust(folders, target)
     except GitmemError as error:
         found = ScopeStatus(scope, BROKEN)
         found.files = target.seen()
@@ -160,17 +160,17 @@ def _scope(places: ClientFolders, client: Client, scope: str) -> ScopeStatus | N
     return found
 
 
-def trust(places: ClientFolders, target: ClientScope) -> str:
+def trust(folders: ClientFolders, target: ClientScope) -> str:
     """Return whether Codex runs the hooks. In a linked worktree it reads only the main worktree's project file."""
-    folder = places.base(target.client, USER)
+    folder = folders.base(target.client, USER)
     assert folder is not None
     if target.scope == PROJECT:
-        main = places.main or places.worktree
+        main = folders.main or folders.worktree
         assert main is not None
         if codex_trust.trusts_project(folder, main) is False:
             return codex_trust.UNTRUSTED
-        if places.main is not None:
-            target = ClientScope(target.client, PROJECT, places, os.path.join(main, target.client.base))
+        if folders.main is not None:
+            target = ClientScope(target.client, PROJECT, folders, os.path.join(main, target.client.base))
     assert target.settings is not None
     ours = target.settings.ours()
     if not ours:
@@ -178,12 +178,12 @@ def trust(places: ClientFolders, target: ClientScope) -> str:
     return codex_trust.trust_state(folder, target.settings.path, ours, target.wanted(False))
 
 
-def _last_run(places: ClientFolders) -> str | None:
+def _last_run(folders: ClientFolders) -> str | None:
     newest = 0
-    if places.state is None:
+    if folders.state is None:
         return None
     try:
-        with os.scandir(os.path.join(places.state, BEATS)) as entries:
+        with os.scandir(os.path.join(folders.state, BEATS)) as entries:
             for entry in entries:
                 newest = max(newest, entry.stat().st_mtime_ns // 1000)
     except OSError:

@@ -18,25 +18,25 @@ from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client,
 from gitmem.clients.hooks.settings import Ours, is_ours
 from gitmem.clients.managed_files import WORDS, OwnFile
 from gitmem.errors import GitmemError, StoreError, UsageError
-from tests.clients.hooks.places import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
+from tests.clients.hooks.client_folders import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
 from tests.clients.hooks.test_settings import styles
 from tests.profiles import up_to
 
 
 def put_in(
-    places: ClientFolders, client: Client | str, scope: str = PROJECT, *, wake: bool = False
+    folders: ClientFolders, client: Client | str, scope: str = PROJECT, *, wake: bool = False
 ) -> install.InstallResult:
     name = client if isinstance(client, str) else client.name
-    return install.install(places, [name], scope, program=PROGRAM, wake=wake)
+    return install.install(folders, [name], scope, program=PROGRAM, wake=wake)
 
 
-def take_out(places: ClientFolders, client: Client | str, scope: str = PROJECT) -> install.InstallResult:
+def take_out(folders: ClientFolders, client: Client | str, scope: str = PROJECT) -> install.InstallResult:
     name = client if isinstance(client, str) else client.name
-    return install.uninstall(places, [name], scope)
+    return install.uninstall(folders, [name], scope)
 
 
-def target(places: ClientFolders, client: Client, scope: str = PROJECT) -> ClientScope:
-    found = client_scope.target_of(places, client, scope)
+def target(folders: ClientFolders, client: Client, scope: str = PROJECT) -> ClientScope:
+    found = client_scope.target_of(folders, client, scope)
     assert found is not None
     return found
 
@@ -93,23 +93,23 @@ PREPARED = [
 @pytest.mark.parametrize(("client", "content"), PREPARED)
 def test_every_file_is_as_it_was(client: Client, content: bytes, repo: Path, tmp_path: Path) -> None:
     """Install and uninstall, in both scopes; installed twice is installed once."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     for scope in SCOPES:
-        path = settings_of(client, places, scope)
+        path = settings_of(client, folders, scope)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         path.chmod(0o640)
     before = everything(repo, tmp_path / "home")
 
     for scope in SCOPES:
-        assert put_in(places, client, scope).clients[0].state == "installed"
+        assert put_in(folders, client, scope).clients[0].state == "installed"
         after = everything(repo, tmp_path / "home")
-        assert put_in(places, client, scope).clients[0].state == "unchanged"
+        assert put_in(folders, client, scope).clients[0].state == "unchanged"
         assert everything(repo, tmp_path / "home") == after
-        assert target(places, client, scope).state() == INSTALLED
+        assert target(folders, client, scope).state() == INSTALLED
     for scope in SCOPES:
-        assert take_out(places, client, scope).clients[0].state == "removed"
-        assert take_out(places, client, scope).clients[0].state == "absent"
+        assert take_out(folders, client, scope).clients[0].state == "removed"
+        assert take_out(folders, client, scope).clients[0].state == "absent"
 
     assert everything(repo, tmp_path / "home") == before
 
@@ -119,14 +119,14 @@ def test_another_clone_takes_out_ours_and_nothing_else(
     client: Client, content: bytes, repo: Path, tmp_path: Path
 ) -> None:
     """It has the files by git, and no note of what was done to them."""
-    places = at(repo, tmp_path / "home")
-    path = settings_of(client, places, PROJECT)
+    folders = at(repo, tmp_path / "home")
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    put_in(places, client)
-    os.unlink(target(places, client).record_path)
+    put_in(folders, client)
+    os.unlink(target(folders, client).record_path)
 
-    take_out(places, client)
+    take_out(folders, client)
 
     left = path.read_bytes() if path.exists() else b""
     assert b"signal-received" not in left
@@ -151,29 +151,29 @@ def test_what_was_made_goes_and_what_was_there_stays(
 ) -> None:
     """Into nothing: files and folders of ours go again. The other scope is never touched."""
     home = tmp_path / "home"
-    places = at(repo, home)
+    folders = at(repo, home)
     before = everything(repo, home)
 
-    done = put_in(places, client, scope)
+    done = put_in(folders, client, scope)
 
     other = repo if scope == USER else home
     assert [path for path in everything(other) if path not in before] == []
     assert (done.clients[0].state == "advised") == (client.name == "windsurf" and scope == USER)
-    take_out(places, client, scope)
+    take_out(folders, client, scope)
     assert everything(repo, home) == before
 
 
 @pytest.mark.parametrize("client", ALL, ids=lambda client: client.name)
 def test_another_clone_is_left_without_our_files(client: Client, repo: Path, tmp_path: Path) -> None:
     """No note of what was made: a folder that is empty without us goes too."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     before = everything(repo)
-    put_in(places, client)
-    record = target(places, client).record_path
+    put_in(folders, client)
+    record = target(folders, client).record_path
     if os.path.exists(record):
         os.unlink(record)
 
-    take_out(places, client)
+    take_out(folders, client)
 
     assert everything(repo) == before
 
@@ -182,16 +182,16 @@ def test_another_clone_that_updated_the_script_alone_is_left_without_our_files(
     repo: Path, tmp_path: Path
 ) -> None:
     """Its record says nothing of the settings, which came by git."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
     before = everything(repo)
-    put_in(places, client)
-    os.unlink(target(places, client).record_path)
-    path = Path(target(places, client).script().path)
+    put_in(folders, client)
+    os.unlink(target(folders, client).record_path)
+    path = Path(target(folders, client).script().path)
     path.write_text(path.read_text() + "# old\n")
-    assert put_in(places, client).clients[0].files == [str(path)]
+    assert put_in(folders, client).clients[0].files == [str(path)]
 
-    take_out(places, client)
+    take_out(folders, client)
 
     assert [name for name in everything(repo) if Path(name).is_file()] == [
         name for name in before if Path(name).is_file()
@@ -202,34 +202,34 @@ def test_another_clone_that_updated_the_script_alone_is_left_without_our_files(
 @hypothesis_settings(max_examples=up_to(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_settings_come_back(style: tuple[dict[str, object], str], repo: Path, tmp_path: Path) -> None:
     """Whatever somebody has in the file, in whatever style."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
-    path = settings_of(client, places, PROJECT)
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir(exist_ok=True)
     content = style[1].encode()
     path.write_bytes(content)
 
     try:
-        put_in(places, client)
+        put_in(folders, client)
     except UsageError as error:  # an event of ours that is no array
         assert error.code == "broken-settings"
     else:
         assert path.read_bytes() != content
-        take_out(places, client)
+        take_out(folders, client)
     assert path.read_bytes() == content
 
 
 def test_what_was_edited_meanwhile_stays(repo: Path, tmp_path: Path) -> None:
     """Only ours go; a container that we made goes when it is empty, one that was there stays."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
-    path = settings_of(client, places, PROJECT)
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir()
     path.write_text('{\n  "hooks": {\n    "Stop": []\n  }\n}\n')
-    put_in(places, client)
+    put_in(folders, client)
     path.write_text(path.read_text().replace('{\n  "hooks"', '{\n  "model": "x",\n  "hooks"', 1))
 
-    take_out(places, client)
+    take_out(folders, client)
 
     assert json.loads(path.read_text()) == {"model": "x", "hooks": {"Stop": []}}
     assert path.read_text().startswith('{\n  "model": "x",\n  "hooks": {\n    "Stop": []')
@@ -237,63 +237,63 @@ def test_what_was_edited_meanwhile_stays(repo: Path, tmp_path: Path) -> None:
 
 def test_a_client_that_wrote_its_settings_anew_changes_nothing(repo: Path, tmp_path: Path) -> None:
     """Claude Code writes the whole file when a permission is granted, and drops keys that it does not know."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
-    path = settings_of(client, places, PROJECT)
-    put_in(places, client)
+    path = settings_of(client, folders, PROJECT)
+    put_in(folders, client)
     said = json.loads(path.read_text())
     said["permissions"] = {"allow": ["Bash(ls:*)"]}
     path.write_text(json.dumps(said, indent=4))
     again = path.read_bytes()
 
-    assert put_in(places, client).clients[0].state == "unchanged"
+    assert put_in(folders, client).clients[0].state == "unchanged"
     assert path.read_bytes() == again
-    take_out(places, client)
+    take_out(folders, client)
     assert json.loads(path.read_text()) == {"permissions": {"allow": ["Bash(ls:*)"]}}
 
 
 def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tmp_path: Path) -> None:
     """Ours alone: what is marked is replaced, in its place behind the others'."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["codex"]
-    path = settings_of(client, places, PROJECT)
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir()
     content = json.dumps(foreign(client), indent=2).encode()
     path.write_bytes(content)
-    put_in(places, client)
-    ours = target(places, client).script().path
+    put_in(folders, client)
+    ours = target(folders, client).script().path
     Path(ours).write_text(f"#!/bin/sh\n# {WORDS}\nexit 0\n")
     path.write_text(
         path.read_text().replace("sh -c 'd=$PWD", "sh -c 'e=$PWD").replace("SessionEnd gitmem", "Old gitmem")
     )
-    assert target(places, client).state() == OUTDATED
+    assert target(folders, client).state() == OUTDATED
 
-    done = put_in(places, client)
+    done = put_in(folders, client)
 
     assert done.clients[0].state == "updated"
     assert sorted(done.clients[0].files) == sorted([ours, str(path)])
     assert Path(ours).read_text() == script.text("codex")
     said = json.loads(path.read_text())["hooks"]
     assert len(said["PostToolUse"]) == 2 and "Old" not in path.read_text()
-    assert target(places, client).state() == INSTALLED
-    take_out(places, client)
+    assert target(folders, client).state() == INSTALLED
+    take_out(folders, client)
     assert path.read_bytes() == content
 
 
 def test_the_script_of_somebody_else_is_never_written_over(repo: Path, tmp_path: Path) -> None:
     """LumenFlow has one of the same name: ours gets another."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     theirs = repo / ".claude" / "hooks" / "signal-received.sh"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("#!/bin/sh\necho theirs\n")
     before = everything(repo)
 
-    put_in(places, "claude-code")
+    put_in(folders, "claude-code")
 
     assert theirs.read_text() == "#!/bin/sh\necho theirs\n"
     assert (theirs.parent / "gitmem-signal-received.sh").read_text() == script.text("claude-code")
     assert "hooks/gitmem-signal-received.sh" in (repo / ".claude" / "settings.json").read_text()
-    take_out(places, "claude-code")
+    take_out(folders, "claude-code")
     assert everything(repo) == before
 
 
@@ -309,13 +309,13 @@ def test_a_file_of_somebody_else_in_our_place_is_refused(
     name: str, path: str, repo: Path, tmp_path: Path
 ) -> None:
     """Nothing is written, for any client of the same command."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     (repo / path).parent.mkdir(parents=True)
     (repo / path).write_text("mine\n")
     before = everything(repo)
 
     with pytest.raises(UsageError) as caught:
-        install.install(places, ["claude-code", name], PROJECT, program=PROGRAM)
+        install.install(folders, ["claude-code", name], PROJECT, program=PROGRAM)
 
     assert caught.value.code == "foreign-file"
     assert everything(repo) == before
@@ -330,37 +330,37 @@ def test_broken_settings_are_refused_and_left(
     client: Client, content: str | bytes, repo: Path, tmp_path: Path
 ) -> None:
     """The sentence names the file; nothing at all is written, and what is broken elsewhere is no reason to keep ours."""
-    places = at(repo, tmp_path / "home")
-    path = settings_of(client, places, PROJECT)
+    folders = at(repo, tmp_path / "home")
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir(parents=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     before = everything(repo)
 
     with pytest.raises(UsageError) as caught:
-        install.install(places, [each.name for each in JSON_CLIENTS], PROJECT, program=PROGRAM)
+        install.install(folders, [each.name for each in JSON_CLIENTS], PROJECT, program=PROGRAM)
 
     assert caught.value.code == "broken-settings"
     assert str(path) in caught.value.message and "Nothing was written" in caught.value.message
     assert everything(repo) == before
     if not isinstance(content, bytes):
-        install.uninstall(places, ["all-found"], PROJECT)
+        install.uninstall(folders, ["all-found"], PROJECT)
 
 
 def test_comments_are_refused_where_the_client_reads_none(repo: Path, tmp_path: Path) -> None:
     """Codex could read no hook of such a file."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     (repo / ".codex").mkdir()
     (repo / ".codex" / "hooks.json").write_text('{\n  // mine\n  "hooks": {}\n}\n')
 
     with pytest.raises(UsageError, match="line 2, column 3: this is not valid JSON: a comment") as caught:
-        put_in(places, "codex")
+        put_in(folders, "codex")
 
     assert caught.value.status == 2
 
 
 def test_a_link_stays_a_link(repo: Path, tmp_path: Path) -> None:
     """Dotfiles are often links: the file that it points to is changed, and keeps its mode."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     dotfiles = tmp_path / "dotfiles"
     dotfiles.mkdir()
     (dotfiles / "settings.json").write_text("{}\n")
@@ -370,24 +370,24 @@ def test_a_link_stays_a_link(repo: Path, tmp_path: Path) -> None:
     link.symlink_to(dotfiles / "settings.json")
     before = everything(tmp_path / "home", dotfiles)
 
-    put_in(places, "claude-code", USER)
+    put_in(folders, "claude-code", USER)
 
     assert link.is_symlink()
     assert "signal-received" in (dotfiles / "settings.json").read_text()
     assert (dotfiles / "settings.json").stat().st_mode & 0o777 == 0o600
-    take_out(places, "claude-code", USER)
+    take_out(folders, "claude-code", USER)
     assert everything(tmp_path / "home", dotfiles) == before
 
 
 def test_a_huge_file_of_one_client_does_not_keep_the_hooks_of_others(repo: Path, tmp_path: Path) -> None:
     """It comes with a repository."""
-    places = at(repo, tmp_path / "home")
-    put_in(places, "claude-code")
+    folders = at(repo, tmp_path / "home")
+    put_in(folders, "claude-code")
     (repo / ".gemini").mkdir()
     with (repo / ".gemini" / "settings.json").open("wb") as file:
         file.truncate(1 << 40)
 
-    done = take_out(places, "all-found")
+    done = take_out(folders, "all-found")
 
     assert {each.client: each.state for each in done.clients} == {
         "claude-code": "removed",
@@ -398,15 +398,15 @@ def test_a_huge_file_of_one_client_does_not_keep_the_hooks_of_others(repo: Path,
 
 def test_a_record_that_is_a_link_is_not_followed(repo: Path, tmp_path: Path) -> None:
     """A git folder may come from a stranger: the file that its link names is not the record's."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     victim = tmp_path / "victim"
     victim.write_text("mine\n")
-    record = Path(target(places, CLIENTS["claude-code"]).record_path)
+    record = Path(target(folders, CLIENTS["claude-code"]).record_path)
     record.parent.mkdir(parents=True)
     record.symlink_to(victim)
 
-    put_in(places, "claude-code")
-    take_out(places, "claude-code")
+    put_in(folders, "claude-code")
+    take_out(folders, "claude-code")
 
     assert victim.read_text() == "mine\n"
     assert not (repo / ".claude").exists()
@@ -442,12 +442,12 @@ def test_codex_in_a_linked_worktree_is_told_where_codex_looks(repo: Path, tmp_pa
 def test_a_client_is_found_by_what_it_left_or_by_its_program(repo: Path, tmp_path: Path) -> None:
     """And the answer says by what. `.github` alone is no sign of Copilot."""
     home = tmp_path / "home"
-    places = at(repo, home, codex="/usr/bin/codex")
+    folders = at(repo, home, codex="/usr/bin/codex")
     (repo / ".gemini").mkdir()
     (repo / ".github").mkdir()
     (home / ".cursor").mkdir()
 
-    done = install.install(places, ["all-found"], PROJECT, program=PROGRAM)
+    done = install.install(folders, ["all-found"], PROJECT, program=PROGRAM)
 
     assert {each.client: each.why for each in done.clients} == {
         "codex": "codex is on the PATH",
@@ -478,13 +478,13 @@ def test_a_bare_repository_has_no_project(repo: Path, tmp_path: Path) -> None:
     """The user's own scope works."""
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "--quiet", "--bare", str(repo), str(bare)], check=True)
-    places = at(bare, tmp_path / "home")
+    folders = at(bare, tmp_path / "home")
 
     with pytest.raises(UsageError) as caught:
-        put_in(places, "claude-code")
+        put_in(folders, "claude-code")
 
     assert caught.value.code == "no-worktree"
-    assert put_in(places, "claude-code", USER).clients[0].state == "installed"
+    assert put_in(folders, "claude-code", USER).clients[0].state == "installed"
 
 
 def test_what_cannot_be_written_is_a_sentence(repo: Path, tmp_path: Path) -> None:
@@ -500,11 +500,11 @@ def test_what_cannot_be_written_is_a_sentence(repo: Path, tmp_path: Path) -> Non
 
 def test_the_program_that_hooks_run_is_noted(repo: Path, tmp_path: Path) -> None:
     """Outside of the files that are checked in."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
 
-    put_in(places, "claude-code")
+    put_in(folders, "claude-code")
 
-    assert hook_paths.program(places.state) == PROGRAM
+    assert hook_paths.program(folders.state) == PROGRAM
     assert not any(
         PROGRAM.encode() in each[0] for each in everything(repo).values() if isinstance(each, tuple)
     )
@@ -512,18 +512,18 @@ def test_the_program_that_hooks_run_is_noted(repo: Path, tmp_path: Path) -> None
 
 def test_the_wake_up_is_opt_in_and_stays_until_uninstall(repo: Path, tmp_path: Path) -> None:
     """A second hook for Stop, in the background in every mode."""
-    places = at(repo, tmp_path / "home")
-    path = settings_of(CLIENTS["claude-code"], places, PROJECT)
+    folders = at(repo, tmp_path / "home")
+    path = settings_of(CLIENTS["claude-code"], folders, PROJECT)
 
-    put_in(places, "claude-code")
+    put_in(folders, "claude-code")
     assert "asyncRewake" not in path.read_text()
-    assert put_in(places, "claude-code", wake=True).clients[0].state == "updated"
+    assert put_in(folders, "claude-code", wake=True).clients[0].state == "updated"
 
     stop = [each["hooks"][0] for each in json.loads(path.read_text())["hooks"]["Stop"]]
     assert [each.get("asyncRewake") for each in stop] == [None, True]
     assert stop[1]["async"] is True
-    assert put_in(places, "claude-code").clients[0].state == "unchanged"
-    take_out(places, "claude-code")
+    assert put_in(folders, "claude-code").clients[0].state == "unchanged"
+    take_out(folders, "claude-code")
     assert not path.exists()
 
 
@@ -552,11 +552,11 @@ def test_the_scripts_carry_our_mark(client: Client) -> None:
 
 def test_a_missing_script_is_silent(repo: Path, tmp_path: Path) -> None:
     """A checkout without it: a shell that can't open a file would end with 2, and block the agent."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     for client in JSON_CLIENTS:
-        put_in(places, client)
-        lines = [each.command for each in ours_in(target(places, client))]
-        Path(target(places, client).script().path).unlink()
+        put_in(folders, client)
+        lines = [each.command for each in ours_in(target(folders, client))]
+        Path(target(folders, client).script().path).unlink()
         for line in lines:
             assert is_ours(line)
             done = subprocess.run(
@@ -574,9 +574,9 @@ def test_the_command_line_works_in_a_path_with_spaces(
     monkeypatch.setattr(script, "text", lambda client: f'#!/bin/sh\n# {WORDS}\nprintf %s "$1"\n')
     repo = tmp_path / "my project, ünïcode $HOME"
     subprocess.run(["git", "init", "--quiet", str(repo)], check=True)
-    places = at(repo, tmp_path / "home")
-    put_in(places, client)
-    each = target(places, client)
+    folders = at(repo, tmp_path / "home")
+    put_in(folders, client)
+    each = target(folders, client)
     below = repo / "a b"
     below.mkdir(exist_ok=True)
 
@@ -605,15 +605,15 @@ def test_a_file_that_somebody_changes_meanwhile_is_left(repo: Path, tmp_path: Pa
 
 def test_the_place_of_others_hooks_does_not_change(repo: Path, tmp_path: Path) -> None:
     """Codex keeps what its user trusts by place: ours stand behind all of theirs."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["codex"]
-    path = settings_of(client, places, PROJECT)
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir()
     path.write_text(json.dumps(foreign(client), indent=2))
 
-    put_in(places, client)
+    put_in(folders, client)
 
-    assert {(each.event, each.group) for each in ours_in(target(places, client))} == {
+    assert {(each.event, each.group) for each in ours_in(target(folders, client))} == {
         (event, 1 if event == "PostToolUse" else 0) for event, _ in client.events
     }
 
@@ -636,8 +636,8 @@ def test_a_failed_install_leaves_nothing_behind(
     client: Client, scope: str, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither script nor folders nor a note of them, in the git folder neither."""
-    places = at(repo, tmp_path / "home")
-    path = settings_of(client, places, scope)
+    folders = at(repo, tmp_path / "home")
+    path = settings_of(client, folders, scope)
     path.parent.mkdir(parents=True)
     path.write_text("{}\n")
     before = everything(repo, tmp_path / "home")
@@ -645,7 +645,7 @@ def test_a_failed_install_leaves_nothing_behind(
     with monkeypatch.context() as patch:
         unwritable(path, patch)
         with pytest.raises(StoreError) as caught:
-            put_in(places, client, scope)
+            put_in(folders, client, scope)
 
     assert str(path) in caught.value.message
     assert caught.value.next == [f"ls -ld {path.parent} {path}"]
@@ -657,33 +657,33 @@ def test_a_failed_update_leaves_what_was_installed(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old script and the note for uninstall are there again."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
-    put_in(places, client)
-    script_path = Path(target(places, client).script().path)
+    put_in(folders, client)
+    script_path = Path(target(folders, client).script().path)
     script_path.write_text(script_path.read_text() + "# old\n")
-    note = Path(target(places, client).record_path).read_bytes()
+    note = Path(target(folders, client).record_path).read_bytes()
     before = everything(repo)
     with monkeypatch.context() as patch:
-        unwritable(settings_of(client, places, PROJECT), patch)
+        unwritable(settings_of(client, folders, PROJECT), patch)
         with pytest.raises(StoreError):
-            put_in(places, client, wake=True)
+            put_in(folders, client, wake=True)
 
     assert everything(repo) == before
-    assert Path(target(places, client).record_path).read_bytes() == note
+    assert Path(target(folders, client).record_path).read_bytes() == note
 
 
 def test_what_fails_for_one_client_is_no_reason_to_undo_another(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others stay, and the answer says which."""
-    places = at(repo, tmp_path / "home")
-    path = settings_of(CLIENTS["codex"], places, PROJECT)
+    folders = at(repo, tmp_path / "home")
+    path = settings_of(CLIENTS["codex"], folders, PROJECT)
     path.parent.mkdir()
     path.write_text("{}\n")
     with monkeypatch.context() as patch:
         unwritable(path, patch)
-        done = install.install(places, ["claude-code", "codex", "gemini"], PROJECT, program=PROGRAM)
+        done = install.install(folders, ["claude-code", "codex", "gemini"], PROJECT, program=PROGRAM)
 
     assert [each.state for each in done.clients] == ["installed", "failed", "installed"]
     assert done.status == 4
@@ -701,9 +701,9 @@ def test_what_could_not_be_undone_is_said(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With its path."""
-    places = at(repo, tmp_path / "home")
+    folders = at(repo, tmp_path / "home")
     client = CLIENTS["claude-code"]
-    path = settings_of(client, places, PROJECT)
+    path = settings_of(client, folders, PROJECT)
     path.parent.mkdir()
     path.write_text("{}\n")
     with monkeypatch.context() as patch:
@@ -714,7 +714,7 @@ def test_what_could_not_be_undone_is_said(
 
         patch.setattr("os.unlink", unlink)
         with pytest.raises(StoreError) as caught:
-            put_in(places, client)
+            put_in(folders, client)
 
     _, said, left = caught.value.message.partition("could not be restored: ")
-    assert said and target(places, client).script().path in left
+    assert said and target(folders, client).script().path in left

@@ -12,11 +12,11 @@ from gitmem.clients.hooks import codex_trust, hook_errors, install, status
 from gitmem.clients.hooks.client_scope import ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, ClientFolders
 from gitmem.doctor.checks import installed_hooks
-from tests.clients.hooks.places import at
+from tests.clients.hooks.client_folders import at
 
 
 @pytest.fixture
-def places(repo: Path, tmp_path: Path) -> ClientFolders:
+def folders(repo: Path, tmp_path: Path) -> ClientFolders:
     program = tmp_path / "gitmem"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -25,95 +25,95 @@ def places(repo: Path, tmp_path: Path) -> ClientFolders:
     return found
 
 
-def states(places: ClientFolders) -> dict[str, str]:
-    return {each.client: scope.state for each, scope in status.read_status(places, None).installed}
+def states(folders: ClientFolders) -> dict[str, str]:
+    return {each.client: scope.state for each, scope in status.read_status(folders, None).installed}
 
 
-def codes(places: ClientFolders) -> set[str]:
+def codes(folders: ClientFolders) -> set[str]:
     """What doctor finds."""
-    installed = SimpleNamespace(hooks=lambda: status.read_status(places, None))
+    installed = SimpleNamespace(hooks=lambda: status.read_status(folders, None))
     check = installed_hooks.Hooks(SimpleNamespace(store=None, installed=installed))  # type: ignore[arg-type]
     return {f"{each.severity} {each.code}" for each in check.check()}
 
 
-def test_what_is_whole_is_said_to_be(places: ClientFolders) -> None:
+def test_what_is_whole_is_said_to_be(folders: ClientFolders) -> None:
     """Nothing for doctor but that nobody has reviewed them in Codex."""
-    found = status.read_status(places, None)
+    found = status.read_status(folders, None)
 
-    assert states(places) == {"claude-code": "installed", "codex": "installed"}
+    assert states(folders) == {"claude-code": "installed", "codex": "installed"}
     assert found.program_works and found.last_error is None
     assert found.next == ["gitmem hooks test"]
-    assert codes(places) == {"note hooks-untrusted"}
+    assert codes(folders) == {"note hooks-untrusted"}
 
 
-def test_a_missing_script_is_said(places: ClientFolders, repo: Path) -> None:
+def test_a_missing_script_is_said(folders: ClientFolders, repo: Path) -> None:
     """The settings name a file that is not there."""
     (repo / ".claude" / "hooks" / "signal-received.sh").unlink()
 
-    assert states(places)["claude-code"] == "incomplete"
-    assert "problem hooks-incomplete" in codes(places)
+    assert states(folders)["claude-code"] == "incomplete"
+    assert "problem hooks-incomplete" in codes(folders)
 
 
-def test_settings_without_our_entries_are_said(places: ClientFolders, repo: Path) -> None:
+def test_settings_without_our_entries_are_said(folders: ClientFolders, repo: Path) -> None:
     """The script is there and nobody runs it."""
     (repo / ".claude" / "settings.json").write_text("{}")
 
-    assert states(places)["claude-code"] == "incomplete"
+    assert states(folders)["claude-code"] == "incomplete"
 
 
-def test_an_old_script_is_said(places: ClientFolders, repo: Path) -> None:
+def test_an_old_script_is_said(folders: ClientFolders, repo: Path) -> None:
     """It works, and is that of another version."""
     script = repo / ".claude" / "hooks" / "signal-received.sh"
     script.write_text(script.read_text() + "# old\n")
 
-    assert states(places)["claude-code"] == "outdated"
-    assert "note hooks-old" in codes(places)
+    assert states(folders)["claude-code"] == "outdated"
+    assert "note hooks-old" in codes(folders)
 
 
-def test_broken_settings_are_said(places: ClientFolders, repo: Path) -> None:
+def test_broken_settings_are_said(folders: ClientFolders, repo: Path) -> None:
     """With the place in the file."""
     settings = repo / ".claude" / "settings.json"
     settings.write_text(settings.read_text()[:-3])
 
-    found = status.read_status(places, None)
+    found = status.read_status(folders, None)
 
-    assert states(places)["claude-code"] == "broken"
+    assert states(folders)["claude-code"] == "broken"
     assert any(f"{settings}, line" in scope.problem for _, scope in found.installed)
-    assert "problem hooks-broken" in codes(places)
+    assert "problem hooks-broken" in codes(folders)
 
 
-def test_a_program_that_is_gone_is_said(places: ClientFolders, tmp_path: Path) -> None:
+def test_a_program_that_is_gone_is_said(folders: ClientFolders, tmp_path: Path) -> None:
     """Neither the one that was noted nor one on the PATH."""
     (tmp_path / "gitmem").unlink()
 
-    assert not status.read_status(places, None).program_works
-    assert "problem hooks-program" in codes(places)
-    places.programs["gitmem"] = "/usr/bin/gitmem"
-    assert "problem hooks-program" not in codes(places)
+    assert not status.read_status(folders, None).program_works
+    assert "problem hooks-program" in codes(folders)
+    folders.programs["gitmem"] = "/usr/bin/gitmem"
+    assert "problem hooks-program" not in codes(folders)
 
 
-def test_the_last_trouble_is_said(places: ClientFolders) -> None:
+def test_the_last_trouble_is_said(folders: ClientFolders) -> None:
     """A hook is silent; here it is told."""
-    hook_errors.note(places.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
+    hook_errors.note(folders.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
 
-    found = status.read_status(places, None)
+    found = status.read_status(folders, None)
 
     assert found.last_error is not None and "the disk is full" in found.last_error
-    assert "note hooks-error" in codes(places)
+    assert "note hooks-error" in codes(folders)
 
 
-def review(places: ClientFolders, scope: str, *, trust: str | None = None) -> None:
+def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> None:
     """What Codex writes when its user has reviewed every hook."""
     client = CLIENTS["codex"]
-    base = places.base(client, scope)
-    folder = places.base(client, USER)
+    base = folders.base(client, scope)
+    folder = folders.base(client, USER)
     assert base is not None and folder is not None
-    target = ClientScope(client, scope, places, base)
+    target = ClientScope(client, scope, folders, base)
     assert target.settings is not None
     digests = {each.command: codex_trust.digest(each) for each in target.wanted(False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
              "Stop": "stop", "SessionEnd": "session_end"}  # fmt: skip
-    lines = [f'[projects."{places.worktree}"]\ntrust_level = "{trust}"\n'] if trust else []
+    lines = [f'[projects."{folders.worktree}"]\ntrust_level = "{trust}"\n'] if trust else []
     for each in target.settings.ours():
         key = f"{target.settings.path}:{names[each.event]}:{each.group}:{each.handler}"
         lines.append(f'[hooks.state."{key}"]\ntrusted_hash = "{digests[each.command]}"\n')
@@ -121,48 +121,48 @@ def review(places: ClientFolders, scope: str, *, trust: str | None = None) -> No
     Path(folder, "config.toml").write_text("\n".join(lines))
 
 
-def trust(places: ClientFolders, scope: str) -> str | None:
-    found = [each for client, each in status.read_status(places, None).installed if client.client == "codex"]
+def trust(folders: ClientFolders, scope: str) -> str | None:
+    found = [each for client, each in status.read_status(folders, None).installed if client.client == "codex"]
     return next(each.trust for each in found if each.scope == scope)
 
 
-def test_codex_trusts_what_its_user_has_reviewed(places: ClientFolders) -> None:
+def test_codex_trusts_what_its_user_has_reviewed(folders: ClientFolders) -> None:
     """By place and digest; in a project only where the project is trusted."""
-    install.install(places, ["codex"], USER, program=None)
-    assert (trust(places, PROJECT), trust(places, USER)) == ("untrusted", "untrusted")
+    install.install(folders, ["codex"], USER, program=None)
+    assert (trust(folders, PROJECT), trust(folders, USER)) == ("untrusted", "untrusted")
 
-    review(places, USER)
-    assert trust(places, USER) == "trusted"
-    review(places, PROJECT)
-    assert trust(places, PROJECT) == "untrusted"
-    review(places, PROJECT, trust="trusted")
-    assert trust(places, PROJECT) == "trusted"
+    review(folders, USER)
+    assert trust(folders, USER) == "trusted"
+    review(folders, PROJECT)
+    assert trust(folders, PROJECT) == "untrusted"
+    review(folders, PROJECT, trust="trusted")
+    assert trust(folders, PROJECT) == "trusted"
 
 
-def test_codex_does_not_trust_what_has_changed(places: ClientFolders, tmp_path: Path) -> None:
+def test_codex_does_not_trust_what_has_changed(folders: ClientFolders, tmp_path: Path) -> None:
     """Or what it can't be asked about."""
-    install.install(places, ["codex"], USER, program=None)
-    review(places, USER)
+    install.install(folders, ["codex"], USER, program=None)
+    review(folders, USER)
     config = tmp_path / "home" / ".codex" / "config.toml"
     config.write_text(config.read_text().replace("sha256:", "sha256:0", 1))
-    assert trust(places, USER) == "changed"
+    assert trust(folders, USER) == "changed"
 
     config.write_text("[broken")
-    assert trust(places, USER) == "unknown"
+    assert trust(folders, USER) == "unknown"
 
 
 def test_codex_in_a_linked_worktree_reads_the_main_one(
-    places: ClientFolders, repo: Path, tmp_path: Path
+    folders: ClientFolders, repo: Path, tmp_path: Path
 ) -> None:
     """What is installed in the linked one alone is never run."""
     other = tmp_path / "other"
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(other)], cwd=repo, check=True)
     linked = at(other, tmp_path / "home")
     install.install(linked, ["codex"], PROJECT, program=None)
-    review(places, PROJECT, trust="trusted")
+    review(folders, PROJECT, trust="trusted")
     assert trust(linked, PROJECT) == "trusted"
 
-    install.uninstall(places, ["codex"], PROJECT)
+    install.uninstall(folders, ["codex"], PROJECT)
 
     assert trust(linked, PROJECT) == "elsewhere"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitmem import repo as place
+from gitmem import repo as repo_module
 from gitmem.clients.hooks.clients import CLIENTS, FLAT, GROUPS, Client, ClientFolders
 
 JSON_CLIENTS = [each for each in CLIENTS.values() if each.form in (GROUPS, FLAT)]
@@ -13,9 +13,9 @@ PROGRAM = "/opt/gitmem/bin/gitmem"
 
 
 def at(repo: Path, home: Path, **programs: str) -> ClientFolders:
-    """The places of a user in a worktree."""
+    """The folders of a user in a worktree."""
     home.mkdir(exist_ok=True)
-    found = place.find(str(repo))
+    found = repo_module.find(str(repo))
     linked = found.git_dir != found.common
     return ClientFolders(
         worktree=found.worktree,
@@ -28,8 +28,8 @@ def at(repo: Path, home: Path, **programs: str) -> ClientFolders:
     )
 
 
-def settings_of(client: Client, places: ClientFolders, scope: str) -> Path:
-    base = places.base(client, scope)
+def settings_of(client: Client, folders: ClientFolders, scope: str) -> Path:
+    base = folders.base(client, scope)
     assert base is not None
     return Path(base, *client.settings.split("/"))
 
