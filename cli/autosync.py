@@ -6,7 +6,7 @@ import os
 import time
 
 from gitmem.sync import autosync
-from gitmem.sync.autosync import LOOK as LOOK
+from gitmem.sync.autosync import IF_DUE as IF_DUE
 
 from . import background
 
@@ -26,7 +26,7 @@ def start(at: OpenedRepo, how: int) -> None:
     The calling command has done its work: this must not delay it, and no error here becomes an error of it.
 
     Args:
-        how: `LOOK`, `LATER` or `NOW`, see `sync.autosync`.
+        how: `IF_DUE`, `LATER` or `NOW`, see `sync.autosync`.
     """
     try:
         if at.repo.by_folder:  # a commit may contain such a repository
@@ -42,7 +42,7 @@ def start(at: OpenedRepo, how: int) -> None:
 def start_if_due(at: OpenedRepo) -> None:
     """Start a background sync from a long-lived process, which calls this repeatedly and keeps its store open."""
     store = at.store()
-    how, store.wrote = store.wrote, LOOK
+    how, store.wrote = store.wrote, IF_DUE
     start(at, how)
 
 

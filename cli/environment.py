@@ -57,7 +57,7 @@ class Environment:
         self._store: Store | None = None
         self._caller: Caller | None = None
         self.is_hook = False  # a client's hook prints only its answer
-        self.looks = False  # a live session reads its signals
+        self.reads_signals = False  # a live session reads its signals
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
         output.set_options(directory, as_)
         if as_ == "":  # an unset variable in a script must not change the caller
@@ -102,10 +102,10 @@ class Environment:
             from . import background
 
             background.start_committer(self)
-        if (self.looks or (store is not None and store.wrote)) and self._may_sync():
+        if (self.reads_signals or (store is not None and store.wrote)) and self._may_sync():
             from . import autosync
 
-            autosync.start(self, store.wrote if store is not None else autosync.LOOK)
+            autosync.start(self, store.wrote if store is not None else autosync.IF_DUE)
 
     def _may_sync(self) -> bool:
         """Return whether the config mentions autosync. Most don't, and then nothing is imported for it."""

@@ -34,7 +34,7 @@ RETRY_SECONDS = 1.0  # pause after a failed commit, as one operation queries man
 OVERDUE_SECONDS = 10.0  # after the window; then a reader commits, as no committer is alive
 REAPED_SECONDS = 30  # some systems reap ended processes only after seconds
 # How urgently to sync: a reader checks for news, there is something to send, send it without delay.
-LOOK, LATER, NOW = 0, 1, 2
+IF_DUE, LATER, NOW = 0, 1, 2
 # Parts of JSON lines of signals that others wait for. They cannot match in a text, where quotes are escaped.
 _STREAM = "signals"
 _URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b'"intent":"REJECT"',

@@ -90,7 +90,7 @@ class Store(StoreIndex):
         self._config = config
         # Starts a process that calls `keep_up`; None if this process is long-lived and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
-        self.wrote = 0  # how urgently to sync this process's records: LOOK, LATER or NOW
+        self.wrote = 0  # how urgently to sync this process's records: IF_DUE, LATER or NOW
         self.after_record: Callable[[], object] | None = None  # called when a record needs a commit
         self.recorded = False  # whether anything was recorded here
         self.lock = RLock()  # held by the thread that uses this store: threads share its SQLite connections

@@ -87,7 +87,7 @@ def converged(
             if sync:
                 failures, _, _ = sync_after_command(at)
             else:
-                autosync.start(at, autosync.LOOK)
+                autosync.start(at, autosync.IF_DUE)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         found = threads.converged(at.store(), id or thread or "", strict=strict, caller=at.caller_if_any())

@@ -58,7 +58,7 @@ def inbox(
     store = at.store()
     caller = at.caller() if for_ is None else at.caller_if_any()
     nobody = for_ is not None and is_unidentified(store, at.who())
-    at.looks = caller is not None and caller.session_id is not None
+    at.reads_signals = caller is not None and caller.session_id is not None
     if count and not filtered:
         output.answer(at.json, operation.count(store, caller, for_=for_, nobody=nobody), signals.count)
         return
@@ -105,7 +105,7 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
     )
     if reader is None:
         return False
-    at.looks = True
+    at.reads_signals = True
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "warnings": []}
         output.answer_values(at.json, values, [output.nothing_line(reader)], ["gitmem roster"])

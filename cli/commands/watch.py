@@ -84,7 +84,7 @@ def watch(
         from ..signal_file import SignalFile
 
         showing.kept = SignalFile(os.path.join(at.folder, write), LIMIT)
-    seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, tell=_note)
+    seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, report=_note)
     syncs: BackgroundSyncs | None = None
     if every is not None:
         from ..children import BackgroundSyncs

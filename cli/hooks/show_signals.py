@@ -44,7 +44,7 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
     if not hook_state.update_index(store, BUSY_MILLISECONDS):
         return False
     caller = hook_caller.caller(at, call)
-    at.looks = caller is not None
+    at.reads_signals = caller is not None
     if caller is None:
         if call.kind == PROMPT and call.session:
             return True

@@ -91,7 +91,7 @@ def wait(
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
-            autosync.start(at, autosync.LOOK)  # an idle agent starts no other command
+            autosync.start(at, autosync.IF_DUE)  # an idle agent starts no other command
             if sleep.is_called() and _deliver_unread(at, call):
                 return WOKEN
             if time.monotonic() >= deadline:

@@ -50,12 +50,12 @@ class LogContent(Check):
         yield from tip.check()
         if not tip.is_readable:
             return
-        self.run.anew = fill.open_temporary(self.store.views, records.read_groups)
+        self.run.rebuilt = fill.open_temporary(self.store.views, records.read_groups)
         try:
             for each in self.OF_LINES:
                 yield from each(self.run).check()
         finally:
-            self.run.anew.close()
+            self.run.rebuilt.close()
 
 
 # In this order; findings of one severity are listed in the order of their checks.

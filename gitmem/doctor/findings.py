@@ -131,14 +131,14 @@ class Examination:
         fixes: The codes that have a fix. The command of such a finding is `doctor --fix`.
         tip: The tip of the log; None without a log, and while its ref can't be read.
         seen: The lines and commits of the log, for the checks after those that read them.
-        anew: An index that is filled from the lines of the log.
-        failure: Why `anew` could not be filled, or None.
+        rebuilt: An index that is filled from the lines of the log.
+        failure: Why `rebuilt` could not be filled, or None.
         damaged: The ids of unreadable objects.
         refetch: The command that fetches all objects of the log again, or "" without a remote.
         checked: The numbers of checked commits, files, lines and refs.
     """
 
-    anew: Index
+    rebuilt: Index
 
     def __init__(self, store: Store, installed: Installed | None, fixes: Collection[str]) -> None:
         self.store = store

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 PREFIX_MIN = 6  # characters after the dash, if the caller writes
-LOOK_MIN = 4  # the same as git's minimum
+READ_PREFIX_MIN = 4  # the same as git's minimum
 
 
 def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -27,7 +27,7 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             return text
     found: set[str] = set()
     token = text.partition("-")[2]
-    least = PREFIX_MIN if writing else LOOK_MIN
+    least = PREFIX_MIN if writing else READ_PREFIX_MIN
     if text:
         for column in ("thread", "signal_id"):
             rows = db.execute(

@@ -112,7 +112,7 @@ def of_remote(log: LocalLog, remote: str) -> dict[str, str]:
 
 def is_synced_ref(name: str) -> bool:
     """Return whether sync reads this ref of a remote, or this copy of one."""
-    return _remote_name(name) in ref.PUBLISH_PLACES or is_outbox(name)
+    return _remote_name(name) in ref.PUBLISH_REFS or is_outbox(name)
 
 
 def is_outbox(name: str) -> bool:

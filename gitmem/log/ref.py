@@ -17,7 +17,7 @@ REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"
 # The part of the log's history that a remote has, as far as known; the commits above it are this clone's own.
 PUBLISHED_REF = "refs/gitmem/published"
-PUBLISH_PLACES = (BRANCH, LOG_REF)
+PUBLISH_REFS = (BRANCH, LOG_REF)
 FORMAT = 1
 FORMAT_MAX = FORMAT + 100  # a higher one is invalid, not newer: its writer tries to prevent repair
 SEGMENT_MAX_BYTES = 16 * 1024  # an open segment is closed after the append that reaches this
@@ -80,7 +80,7 @@ class Format:
                 code="bad-format",
                 next=["gitmem doctor"],
             ) from error
-        self.publish = publish if publish in PUBLISH_PLACES else BRANCH
+        self.publish = publish if publish in PUBLISH_REFS else BRANCH
 
     @classmethod
     def make(cls, *, turn: int = 0, publish: str = BRANCH) -> Format:

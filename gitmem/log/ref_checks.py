@@ -264,12 +264,12 @@ class RefCheck:
         return any(oid != tip.oid and _has_other_base(git, oid, tip.oid) for oid in self.outboxes.values())
 
 
-def _has_other_base(git: Git, box: str, shared: str) -> bool:
+def _has_other_base(git: Git, outbox: str, shared: str) -> bool:
     """Return whether an outbox with project ids shares at most the first commit with a shared tip."""
     try:
-        if not projects_of(git, box):
+        if not projects_of(git, outbox):
             return False
-        line = HistoryWalk(git, shared).above(box)
-        return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(box)])
+        line = HistoryWalk(git, shared).above(outbox)
+        return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(outbox)])
     except KeyError:
         return False

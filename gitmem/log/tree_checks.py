@@ -233,7 +233,7 @@ class TreeCheck:
                     )
         return sizes
 
-    def anew(self) -> TreeCheck:
+    def fresh_copy(self) -> TreeCheck:
         """Return a check with full limits that shares the cache of kinds and sizes."""
         found = TreeCheck(self.git, self.passed, allow_large=self.allow_large, limits=self.limits)
         found._known_heads = self._known_heads

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    Tell = Callable[[Mapping[str, int], int | None], str]
+    FormatOmitted = Callable[[Mapping[str, int], int | None], str]
 
 HEAD = "- "
 BAR = "  | "
@@ -113,7 +113,7 @@ def pack(
     frame: Sequence[str],
     sections: Sequence[str],
     max_size: int,
-    tell: Tell,
+    omitted: FormatOmitted,
     unread: Mapping[str, int] | None = None,
     limits: Mapping[str, int] | None = None,
     always: bool = False,
@@ -128,7 +128,7 @@ def pack(
         frame: The lines before everything else, whatever the budget.
         sections: The headings, in print order.
         max_size: Bytes of UTF-8, with the newline at the end.
-        tell: Formats the line about omitted pieces, given their numbers by section and the budget that would be
+        omitted: Formats the line about omitted pieces, given their numbers by section and the budget that would be
             enough (None if unknown).
         unread: Numbers of further pieces by section; the caller did not load these.
         limits: The most bytes of a section while others compete for the budget.
@@ -138,7 +138,7 @@ def pack(
         UsageError: The frame and the line about omitted pieces do not fit.
     """
     every = sorted(pieces, key=lambda piece: piece.rank)
-    packing = _Packing(every, frame, sections, max_size, tell, dict(unread or {}))
+    packing = _Packing(every, frame, sections, max_size, omitted, dict(unread or {}))
     if not always and not any(packing.left.values()):
         return BudgetedText()
     if not any(packing.unread.values()) and packing.enough <= max_size:
@@ -171,14 +171,14 @@ class _Packing:
         frame: Sequence[str],
         sections: Sequence[str],
         max_size: int,
-        tell: Tell,
+        omitted: FormatOmitted,
         unread: dict[str, int],
     ) -> None:
         self.every = every
         self.frame = list(frame)
         self.sections = sections
         self.max_size = max_size
-        self.tell = tell
+        self.omitted = omitted
         self.unread = unread
         self.shown: dict[str, list[str]] = {}
         self.left = {section: unread.get(section, 0) for section in sections}
@@ -198,7 +198,7 @@ class _Packing:
         if not any(left.values()):
             return []
         enough = None if any(self.unread.values()) else self.enough
-        return ["", self.tell({name: count for name, count in left.items() if count}, enough)]
+        return ["", self.omitted({name: count for name, count in left.items() if count}, enough)]
 
     def check(self) -> None:
         """Check that something fits.

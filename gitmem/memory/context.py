@@ -136,7 +136,7 @@ def context(
         always=bool(hidden),
         unread=found.unread,
         limits=dict.fromkeys((ROSTER, open_threads.SECTION), max_size // LIMIT_PART),
-        tell=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "context", *again], wu),
+        omitted=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "context", *again], wu),
     )  # fmt: skip
     outcome = Context(wu, block, max_size)
     outcome.hidden_by_others = hidden

@@ -99,23 +99,23 @@ def _add_tags_and_paths(
 
 def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
     """Add patches and return the ids of nodes to fold again."""
-    anew: set[str] = set()
+    changed: set[str] = set()
     for row in rows:
         change = PatchChange(row.record, row.line)
         ids = sorted(set(row.record["node_ids"]))
         db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
         among = _ids_condition(ids)
         if change.clears or change.touches("summarized_into") or not change.only_marks:
-            anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
+            changed.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
             continue
-        anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE patched AND {among}"))
+        changed.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE patched AND {among}"))
         values = (change.rank, row.record["sender_identity"])
         db.execute(
             "UPDATE node SET state = max(state, ?1), patched = 1, hidden_by_other ="
             f" (?1 >= {HIDDEN} AND ?1 >= state AND sender <> ?2) * {authors.STATUS} WHERE {among}",
             values,
         )
-    return anew
+    return changed
 
 
 def _ids_condition(ids: Iterable[str]) -> str:

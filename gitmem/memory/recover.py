@@ -139,7 +139,7 @@ def recover(
         max_size=max_size,
         unread=found.unread,
         limits=dict.fromkeys((ROSTER, open_threads.SECTION), max_size // LIMIT_PART),
-        tell=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "recover", *again], unit),
+        omitted=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "recover", *again], unit),
         always=bool(identity or hidden),
     )
     outcome = Recovered(unit, block, max_size)

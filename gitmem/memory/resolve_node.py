@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..index.resolve_id import LOOK_MIN, PREFIX_MIN
+from ..index.resolve_id import PREFIX_MIN, READ_PREFIX_MIN
 from ..records.ids import is_id
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
         return text
     token = text.removeprefix(PREFIX)
-    least = PREFIX_MIN if writing else LOOK_MIN
+    least = PREFIX_MIN if writing else READ_PREFIX_MIN
     start = PREFIX + token
     rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
     found = [id for (id,) in rows] if token else []

@@ -118,7 +118,7 @@ class Watch:
         stop: Ends the wait and prevents another batch.
         events: Whether to use file-system events.
         one_by_one: Whether a batch is a single signal, so that a slow display does not hold the others.
-        tell: Called with a sentence once when an error begins, and once when it is over.
+        report: Called with a sentence once when an error begins, and once when it is over.
         again_seconds: How long to wait before a retry after an error, without a change.
         lock_seconds: How long to wait for another process that displays the reader's signals.
     """
@@ -131,7 +131,7 @@ class Watch:
         *,
         events: bool = True,
         one_by_one: bool = False,
-        tell: Callable[[str], object] = lambda sentence: None,
+        report: Callable[[str], object] = lambda sentence: None,
         again_seconds: float = AGAIN_SECONDS,
         lock_seconds: float = delivery_lock.WAIT_SECONDS,
     ) -> None:
@@ -139,7 +139,7 @@ class Watch:
         self.of = of
         self.stop = stop
         self.limit = 1 if one_by_one else inbox.LIMIT
-        self.tell = tell
+        self.report = report
         self.again_seconds = again_seconds
         self.lock_seconds = lock_seconds
         self.ended = False
@@ -267,20 +267,20 @@ class Watch:
             inbox.mark(self.store, reading)
         except (StoreError, OSError) as error:
             if not self._unmarked:
-                self.tell(
+                self.report(
                     f"Cannot mark the displayed signals as delivered ({error}); a later watch shows them again."
                 )
             self._unmarked = True
             return
         if self._unmarked and reading.to_mark:
             self._unmarked = False
-            self.tell("Displayed signals are marked as delivered again.")
+            self.report("Displayed signals are marked as delivered again.")
 
     def _has_error(self, what: str | None) -> None:
         if what is not None and self._trouble is None:
-            self.tell(f"Cannot read the log ({what}); retrying.")
+            self.report(f"Cannot read the log ({what}); retrying.")
         elif what is None and self._trouble is not None:
-            self.tell("The log is readable again.")
+            self.report("The log is readable again.")
         self._trouble = what
 
 

@@ -70,12 +70,14 @@ def report_left_out(remote: Remote) -> None:
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return
     if not remote.has_our_lines:
-        remote.say("Your records are kept in this clone.")
+        remote.add_sentence("Your records are kept in this clone.")
     elif remote.outbox is not None:
-        remote.say("Your records are in an outbox there, which every sync reads.")
+        remote.add_sentence("Your records are in an outbox there, which every sync reads.")
     if remote.blocked.kind == LARGE and remote.stepped:
-        remote.say("Only part of the remote's records was fetched; continue with: gitmem sync")
+        remote.add_sentence("Only part of the remote's records was fetched; continue with: gitmem sync")
     if remote.blocked.kind == INVALID:
         repair = "" if remote.blocked.why == MISSING else f": gitmem sync --repair {remote.shown_name}"
-        remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair or '.'}")
+        remote.add_sentence(
+            f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair or '.'}"
+        )
     remote.end("refused")

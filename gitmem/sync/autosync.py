@@ -16,8 +16,8 @@ from __future__ import annotations
 import os
 
 from .. import atomic_write, shared_mode
+from ..commit_process import IF_DUE as IF_DUE
 from ..commit_process import LATER as LATER
-from ..commit_process import LOOK as LOOK
 from ..commit_process import NOW as NOW
 from ..errors import StoreError, UsageError
 from ..outcome import Outcome
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KEY = "gitmem.autosync"
 FOLDER, NEXT, ASKED, HURRY, FAILED, LOCK = "autosync", "next", "asked", "hurry", "failed", "lock"
-LOOKED = "look"
+CLOCK_FILE = "look"
 OFF = "off"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
@@ -114,7 +114,7 @@ def wants(repo: Repo, how: int, now: float) -> bool:
     It raises no error: if the git folder can't be written, nothing is noted and nothing is to be started.
 
     Args:
-        how: `LOOK`, `LATER` or `NOW`.
+        how: `IF_DUE`, `LATER` or `NOW`.
         now: Seconds since the epoch.
     """
     every = interval(repo)
@@ -122,7 +122,7 @@ def wants(repo: Repo, how: int, now: float) -> bool:
         return False
     folder = _folder(repo)
     ahead = due(repo, every, now) - now
-    if how == LOOK and ahead > 0:
+    if how == IF_DUE and ahead > 0:
         return False
     mark = os.path.join(folder, HURRY if how == NOW else ASKED)
     if abs(now - _changed(mark)) < START_SECONDS:
@@ -247,12 +247,15 @@ def last_failure(repo: Repo) -> FailedSync | None:
 def switch(repo: Repo, on: bool) -> None:
     """Reset the state of autosync; if it is off, leave nothing that a hook would find."""
     folder = _folder(repo)
-    for name in (NEXT, ASKED, HURRY, FAILED, LOOKED):
+    for name in (NEXT, ASKED, HURRY, FAILED, CLOCK_FILE):
         atomic_write.remove_quietly(os.path.join(folder, name))
     if on:
         try:
             shared_mode.make_dirs(folder)
-            for name in (NEXT, LOOKED):  # a hook's shell would create the second one without a shared mode
+            for name in (
+                NEXT,
+                CLOCK_FILE,
+            ):  # a hook's shell would create the second one without a shared mode
                 atomic_write.replace(os.path.join(folder, name), b"")
         except OSError:
             return

@@ -73,7 +73,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     tip = log.git.tip(ref.LOG_REF)
     before = rebase.own_tip(log, tip).tree if tip is not None else None
     early = bool(found) and found[0].may_send and push and leads
-    if early and tip is not None and found[0].host.crowd:
+    if early and tip is not None and found[0].host.concurrent:
         sending.push_outbox_first(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
         read_remote.read(remote, timeout, allow_foreign=allow_foreign)
@@ -82,7 +82,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     if not push:
         _refuse_foreign(found)
     for remote in found:
-        remote.say(FOREIGN if remote.is_foreign else "")
+        remote.add_sentence(FOREIGN if remote.is_foreign else "")
         follow = leads and remote is found[0]
         began = time.monotonic()
         remote.forgiven = forgiving and not follow
@@ -117,11 +117,11 @@ def _run_round(
         Whether to end; False if another round may do better.
     """
     tips = _known_tips(log, remote, found)
-    boxes = [box for other in found for box in other.waiting]
+    outboxes = [each for other in found for each in other.waiting]
     if push and follow:
-        return sending.attempt_primary(log, remote, tips, boxes, timeout)
+        return sending.attempt_primary(log, remote, tips, outboxes, timeout)
     shared = remote.shared()
-    tip = rebase.rebase_log(log, shared if follow else None, tips, boxes)
+    tip = rebase.rebase_log(log, shared if follow else None, tips, outboxes)
     publish = rebase.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
     if not push or remote.state or remote.blocked is not None:
@@ -152,7 +152,7 @@ def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool
     elif not remote.state:
         remote.state = "synced" if remote.received or remote.sent else "up-to-date"
     if remote.outbox is not None and remote.waiting and remote.blocked is None:
-        remote.say(
+        remote.add_sentence(
             f"The records were pushed to an outbox on {remote.name}: every sync reads it, and a later sync merges it."
         )
     if remote.state in ("synced", "up-to-date", "rejected", "read-only"):
@@ -166,16 +166,18 @@ def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
     """
     if remote.received and not follow:
         s = "" if remote.received == 1 else "s"
-        remote.say(
+        remote.add_sentence(
             f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
             "this log from now on."
         )
     damaged = [os.path.join(wal.folder, name) for wal in log.wals for name in wal_files.damaged(wal.folder)]
     if not drained:
-        remote.say("Uncommitted records were not sent: another process has the log's lock.")
+        remote.add_sentence("Uncommitted records were not sent: another process has the log's lock.")
     if damaged:
         more = f" and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
-        remote.say(f"Damaged records were not sent; they are kept in {damaged[0]}{more}: gitmem doctor")
+        remote.add_sentence(
+            f"Damaged records were not sent; they are kept in {damaged[0]}{more}: gitmem doctor"
+        )
     if damaged or not drained:
         remote.has_our_lines = False
         if remote.state in ("synced", "up-to-date"):
@@ -245,5 +247,5 @@ def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[
         else:
             check.leave_out(tip.name, tip.oid, FOREIGN_LOG, FOREIGN_WHY)
     for each in check.left_out.values():
-        remote.say(each.sentence("this clone"))
+        remote.add_sentence(each.sentence("this clone"))
     return list(tips.values())

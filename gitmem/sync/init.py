@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..store import Store
 
-PLACES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
+PUBLISH_CHOICES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
 
 
 class Initialised(Outcome):
@@ -105,11 +105,11 @@ def init(
         UsageError: `bad-publish`; `foreign-log`, if the remote's log is of another project.
         StoreError: The log can't be read or written.
     """
-    if publish is not None and publish not in PLACES:
+    if publish is not None and publish not in PUBLISH_CHOICES:
         raise UsageError(
             f"Invalid --publish: {publish!r}; choose from branch, hidden. Nothing was changed.",
             code="bad-publish",
-            suggestions=list(PLACES),
+            suggestions=list(PUBLISH_CHOICES),
         )
     log = store.log
     log.committer = log.committer or store.committer()
@@ -118,7 +118,7 @@ def init(
         consent.decline(store.repo)
     remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
-    changed = publish is not None and set_publish_ref(store.log, PLACES[publish])
+    changed = publish is not None and set_publish_ref(store.log, PUBLISH_CHOICES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
     form = rebase.own_tip(log, tip).format
     place = "hidden" if form.publish == ref.LOG_REF else "branch"

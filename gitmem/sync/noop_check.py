@@ -103,7 +103,7 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
     if remote.state not in ("synced", "up-to-date") or remote.message or any(map(log_refs.is_outbox, now)):
         return False
 
-    copies = {remote.copy_of(name) for name in ref.PUBLISH_PLACES} & now.keys()
+    copies = {remote.copy_of(name) for name in ref.PUBLISH_REFS} & now.keys()
     ours = {ref.LOG_REF, ref.PUBLISHED_REF, remote.prefix + ACCEPTED, *copies}
     if len(copies) != 1 or any(now.get(name) != remote.tip for name in ours):
         return False

@@ -153,10 +153,10 @@ def lines_at(git: Git, tree: str, path: str) -> set[bytes]:
     return lines(git.blob(entry.oid))
 
 
-def lines_of(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
+def lines_of(outboxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
     """Return the lines of several outboxes, by segment."""
     found: dict[str, set[bytes]] = {}
-    for box in boxes:
+    for box in outboxes:
         for path, added in (box.lines or {}).items():
             found.setdefault(path, set()).update(added)
     return found
@@ -165,11 +165,11 @@ def lines_of(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
 class OutboxSent:
     """The content of outboxes: it is on the remote, and need not be sent again."""
 
-    def __init__(self, git: Git, boxes: Iterable[Outbox]) -> None:
+    def __init__(self, git: Git, outboxes: Iterable[Outbox]) -> None:
         self._git = git
-        boxes = list(boxes)
-        self._lines = lines_of(boxes)
-        self._trees = [box.tree for box in boxes if box.lines is None]
+        outboxes = list(outboxes)
+        self._lines = lines_of(outboxes)
+        self._trees = [box.tree for box in outboxes if box.lines is None]
 
     def lines(self, path: str) -> set[bytes]:
         """Return the lines of a segment in these outboxes."""
@@ -180,9 +180,9 @@ class OutboxSent:
         return any(ref.lookup(self._git, tree, path) == entry for tree in self._trees)
 
 
-def merge(git: Git, boxes: Iterable[Outbox], onto: str) -> str:
+def merge(git: Git, outboxes: Iterable[Outbox], onto: str) -> str:
     """Commit the content of outboxes on top of `onto`; return the new tip, which is the same in every clone."""
     found = Squash(git, git.commit(onto).tree)
-    for box in sorted(boxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid)):
+    for box in sorted(outboxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid)):
         found.add_commits(box.commits, box.files if box.lines is not None else None, each_max=0)
     return found.write(onto)

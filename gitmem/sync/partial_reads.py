@@ -22,7 +22,7 @@ def sample_outboxes(remote: Remote, outboxes: dict[str, str]) -> dict[str, str]:
         return outboxes
     salt = remote.log.random(16)
     drawn = sorted(outboxes, key=lambda name: sha256(salt + name.encode()).digest())[:OUTBOXES_MAX]
-    remote.say(
+    remote.add_sentence(
         f"{remote.name} has {len(outboxes):,} outboxes; {OUTBOXES_MAX} of them were read, and the next syncs read others: gitmem sync"
     )
     return {name: outboxes[name] for name in outboxes if name in set(drawn)}
@@ -47,7 +47,7 @@ def largest_readable_ancestor(check: RefCheck, name: str, oid: str) -> LogTip | 
     known = [*check.known, *([check.accepted.oid] if check.accepted is not None else [])]
     line = git.history(oid, [tip for tip in known if git.has(tip)])[:-1]
     found, low, high = None, 0, len(line)
-    trees = check.trees.anew()
+    trees = check.trees.fresh_copy()
     while low < high:
         middle = (low + high) // 2
         probe = RefCheck(check.log, check.accepted, check.known)

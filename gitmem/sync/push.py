@@ -51,7 +51,7 @@ def push_outbox_first(
 
 
 def attempt_primary(
-    log: LocalLog, remote: Remote, tips: Sequence[LogTip], boxes: Sequence[Outbox], timeout: float
+    log: LocalLog, remote: Remote, tips: Sequence[LogTip], outboxes: Sequence[Outbox], timeout: float
 ) -> bool:
     """Run one round on the result of the last fetch.
 
@@ -60,12 +60,12 @@ def attempt_primary(
     """
     shared = remote.shared()
     if remote.blocked is not None:
-        return _attempt_blocked(log, remote, shared, tips, boxes, timeout)
+        return _attempt_blocked(log, remote, shared, tips, outboxes, timeout)
     may_merge = remote.may_merge_outboxes()
     to_shared = not remote.state and (
         may_merge or not remote.waiting or _must_push_shared(log, remote, shared)
     )
-    tip = rebase.rebase_log(log, shared, tips, boxes, tell=False)
+    tip = rebase.rebase_log(log, shared, tips, outboxes, announce=False)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
         rebase.note_shared_published(log, tip, shared)
@@ -121,11 +121,11 @@ def _attempt_blocked(
     remote: Remote,
     shared: LogTip | None,
     tips: Sequence[LogTip],
-    boxes: Sequence[Outbox],
+    outboxes: Sequence[Outbox],
     timeout: float,
 ) -> bool:
     """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, merge nothing."""
-    tip = rebase.rebase_log(log, shared, tips, boxes)
+    tip = rebase.rebase_log(log, shared, tips, outboxes)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
         return True
@@ -220,7 +220,7 @@ def push_shared(
         return False
     if there is None and not remote.tips:
         what = "the branch gitmem" if publish == ref.BRANCH else f"the ref {publish}"
-        remote.say(
+        remote.add_sentence(
             f"Made {what} on {remote.name}: everybody who can read that repository can read the log, "
             "now and in the future."
         )
@@ -260,8 +260,8 @@ def _delete_merged(log: LocalLog, remote: Remote, tip: str, timeout: float) -> N
     if remote.host.keeps_refs:
         return
     tree = log.git.commit(tip).tree
-    done = [box for box in remote.outboxes if box.is_in(log.git, tree)]
-    named = {prefix + box.oid: box.oid for box in done for prefix in outbox.PREFIXES}
+    done = [each for each in remote.outboxes if each.is_in(log.git, tree)]
+    named = {prefix + each.oid: each.oid for each in done for prefix in outbox.PREFIXES}
     gone = {name: oid for name, oid in named.items() if remote.at(name) == oid}
     try:
         if gone:

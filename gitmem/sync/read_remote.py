@@ -30,14 +30,14 @@ def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None
             unfetched.record(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
     except RemoteError as error:
         remote.fail(error)
-    known = {box.oid for box in remote.outboxes}  # of the last read, and those that this exchange created
+    known = {found.oid for found in remote.outboxes}  # of the last read, and those that this exchange created
     known |= remote.host.seen
     find_logs(remote, allow_foreign=allow_foreign)
-    remote.crowd = sum(box.oid not in known for box in remote.outboxes)
+    remote.concurrent = sum(found.oid not in known for found in remote.outboxes)
     if remote.state != "offline":
         # Include those that this sync did not read: else a later sync counts them as new and leaves merging to others.
         remote.host.seen = {oid for name, oid in remote.refs.items() if log_refs.is_outbox(name)}
-        remote.host.crowd = remote.crowd
+        remote.host.concurrent = remote.concurrent
 
 
 def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
@@ -45,11 +45,11 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     log = remote.log
     refs = log.git.refs(remote.prefix)
     remote.refs = {name: oid for name, oid in refs.items() if log_refs.is_synced_ref(name)}
-    boxes = sample_outboxes(remote, unfetched.outboxes(remote))
+    outboxes = sample_outboxes(remote, unfetched.outboxes(remote))
     shared = {name: oid for name, oid in remote.refs.items() if not log_refs.is_outbox(name)}
     remote.blocked, remote.base = None, None
     remote.accepted = accepted.last_accepted(log, remote.prefix, log_tips(log))
-    check = RefCheck(log, remote.accepted, log_tips(log), boxes)
+    check = RefCheck(log, remote.accepted, log_tips(log), outboxes)
     check.unfetchable = dict(remote.unfetchable.values())
     unfetched.leave_out(remote, check)
     remote.tips = []
@@ -62,7 +62,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
             remote.tips += related(check.admit({name: oid}))
     _detect_blocked_ref(remote, check)
     top = remote.shared()
-    remote.outboxes = read_outboxes(log, check, boxes, top, related, remote.tips)
+    remote.outboxes = read_outboxes(log, check, outboxes, top, related, remote.tips)
     remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
@@ -71,7 +71,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.outboxes = []
-    remote.waiting = [box for box in remote.outboxes if top is None or not box.is_in(log.git, top.tree)]
+    remote.waiting = [found for found in remote.outboxes if top is None or not found.is_in(log.git, top.tree)]
 
 
 def _related(remote: Remote, check: RefCheck, tips: Sequence[LogTip], *, allow_foreign: bool) -> list[LogTip]:
@@ -119,7 +119,7 @@ def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
 def read_outboxes(
     log: LocalLog,
     check: RefCheck,
-    boxes: Mapping[str, str],
+    outboxes: Mapping[str, str],
     top: LogTip | None,
     related: Callable[[Sequence[LogTip]], list[LogTip]],
     tips: list[LogTip],
@@ -129,7 +129,7 @@ def read_outboxes(
     They are read one by one, so that an invalid one does not affect the others.
 
     Args:
-        boxes: Refs with their commits.
+        outboxes: Refs with their commits.
         top: The shared log; None if none passed the checks.
         related: Leaves out those of other projects.
         tips: The logs of the remote; outboxes that are logs of their own are appended.
@@ -140,19 +140,19 @@ def read_outboxes(
     others: list[Outbox] = []
     trunk = HistoryWalk(log.git, top.oid) if top is not None else None
     seen: set[str] = set()
-    for name, oid in check.in_order(boxes):
+    for name, oid in check.in_order(outboxes):
         if oid in seen or (top is not None and not check.is_whole(name, oid)):
             continue
         may_stand_on = partial(check.is_base, name, oid)
-        box = outbox.read(log, oid, top, trunk, may_stand_on) if top is not None else None
-        if box is not None:
-            on_top.append(box)
+        found = outbox.read(log, oid, top, trunk, may_stand_on) if top is not None else None
+        if found is not None:
+            on_top.append(found)
             seen.add(oid)
             continue
         for tip in related(check.admit({name: oid})) if name not in check.left_out else ():
-            box = outbox.whole(log.git, tip, top)
-            if all(map(may_stand_on, bases(log.git, box.commits))):
-                others.append(box)
+            found = outbox.whole(log.git, tip, top)
+            if all(map(may_stand_on, bases(log.git, found.commits))):
+                others.append(found)
                 tips.append(tip)
                 seen.add(oid)
     return on_top + others

@@ -36,17 +36,17 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
     log: LocalLog,
     shared: LogTip | None,
     tips: Sequence[LogTip],
-    boxes: Sequence[Outbox] = (),
+    outboxes: Sequence[Outbox] = (),
     *,
-    tell: bool = True,
+    announce: bool = True,
 ) -> str:
-    """Move the log's ref to the union of itself, `tips` and `boxes`; return the new tip.
+    """Move the log's ref to the union of itself, `tips` and `outboxes`; return the new tip.
 
     Args:
         shared: The tip that history follows, one of `tips`; None if a remote has none.
         tips: Logs that may be united with ours.
-        boxes: Outboxes whose lines the shared tip lacks.
-        tell: Whether to announce the move (`committer.notify_moved`, `note_shared_published`); else the caller does it soon.
+        outboxes: Outboxes whose lines the shared tip lacks.
+        announce: Whether to announce the move (`committer.notify_moved`, `note_shared_published`); else the caller does it soon.
 
     Raises:
         StoreError: The ref is unchanged.
@@ -54,7 +54,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
     git = log.git
     try:
         local = git.tip(ref.LOG_REF) or start_alone(log)
-        new = build_tip(log, local, shared, tips, boxes)
+        new = build_tip(log, local, shared, tips, outboxes)
         for attempt in range(ROUNDS_MAX):
             localize(log.repo.common, new)
             with take_lock(log) as lock:
@@ -74,7 +74,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
                 new, local = done, late[-1]
             elif late is None:
                 local = git.tip(ref.LOG_REF) or start_alone(log)
-                new = build_tip(log, local, shared, tips, boxes)
+                new = build_tip(log, local, shared, tips, outboxes)
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
             raise ref.locked("nothing is lost")
@@ -82,7 +82,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
         ledger.append(log.repo, (), done)
-    if tell:
+    if announce:
         if done != now:
             committer.notify_moved(log)
         note_shared_published(log, done, shared)
@@ -121,15 +121,17 @@ def _since(log: LocalLog, local: str) -> list[str] | None:
 
 
 def build_tip(
-    log: LocalLog, local: str, shared: LogTip | None, tips: Sequence[LogTip], boxes: Sequence[Outbox] = ()
+    log: LocalLog, local: str, shared: LogTip | None, tips: Sequence[LogTip], outboxes: Sequence[Outbox] = ()
 ) -> str:
     """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit."""
     git = log.git
     own = own_tip(log, local)
     current = [*tips, own]
     base = _base(log, local, shared)
-    top = squash(git, git.history(local, [base]), base, outbox.OutboxSent(git, boxes) if boxes else None)
-    top = outbox.merge(git, boxes, top)
+    top = squash(
+        git, git.history(local, [base]), base, outbox.OutboxSent(git, outboxes) if outboxes else None
+    )
+    top = outbox.merge(git, outboxes, top)
     tree = git.commit(top).tree
     changes = tree_union.union_changes(git, tree, [tip.tree for tip in current])
     if not any(tip.projects for tip in current):

@@ -81,8 +81,8 @@ class Remote:
         tips: Its logs that may be united with ours.
         outboxes: Its outboxes.
         waiting: Those whose lines its shared log lacks.
-        crowd: How many outboxes of other clones were new.
-        most: The greatest crowd of this exchange.
+        concurrent: How many outboxes of other clones were new.
+        most_concurrent: The greatest number of concurrent outboxes of this exchange.
         left_out: Its refs that failed the checks.
         unfetchable: Refs that git refused to fetch, with their commits and the reasons.
         unexamined: How many outboxes the fetch did not reach.
@@ -127,8 +127,8 @@ class Remote:
         self.tips: list[LogTip] = []
         self.outboxes: list[Outbox] = []
         self.waiting: list[Outbox] = []
-        self.crowd = 0
-        self.most = 0
+        self.concurrent = 0
+        self.most_concurrent = 0
         self.left_out: list[LeftOut] = []
         self.unfetchable: dict[str, tuple[str, str]] = {}
         self.unexamined = 0
@@ -164,7 +164,7 @@ class Remote:
         """Return the commit of one of its refs, as far as known; else None."""
         return self.refs.get(self.copy_of(name))
 
-    def say(self, sentence: str) -> None:
+    def add_sentence(self, sentence: str) -> None:
         """Append a sentence to the message, unless it is empty or already there."""
         if sentence and sentence not in self.message:
             self.message = f"{self.message} {sentence}".strip()
@@ -172,7 +172,7 @@ class Remote:
     def end(self, state: str, sentence: str = "") -> None:
         """Set the final state, and append a sentence to the message."""
         self.state = state
-        self.say(sentence)
+        self.add_sentence(sentence)
 
     def fail(self, error: RemoteError) -> None:
         """End as `refused` or `offline`, with the message of the error."""
@@ -180,14 +180,14 @@ class Remote:
 
     def may_merge_outboxes(self) -> bool:
         """Return whether this clone is drawn to merge the remote's outboxes, or to delete those that are merged."""
-        self.most = max(self.most, self.crowd)
-        return not self.crowd or int.from_bytes(self.log.random(4), "big") * self.most < 2**32
+        self.most_concurrent = max(self.most_concurrent, self.concurrent)
+        return not self.concurrent or int.from_bytes(self.log.random(4), "big") * self.most_concurrent < 2**32
 
     def learn_refused_prefix(self, prefix: str) -> None:
         """Record that the remote refuses refs with a prefix, and report the next choice."""
         self.host.refused_prefixes.append(prefix)
         left = self.host.prefixes
-        self.say(
+        self.add_sentence(
             f"{self.name} rejects {prefix}*: "
             + (
                 f"what waits there for its turn goes to {left[0]}*."
@@ -200,7 +200,7 @@ class Remote:
     def learn_keeps_refs(self) -> None:
         """Record that the remote does not let refs be deleted, and report it."""
         self.host.keeps_refs = True
-        self.say(
+        self.add_sentence(
             f"{self.name} rejects deletion of refs: it gets no new outboxes, and existing ones remain; "
             f"`gitmem sync {self.shown_name}` tries again."
         )

@@ -23,10 +23,19 @@ class RemoteState:
         keeps_refs: Whether it refuses to delete refs: then it gets no outboxes either.
         read_only: Whether it rejected our push when it was one of several.
         seen: Its outboxes at the last fetch, also those that were not read.
-        crowd: How many of other clones were new then: whether others push at this time.
+        concurrent: How many of other clones were new then: whether others push at this time.
     """
 
-    __slots__ = ("_path", "_text", "_url", "crowd", "keeps_refs", "read_only", "refused_prefixes", "seen")
+    __slots__ = (
+        "_path",
+        "_text",
+        "_url",
+        "concurrent",
+        "keeps_refs",
+        "read_only",
+        "refused_prefixes",
+        "seen",
+    )
 
     def __init__(self, state: str, name: str, url: str) -> None:
         import json
@@ -46,8 +55,8 @@ class RemoteState:
         self.keeps_refs = known.get("keeps_refs") is True
         self.read_only = known.get("read_only") is True
         self.seen = set(_texts(known.get("seen")))
-        crowd = known.get("crowd")
-        self.crowd = crowd if isinstance(crowd, int) else 0
+        concurrent = known.get("crowd")
+        self.concurrent = concurrent if isinstance(concurrent, int) else 0
 
     @property
     def prefixes(self) -> list[str]:
@@ -71,7 +80,7 @@ class RemoteState:
             "keeps_refs": self.keeps_refs,
             "read_only": self.read_only,
             "seen": sorted(self.seen),
-            "crowd": self.crowd,
+            "crowd": self.concurrent,
         }
         text = json.dumps(fields) + "\n"
         known = self._text or self.refused_prefixes or self.keeps_refs or self.read_only or self.seen

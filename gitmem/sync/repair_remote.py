@@ -33,7 +33,7 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
     if remote.state:
         return False
     if found is None or local is None or found.kind != INVALID:
-        remote.say(f"The log on {remote.name} needs no repair." if found is None else "")
+        remote.add_sentence(f"The log on {remote.name} needs no repair." if found is None else "")
         return False
     if not remote.may_send or found.why == MISSING:
         return False
@@ -41,7 +41,9 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
     new = _repair_commit(log, remote, found.commit, local)
     forced = new is None
     if forced and base is None:
-        remote.say("This clone has no valid tip of it: repair it from a clone that synced with it before.")
+        remote.add_sentence(
+            "This clone has no valid tip of it: repair it from a clone that synced with it before."
+        )
         return False
     if forced and not force:
         _ask(log, remote, found, base.oid if base is not None else "")
@@ -52,7 +54,7 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
         remote.fail(error)
         return False
     if done == "pushed":
-        remote.say(f"Repaired {found.ref} of {remote.name}: it was at {found.commit[:12]}.")
+        remote.add_sentence(f"Repaired {found.ref} of {remote.name}: it was at {found.commit[:12]}.")
     return done == "pushed"
 
 

@@ -45,16 +45,16 @@ def report(remote: Remote) -> None:
     found = remote.left_out
     found.sort(key=lambda each: log_refs.is_outbox(each.ref))
     for each in found[:SHOWN]:
-        remote.say(each.sentence(remote.name) + _removal(remote, each))
-    boxes = f"git ls-remote {_word(remote)} 'refs/gitmem/outbox/*'"
+        remote.add_sentence(each.sentence(remote.name) + _removal(remote, each))
+    listing = f"git ls-remote {_word(remote)} 'refs/gitmem/outbox/*'"
     if len(found) > SHOWN:
-        remote.say(
-            f"So were {len(found) - SHOWN:,} more of {remote.name}; whoever runs it removes them. All outboxes: {boxes}"
+        remote.add_sentence(
+            f"So were {len(found) - SHOWN:,} more of {remote.name}; whoever runs it removes them. All outboxes: {listing}"
         )
     if remote.unexamined:
-        remote.say(
+        remote.add_sentence(
             f"{remote.unexamined:,} outboxes of {remote.name} were not fetched yet, because git refuses some of them and "
-            f"each has to be tried: the next sync continues. All outboxes: {boxes}"
+            f"each has to be tried: the next sync continues. All outboxes: {listing}"
         )
 
 

@@ -34,7 +34,7 @@ def clones(hub: Hub, names: str) -> list[Clone]:
 def crowd(clone: Clone) -> None:
     """As if others had left outboxes when the clone last looked."""
     remote = Remote(clone.log, "origin")
-    remote.host.crowd = 2
+    remote.host.concurrent = 2
     remote.host.seen.add("0" * 40)
     remote.host.save()
 

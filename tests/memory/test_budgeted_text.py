@@ -21,7 +21,7 @@ def tell(left: Mapping[str, int], enough: int | None) -> str:
 
 
 def packed(pieces: Sequence[Section], max_size: int, **options: object) -> BudgetedText:
-    return pack(pieces, frame=[FRAME], sections=SECTIONS, max_size=max_size, tell=tell, **options)  # type: ignore[arg-type]
+    return pack(pieces, frame=[FRAME], sections=SECTIONS, max_size=max_size, omitted=tell, **options)  # type: ignore[arg-type]
 
 
 def piece(number: int, text: str, section: str = "One", *, more: str | None = "show") -> Section:
@@ -158,7 +158,7 @@ def test_what_would_be_enough_is_enough() -> None:
     told: list[int | None] = []
 
     pack(pieces, frame=[FRAME], sections=SECTIONS, max_size=400,
-         tell=lambda left, enough: told.append(enough) or f"left {enough}")  # type: ignore[func-returns-value]  # fmt: skip
+         omitted=lambda left, enough: told.append(enough) or f"left {enough}")  # type: ignore[func-returns-value]  # fmt: skip
     assert told[-1] is not None
     block = packed(pieces, told[-1])
 

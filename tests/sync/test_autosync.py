@@ -12,7 +12,7 @@ from gitmem import commit_process
 from gitmem.errors import RemoteError, UsageError
 from gitmem.repo import Repo
 from gitmem.sync import autosync, autosync_process
-from gitmem.sync.autosync import LATER, LOOK, NOW
+from gitmem.sync.autosync import IF_DUE, LATER, NOW
 from gitmem.sync.sync_result import SyncResult
 
 START = 1_795_000_000.0
@@ -100,7 +100,7 @@ def test_the_last_of_several_settings_counts_and_none_is_off(clone: Clone) -> No
 def test_where_it_is_off_nothing_is_written_and_nothing_started(clone: Clone) -> None:
     clone.every(None)
 
-    assert [clone.wants(how) for how in (LOOK, LATER, NOW)] == [False, False, False]
+    assert [clone.wants(how) for how in (IF_DUE, LATER, NOW)] == [False, False, False]
     assert [*clone.state.iterdir()] == []
 
 
@@ -129,7 +129,7 @@ def test_one_process_is_started_however_many_write(clone: Clone) -> None:
     """Nobody else is while it may still be on its way, and nobody while it waits or syncs."""
     assert clone.wants(LATER)
     assert not clone.wants(LATER)
-    assert not clone.wants(LOOK)
+    assert not clone.wants(IF_DUE)
 
     held = autosync.lock(clone.repo)
     assert held.take()
@@ -141,12 +141,12 @@ def test_one_process_is_started_however_many_write(clone: Clone) -> None:
 
 
 def test_a_look_starts_one_only_when_it_is_due(clone: Clone) -> None:
-    assert clone.wants(LOOK)
+    assert clone.wants(IF_DUE)
     clone.run()
 
-    assert not clone.wants(LOOK)
+    assert not clone.wants(IF_DUE)
     clone.now += 30
-    assert clone.wants(LOOK)
+    assert clone.wants(IF_DUE)
 
 
 def test_a_write_is_sent_when_the_interval_is_over_without_another_command(clone: Clone) -> None:
@@ -225,7 +225,7 @@ def test_where_nothing_can_be_noted_nothing_is_started(clone: Clone) -> None:
     """A sandbox, another user's repository: no sync there, and no noise."""
     (clone.state / "autosync").write_text("in the way of the folder")
 
-    assert [clone.wants(how) for how in (LOOK, LATER, NOW)] == [False, False, False]
+    assert [clone.wants(how) for how in (IF_DUE, LATER, NOW)] == [False, False, False]
     assert not clone.run()
     assert clone.syncs == []
 
@@ -319,7 +319,7 @@ def test_a_clock_that_was_ahead_holds_nothing_up(clone: Clone) -> None:
     clone.run()
     clone.now -= 365 * 86400
 
-    assert clone.wants(LOOK)
+    assert clone.wants(IF_DUE)
     clone.run()
     assert len(clone.syncs) == 2
 
@@ -349,7 +349,7 @@ def test_switched_anew_it_begins_at_once_and_off_it_leaves_nothing(clone: Clone)
 
     autosync.switch(clone.repo, True)
     assert autosync.last_failure(clone.repo) is None
-    assert clone.wants(LOOK)
+    assert clone.wants(IF_DUE)
     clone.run()
     autosync.switch(clone.repo, False)
     assert [path.name for path in (clone.state / "autosync").iterdir()] == ["lock"]

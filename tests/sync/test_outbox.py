@@ -215,10 +215,10 @@ def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
     host.save()
     assert not (tmp_path / "remotes").exists()
     host.refused_prefixes.append(outbox.PREFIXES[0])
-    host.crowd, host.seen = 3, {"b", "a"}
+    host.concurrent, host.seen = 3, {"b", "a"}
     host.save()
     again = RemoteState(state, "origin", "https://example.org/x")
-    assert (again.prefixes, again.crowd, again.seen) == ([outbox.PREFIXES[1]], 3, {"a", "b"})
+    assert (again.prefixes, again.concurrent, again.seen) == ([outbox.PREFIXES[1]], 3, {"a", "b"})
     again.keeps_refs = True
     again.save()
     again = RemoteState(state, "origin", "https://example.org/x")
@@ -226,7 +226,7 @@ def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
     again.retry()
     assert again.prefixes == list(outbox.PREFIXES)
     other = RemoteState(state, "origin", "https://example.org/y")
-    assert (other.prefixes, other.crowd, other.seen) == (list(outbox.PREFIXES), 0, set())
+    assert (other.prefixes, other.concurrent, other.seen) == (list(outbox.PREFIXES), 0, set())
 
 
 def test_an_outbox_is_named_after_a_commit() -> None:

@@ -88,7 +88,7 @@ class HiddenLog(Check):
         """Move it aside."""
         for finding in self.check():
             hiding = str(finding.where)
-            yield "hidden-log", hiding, f"Moved to {put_aside(self.store, hiding)}."
+            yield "hidden-log", hiding, f"Moved to {move_aside(self.store, hiding)}."
 
 
 class Clock(Check):
@@ -156,7 +156,7 @@ class Packs(Check):
         yield "many-packs", "", f"{auto_pack.pack(self.store.log):,} packs were combined."
 
 
-def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
+def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:
     """Move a file to the folder `ASIDE`, by default below the state folder; return its new path.
 
     Raises:

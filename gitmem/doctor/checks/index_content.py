@@ -12,7 +12,7 @@ from ...index.index_file import Index
 from ...mailbox import mailbox_view, session_queue
 from ...store import Store
 from ..findings import Check, Finding, Fixed, problem
-from .clone_files import put_aside
+from .clone_files import move_aside
 
 UNREAD_STEPS = 2_000_000  # SQLite steps for the cursors of readers
 ARRIVAL = ("cursor",)  # columns that depend on the order of arrival; results derived from them don't
@@ -26,20 +26,20 @@ class IndexContent(Check):
 
     def check(self) -> Iterator[Finding]:
         """Yield the findings, with the index that was filled from the lines."""
-        where, anew = index_file.path(self.store.repo, self.store.machine), self.run.anew
+        where, rebuilt = index_file.path(self.store.repo, self.store.machine), self.run.rebuilt
         lacks = has = 0
         try:
             if self.run.failure is not None:
                 raise self.run.failure
             for _ in range(3):  # another process may write in between
                 index = self.store.caught_up()
-                catch_up.catch_up(anew, self.store.log)
-                differs = _differing(index, anew, self.store)
+                catch_up.catch_up(rebuilt, self.store.log)
+                differs = _differing(index, rebuilt, self.store)
                 if not differs:
                     break
             if differs:
-                lacks, has = _lacking(index, anew), _lacking(anew, index)
-            skipped = anew.skipped()
+                lacks, has = _lacking(index, rebuilt), _lacking(rebuilt, index)
+            skipped = rebuilt.skipped()
         except (sqlite3.Error, StoreError) as error:
             yield problem(
                 "index",
@@ -67,7 +67,7 @@ class IndexContent(Check):
         """Rebuild the index from the log, in one transaction: other processes use the old index until then."""
         where = index_file.path(self.store.repo, self.store.machine)
         if os.path.isdir(where):
-            yield "index", where, f"The old file was moved to {put_aside(self.store, where)}."
+            yield "index", where, f"The old file was moved to {move_aside(self.store, where)}."
         try:
             self.store.index.db.execute("PRAGMA user_version = 0")
             self.store.caught_up()

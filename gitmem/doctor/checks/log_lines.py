@@ -45,7 +45,7 @@ class LogLines(Check):
         super().__init__(run)
         self._ids = record_ids.RecordIds(run, self._where)
         self._nodes = memory_nodes.MemoryNodes(run, self._where)
-        self._fill = IndexFill(run.anew)
+        self._fill = IndexFill(run.rebuilt)
         self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
         self._waiting: list[LogLine] = []
         self._size = 0

@@ -15,7 +15,7 @@ from ...store import Store
 from ...sync import rebase, remote, repair_log
 from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
-from .clone_files import modified, put_aside
+from .clone_files import modified, move_aside
 
 OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
 
@@ -49,7 +49,7 @@ class RefFiles(Check):
         with _no_other_writer(self.store):
             for name in damaged_objects.damaged_refs(self.store.log):
                 path = os.path.join(self.store.repo.common, *name.split("/"))
-                yield "damaged-ref", name, f"Its file was moved to {put_aside(self.store, path)}."
+                yield "damaged-ref", name, f"Its file was moved to {move_aside(self.store, path)}."
             for name, oid in damaged_objects.blocking_refs(self.store.log).items():
                 to = damaged_objects.rename_blocking_ref(self.store.log, name, oid)
                 if to is not None:

@@ -47,7 +47,7 @@ class MemoryNodes(Check):
 
     def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
         super().__init__(run)
-        self._db = run.anew.db
+        self._db = run.rebuilt.db
         self._where = where
 
     def check_patch(self, each: LogLine, record: PatchRecord) -> Iterator[Finding]:

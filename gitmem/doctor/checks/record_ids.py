@@ -48,7 +48,7 @@ class RecordIds(Check):
 
     def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
         super().__init__(run)
-        self._db = run.anew.db
+        self._db = run.rebuilt.db
         self._where = where
         self._digests: dict[str, bytes | set[bytes]] = {}
         self._named: dict[str, tuple[str, ...]] = {}

@@ -15,7 +15,7 @@ from ...signals import history
 from ...text.sanitize import sanitize
 from ...trust import clone_key
 from ..findings import Check, Finding, Fixed, note, problem
-from .clone_files import put_aside
+from .clone_files import move_aside
 
 TRACED_MAX = 10  # lines whose commit is searched for
 NAMED_MAX = 5
@@ -50,7 +50,7 @@ class CloneKey(Check):
         """Move a damaged key aside and create a new one; restrict the mode of an exposed key."""
         key = self.store.keys.now()
         if key.damage:
-            where = put_aside(self.store, key.path)
+            where = move_aside(self.store, key.path)
             self.store.keys.for_writing()
             yield DAMAGED, key.path, f"Moved to {where}; a new key was created."
         if key.is_exposed:

@@ -13,7 +13,7 @@ from ...log.wal_files import WalFile
 from ...store import Store
 from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
-from .clone_files import is_writable, put_aside
+from .clone_files import is_writable, move_aside
 
 COMMIT_SECONDS = 5.0
 WAITS_SECONDS = 60.0
@@ -107,7 +107,7 @@ class WalFiles(Check):
                 if os.path.lexists(path):
                     # Aside on the same file system, as files are moved and not copied.
                     near = None if os.path.dirname(wal.folder) == self.store.repo.state else wal.folder
-                    yield "wal-file", path, f"Moved to {put_aside(self.store, path, folder=near)}."
+                    yield "wal-file", path, f"Moved to {move_aside(self.store, path, folder=near)}."
 
 
 def is_foreign(wal: WriteAheadLog) -> bool:
