@@ -1,12 +1,12 @@
 #!/bin/sh
 # gitmem: written by gitmem hooks install
-# Says whether somebody has signalled this agent. Nothing new: no program is started. Otherwise gitmem answers.
-# Whatever happens, it prints nothing of its own and ends with 0, so that it never stands in the agent's way.
+# Start gitmem if there are new signals for this agent; otherwise start no program.
+# It prints nothing itself, and exits with 0 even after an error, so that it cannot block the agent.
 set +eu
 status=0
-trap 'exit "$status"' EXIT # a shell that can't fork ends with 2, which stops the agent
+trap 'exit "$status"' EXIT # a shell that cannot fork exits with 2, which would stop the agent
 
-#@ claude-code: Copilot runs the hooks of .claude/settings.json, too. Its agent's commands, unlike its hooks, get the session id.
+#@ claude-code: Copilot also runs the hooks of .claude/settings.json. Its agent's commands get the session id; its hooks do not.
 [ -z "${COPILOT_CLI-}" ] || [ -n "${COPILOT_AGENT_SESSION_ID-}" ] || exit 0
 
 #@ events
@@ -19,8 +19,8 @@ esac
 #@ repository
 nl='
 '
-# The content of a small file, without its last newline, into $text.
-slurp() {
+# Read the small file $1 into $text, without control characters at the end.
+read_file() {
   text='' line=''
   [ -r "$1" ] || return 1
   while IFS= read -r line; do text=$text$line$nl; done <"$1"
@@ -30,38 +30,38 @@ slurp() {
   done
 }
 
-# The folder $1 as named from the folder $2, into $text.
-from() {
+# Resolve the path $1 against the folder $2 into $text.
+resolve() {
   case $1 in /* | [A-Za-z]:*) text=$1 ;; *) text=$2/$1 ;; esac
 }
 
-# The folder of gitmem's own files in this repository, into $state; fails where there is none.
+# Find the folder of gitmem's files in this repository and set $state; fail if there is none.
 repository() {
   CDPATH='' cd -P -- "@FOLDER@" >/dev/null || return 1
   folder=$PWD
   git=${GIT_DIR-}
   while [ -z "$git" ]; do
-    if [ -f "$folder/.git" ] || [ -d "$folder/.git/objects" ]; then # nothing else counts
+    if [ -f "$folder/.git" ] || [ -d "$folder/.git/objects" ]; then # only these are repositories
       git=$folder/.git
     elif [ -z "$folder" ]; then
       return 1
     fi
     [ -n "$git" ] || folder=${folder%/*}
   done
-  from "$git" "$PWD"
+  resolve "$git" "$PWD"
   git=$text
   if [ -f "$git" ]; then # a linked worktree, or a submodule
-    slurp "$git"
-    from "${text#gitdir: }" "${git%/*}"
+    read_file "$git"
+    resolve "${text#gitdir: }" "${git%/*}"
     git=$text
   fi
   common=$git
-  if slurp "$git/commondir"; then
-    from "$text" "$git"
+  if read_file "$git/commondir"; then
+    resolve "$text" "$git"
     common=$text
   fi
   if [ -n "${GIT_COMMON_DIR-}" ]; then
-    from "$GIT_COMMON_DIR" "$PWD"
+    resolve "$GIT_COMMON_DIR" "$PWD"
     common=$text
   fi
   state=$common/gitmem
@@ -69,12 +69,12 @@ repository() {
 }
 
 #@ wanted
-# Whether $1 can be the name of a session, and of its files.
+# Return whether $1 is a valid name of a session and of its files.
 is_name() {
   case $1 in '' | .* | *[!A-Za-z0-9._-]*) return 1 ;; esac
 }
 
-# Whether a session has something to read. The end of a turn waits for what may interrupt alone.
+# Return whether the session $1 has unread signals; at the end of a turn, only those that may interrupt.
 is_flagged() {
   case $kind in
     stop) [ -s "$state/flags/$1" ] ;;
@@ -82,9 +82,9 @@ is_flagged() {
   esac
 }
 
-#@ asked: Without an id in the environment, a file has the sessions that hooks started in this worktree. Once a turn, any flag starts gitmem, for a session that has moved to another worktree.
-# Whether somebody has written to the session $1; and note that it is at work where $2 says that it is this one.
-look() {
+#@ asked: Without a session id in the environment, a file lists the sessions that hooks started in this worktree. Once a turn, any flag starts gitmem, for a session that moved to another worktree.
+# Return whether the session $1 has unread signals. If $2 is set, it is this session: update its heartbeat.
+check_session() {
   is_name "$1" || return 1
   if [ -n "$2" ]; then
     [ -e "$state/beats/$1" ] || new=1
@@ -93,34 +93,34 @@ look() {
   is_flagged "$1"
 }
 
-# Whether somebody has written to this session.
-is_asked() {
-  asked=1 new=''
-  look "@OURS@" sure && asked=0
+# Return whether this session has unread signals.
+has_signals() {
+  found=1 new=''
+  check_session "@OURS@" sure && found=0
   if is_name "@THEIRS@"; then
-    look "@THEIRS@" sure && asked=0
+    check_session "@THEIRS@" sure && found=0
   else
     here=$state/here/@CLIENT@ sure=sure
     [ "$git" = "$common" ] || here=$here-${git##*/}
-    slurp "$here" && [ -n "$text" ] || new=1
+    read_file "$here" && [ -n "$text" ] || new=1
     case $text in *"$nl"*) sure='' ;; esac
     text=$text$nl
     while [ -n "$text" ]; do
-      look "${text%%"$nl"*}" "$sure" && asked=0
+      check_session "${text%%"$nl"*}" "$sure" && found=0
       text=${text#*"$nl"}
     done
     if [ "$kind" != tool ]; then
-      for file in "$state"/flags/*; do is_flagged "${file##*/}" && asked=0; done
+      for file in "$state"/flags/*; do is_flagged "${file##*/}" && found=0; done
     fi
   fi
   [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
-  [ "$kind" = prompt ] && [ -n "$new" ] && return 0 # nobody has told us of its start
-  return "$asked"
+  [ "$kind" = prompt ] && [ -n "$new" ] && return 0 # its start was not reported
+  return "$found"
 }
 
 #@ waiting
-# Whether an agent in a sandbox has left something that this process may commit. Once a turn where that failed.
-is_waiting() {
+# Return whether an agent in a sandbox has left records that this process can commit. After a failure, once a turn.
+has_records() {
   [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
   [ "$kind" = tool ] && [ -e "$state/hook-left" ] && return 1
   if [ -r "$state/wal-folders" ]; then
@@ -131,8 +131,8 @@ is_waiting() {
   return 1
 }
 
-#@ due: No shell can read the time without a fork, but it can write a file and compare modification times.
-# Whether a sync is due, in a clone that is to sync by itself: what others wrote must come without our writing.
+#@ due: A shell cannot read the time without a fork, but it can write a file and compare modification times.
+# Return whether an automatic sync is due: signals of others must arrive even if this agent writes nothing.
 is_due() {
   [ -e "$state/autosync/next" ] || return 1
   true >"$state/autosync/look" || return 1
@@ -140,13 +140,13 @@ is_due() {
 }
 
 #@ is_listed
-# Whether the user's own list has the program $1: what a repository names counts only if the user has run it before.
+# Return whether the user's list has the program $1: hooks start only programs that the user has run before.
 is_listed() {
   list=${XDG_STATE_HOME-}
   case $list in /* | [A-Za-z]:*) ;; *) list=${HOME-}/.local/state ;; esac
   list=$list/gitmem
   [ -O "$list" ] && [ -O "$list/programs" ] && modes=$(ls -Lld "$list" "$list/programs") || return 1
-  case $nl$modes in *"$nl"?????w* | *"$nl"????????w*) return 1 ;; esac # others may write to it
+  case $nl$modes in *"$nl"?????w* | *"$nl"????????w*) return 1 ;; esac # other users can write to it
   while IFS= read -r line; do [ "$line" = "$1" ] && return 0; done <"$list/programs"
   return 1
 }
@@ -155,8 +155,8 @@ is_listed() {
 keep_prompt() { :; }
 
 #@ prompt by variable
-# Note that the user has said something. Store what it was only where headlines may show it: the file keep-prompts
-# is there while gitmem.headline is "prompt". The stored text is readable by this user alone.
+# Record that there was a prompt. Store its text only if headlines may show it: the file keep-prompts
+# exists while gitmem.headline is "prompt". Only this user can read the stored text.
 keep_prompt() {
   is_name "@THEIRS@" || return 1
   [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
@@ -169,8 +169,8 @@ keep_prompt() {
 }
 
 #@ prompt by key
-# Store what the user has said where headlines may show it: the file keep-prompts is there while gitmem.headline is
-# "prompt". The stored text is readable by this user alone.
+# Store the prompt if headlines may show it: the file keep-prompts exists while gitmem.headline is
+# "prompt". Only this user can read the stored text.
 keep_prompt() {
   [ -e "$state/keep-prompts" ] || return 0
   [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
@@ -193,38 +193,38 @@ input='' go='' due=''
   if repository; then
     case $kind in
       start | end) go=1 ;;
-      wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it
+      wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it to end
       *)
         [ "$kind" = prompt ] && keep_prompt
-        case $kind in @READS@) is_asked && go=1 ;; esac
-        [ -n "$go" ] || { is_waiting && go=1; }
-        [ -n "$go" ] || { is_due && due=1; } # gitmem sees to it itself
+        case $kind in @READS@) has_signals && go=1 ;; esac
+        [ -n "$go" ] || { has_records && go=1; }
+        [ -n "$go" ] || { is_due && due=1; } # otherwise gitmem checks this itself
         ;;
     esac
   fi
 } 2>/dev/null
 
-ask() {
+run_gitmem() {
   if [ -n "$input" ]; then "$1" hook @CLIENT@ "$event" <"$input"; else "$1" hook @CLIENT@ "$event"; fi
 }
 
 program=''
 if [ -n "$go$due" ]; then
   {
-    slurp "$state/program" && [ -x "$text" ] && is_listed "$text" && program=$text
+    read_file "$state/program" && [ -x "$text" ] && is_listed "$text" && program=$text
     [ -n "$program" ] || program=$(command -v gitmem)
   } 2>/dev/null
-  case $program in /* | [A-Za-z]:*) ;; *) go='' due='' ;; esac # never a file of the work tree
+  case $program in /* | [A-Za-z]:*) ;; *) go='' due='' ;; esac # never run a file of the work tree
 fi
 if [ -n "$due" ]; then
   { "$program" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null
 elif [ -n "$go" ]; then
-  if [ "$kind" = wake ]; then ask "$program"; else ask "$program" 2>/dev/null; fi
+  if [ "$kind" = wake ]; then run_gitmem "$program"; else run_gitmem "$program" 2>/dev/null; fi
   case $? in
     2) [ "$kind" = wake ] && status=2 ;;
-    126 | 127) # its Python is gone
+    126 | 127) # its Python was removed
       text=$(command -v gitmem 2>/dev/null)
-      case $text in "$program") ;; /* | [A-Za-z]:*) ask "$text" 2>/dev/null ;; esac
+      case $text in "$program") ;; /* | [A-Za-z]:*) run_gitmem "$text" 2>/dev/null ;; esac
       ;;
   esac
 fi

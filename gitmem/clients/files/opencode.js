@@ -1,5 +1,5 @@
-// gitmem: written by gitmem hooks install, taken out by gitmem hooks uninstall
-// Hands the signals of other agents to the model: behind a tool's result, and behind what the user says.
+// gitmem: written by gitmem hooks install, removed by gitmem hooks uninstall
+// Show signals of other agents to the model, after a tool result or after the prompt.
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -11,27 +11,27 @@ const script = ["signal-received.sh", "gitmem-signal-received.sh"]
   .findLast((path) => existsSync(path))
 const LIMIT = 10000 // milliseconds
 
-// What the script says; nothing where it fails or takes too long.
-function ask(event, directory, session, more) {
+// Return the output of the script; "" if it fails or takes too long.
+function runScript(event, directory, session, more) {
   return new Promise((resolve) => {
     if (!script) return resolve("")
-    let said = ""
+    let output = ""
     const child = spawn("sh", [script, event], {
       cwd: directory,
       env: { ...process.env, OPENCODE_SESSION_ID: session },
       stdio: ["pipe", "pipe", "ignore"],
     })
-    const clock = setTimeout(() => child.kill(), LIMIT)
+    const timer = setTimeout(() => child.kill(), LIMIT)
     child.stdout.setEncoding("utf8")
-    child.stdout.on("data", (part) => (said += part))
+    child.stdout.on("data", (part) => (output += part))
     child.stdin.on("error", () => {})
     child.on("error", () => {
-      clearTimeout(clock)
+      clearTimeout(timer)
       resolve("")
     })
     child.on("close", () => {
-      clearTimeout(clock)
-      resolve(said.trim())
+      clearTimeout(timer)
+      resolve(output.trim())
     })
     child.stdin.end(JSON.stringify({ session_id: session, cwd: directory, ...more }))
   })
@@ -40,14 +40,14 @@ function ask(event, directory, session, more) {
 export const Gitmem = async ({ directory }) => {
   const fresh = new Set()
   const begun = new Set()
-  const children = new Set() // sessions of subagents: their parent's mail is not theirs
+  const children = new Set() // sessions of subagents, which get no signals of their parent
 
   return {
     event: async ({ event }) => {
       const info = event.properties?.info
       if (event.type === "session.created" && info) (info.parentID ? children : fresh).add(info.id)
       if (event.type === "session.deleted" && info && begun.delete(info.id)) {
-        await ask("session.deleted", directory, info.id, {})
+        await runScript("session.deleted", directory, info.id, {})
       }
     },
 
@@ -59,25 +59,25 @@ export const Gitmem = async ({ directory }) => {
       if (!begun.has(sessionID)) {
         begun.add(sessionID)
         const source = fresh.has(sessionID) ? "startup" : "resume"
-        texts.push(await ask("session.created", directory, sessionID, { source }))
+        texts.push(await runScript("session.created", directory, sessionID, { source }))
       }
-      texts.push(await ask("chat.message", directory, sessionID, { prompt }))
+      texts.push(await runScript("chat.message", directory, sessionID, { prompt }))
       last.text = [prompt, ...texts.filter(Boolean)].join("\n\n")
     },
 
     dispose: async () => {
-      await Promise.all([...begun].map((id) => ask("session.deleted", directory, id, {})))
+      await Promise.all([...begun].map((id) => runScript("session.deleted", directory, id, {})))
       begun.clear()
     },
 
     "shell.env": async ({ sessionID }, { env }) => {
-      if (sessionID) env.OPENCODE_SESSION_ID = sessionID // commands of the model act as this session
+      if (sessionID) env.OPENCODE_SESSION_ID = sessionID // commands of the model run as this session
     },
 
     "tool.execute.after": async ({ sessionID }, output) => {
       if (children.has(sessionID) || typeof output.output !== "string") return
-      const said = await ask("tool.execute.after", directory, sessionID, {})
-      if (said) output.output += "\n\n" + said
+      const signals = await runScript("tool.execute.after", directory, sessionID, {})
+      if (signals) output.output += "\n\n" + signals
     },
   }
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # gitmem: written by gitmem hooks install --git pre-push
-# A push waits while signals on its work unit are unread or unanswered. The hook that was here before runs after that.
+# Reject a push while signals on its work unit are unread or unanswered. Then run the hook that existed before.
 nl='
 '
 @IS_LISTED@
@@ -15,10 +15,10 @@ case $program in
     case $status in
       0) ;;
       1) exit 1 ;;
-      *) echo "gitmem: the gate could not be asked (exit status $status), and the push goes on" >&2 ;;
+      *) echo "gitmem: the gate failed with exit status $status; the push continues" >&2 ;;
     esac
     ;;
-  *) echo "gitmem: there is no gitmem here to ask, and the push goes on" >&2 ;;
+  *) echo "gitmem: no gitmem program found to check the gate; the push continues" >&2 ;;
 esac
 kept=${0%/*}/pre-push.before-gitmem
 [ -x "$kept" ] || exit 0
