@@ -12,6 +12,7 @@ from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union, wal_files
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, RefCheck
+from ..moved_back import FIX
 from . import accepted, outbox, read_remote, rebase, repair_remote
 from . import push as sending
 from .remote import Remote, is_related, log_tips, projects
@@ -175,9 +176,7 @@ def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
         remote.add_sentence("Uncommitted records were not sent: another process has the log's lock.")
     if damaged:
         more = f" and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
-        remote.add_sentence(
-            f"Damaged records were not sent; they are kept in {damaged[0]}{more}: gitmem doctor"
-        )
+        remote.add_sentence(f"Damaged records were not sent; they are kept in {damaged[0]}{more}. Run: {FIX}")
     if damaged or not drained:
         remote.has_our_lines = False
         if remote.state in ("synced", "up-to-date"):

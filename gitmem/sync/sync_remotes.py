@@ -149,7 +149,12 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
         elif remote.state in ("offline", "rejected"):
             found.append(command("gitmem", "sync", remote.name))
         elif remote.state == INCOMPLETE:
-            found += ["gitmem doctor", command("gitmem", "sync", remote.name)]
+            from ..moved_back import FIX
+
+            found += [
+                FIX if FIX in remote.message else "gitmem doctor",
+                command("gitmem", "sync", remote.name),
+            ]
         elif remote.state == EMPTY:
             found.append(command("git", "push", remote.name, "HEAD"))
         elif remote.state == "refused":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.log import wal_files, wal_record
 from gitmem.sync import autosync, sync_remotes
@@ -242,4 +243,7 @@ def test_a_sync_names_damaged_lines(hub: Hub) -> None:
         found = sync_remotes.sync(a.store)
         (remote,) = found.remotes
         assert (found.status, remote.state, remote.safe) == (4, "incomplete", False)
-        assert name + wal_files.DAMAGED in remote.message and found.next[0] == "gitmem doctor"
+        assert name + wal_files.DAMAGED in remote.message and found.next[0] == "gitmem doctor --fix"
+        assert "Run: gitmem doctor --fix" in remote.message
+    doctor.fix(a.store)
+    assert sync_remotes.sync(a.store).status == 0
