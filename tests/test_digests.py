@@ -68,7 +68,7 @@ def test_a_code_of_another_key_is_not_valid() -> None:
 
 def test_nobody_chooses_a_code() -> None:
     """It is made where the line is made."""
-    with pytest.raises(records.RecordError, match="mac is no field"):
+    with pytest.raises(records.RecordError, match="invalid field: mac"):
         records.line("receipt", 0, {**FIELDS, "mac": "0" * 26})
 
 

@@ -108,7 +108,7 @@ def split(content: bytes) -> tuple[bytes, list[bytes]]:
         ValueError: The end is missing.
     """
     if not content.endswith(b"\n"):
-        raise ValueError("it is torn")
+        raise ValueError("its end is missing")
     head, *rows = content[:-1].split(b"\n")
     return head, rows
 
@@ -122,7 +122,7 @@ def parse_row(row: bytes) -> tuple[str, bytes]:
     stream, tab, line = row.partition(b"\t")
     name = stream.decode("ascii", "replace")
     if not tab or not is_name(name):
-        raise ValueError("a row has no stream")
+        raise ValueError("a row has no valid stream")
     return name, line
 
 
@@ -156,7 +156,7 @@ def read_head(head: bytes) -> list[object]:
     except RecursionError:
         found = None
     if not isinstance(found, list) or not found:
-        raise ValueError("its head is no list")
+        raise ValueError("its head is not a list")
     return found
 
 

@@ -16,9 +16,9 @@ class Access(Record):
     STREAM: ClassVar[str] = "memory"
 
     kind: Literal["access"] = Field(default="access", description="Always `access`.")
-    id: AccessId = Field(description="The name of this reading.")
+    id: AccessId = Field(description="The id of this access.")
     node_ids: Annotated[tuple[NodeId, ...], Field(strict=False)] = Field(
         description="The nodes that were shown."
     )
-    reader_identity: Address = Field(description="Who read.")
-    reader_session: Address | None = Field(default=None, description="The session that read.")
+    reader_identity: Address = Field(description="The reader.")
+    reader_session: Address | None = Field(default=None, description="The session of the reader.")

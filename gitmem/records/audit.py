@@ -10,21 +10,21 @@ from .base import Address, AuditId, Line, Message, Record, ShortLine, SignalId, 
 
 
 class Audit(Record):
-    """One exception from a rule, with the reason. It changes no state: it documents the exception for readers."""
+    """One exception to a rule, with its reason. It changes no state."""
 
     KIND: ClassVar[str] = "audit"
     STREAM: ClassVar[str] = "audits"
 
     kind: Literal["audit"] = Field(default="audit", description="Always `audit`.")
-    audit_id: AuditId = Field(description="The name of this record.")
-    action: ShortLine = Field(description="The rule that was passed by; `gate` is the one that there is.")
-    reason: Message = Field(description="Why, in the words of whoever did.")
-    reader_identity: Address = Field(description="Whose signals stood in the way.")
+    audit_id: AuditId = Field(description="The id of this record.")
+    action: ShortLine = Field(description="The rule that was bypassed; only `gate` exists.")
+    reason: Message = Field(description="The reason, in the sender's words.")
+    reader_identity: Address = Field(description="The reader whose signals blocked it.")
     signal_ids: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(
-        default=(), description="The signals that stood in the way."
+        default=(), description="The signals that blocked."
     )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit that it was about.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative that it was about.")
-    sender_identity: Address = Field(description="Who did it.")
+    wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
+    initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
+    sender_identity: Address = Field(description="The agent or person that did it.")
     sender_session: Address | None = Field(default=None, description="The session that did it.")
     sender_name: Line | None = Field(default=None, description="The display name of that session.")

@@ -144,13 +144,13 @@ class Record(BaseModel):
     KEPT: ClassVar[tuple[str, ...]] = ()  # fields that are written even when empty
     FIRST_OF: ClassVar[dict[str, str]] = {}  # deprecated field: the list whose first entry it equals
 
-    at: At = Field(description="When it was written, by the writer's clock, in UTC with microseconds.")
-    kind: str = Field(description="What is said: the name of this schema.")
+    at: At = Field(description="The time of writing by the writer's clock, in UTC with microseconds.")
+    kind: str = Field(description="The kind of record: the name of this schema.")
     schema_version: Literal["A2A.V1"] = Field(
         default="A2A.V1",
-        description="The contract's version; records of other versions are kept but not read.",
+        description="The version of the contract; records of other versions are kept but not read.",
     )
     mac: ShortLine | None = Field(
         default=None,
-        description="Message authentication code under the writer's clone key; always the last field of a line.",
+        description="Message authentication code with the writer's clone key; always the last field of a line.",
     )

@@ -117,7 +117,7 @@ def explain_unreadable(line: bytes) -> str | None:
     """Return as a sentence why `read` can't read a line, or None if it can."""
     record = _parsed(line)
     if record is None:
-        return "The line is not one JSON object of its own time, each name once, in whole characters"
+        return "The line is not one JSON object with unique names, valid characters and its own time first"
     kind = record["kind"]
     if kind not in MODELS:
         return f"The kind {ascii(kind)[:80]} is unknown to this version"
@@ -135,7 +135,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
     specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
     record: dict[str, object] = {}
     if "mac" in fields:
-        raise RecordError(f"The {kind}'s mac is no field: the line has its own code")
+        raise RecordError(f"The {kind} has an invalid field: mac; gitmem adds it itself")
     for name in specs:
         value = fields.get(name)
         if (
@@ -152,7 +152,9 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
     for name, value in fields.items():
         if name not in specs:
             if name in _OWN or not isinstance(name, str):
-                raise RecordError(f"The {kind}'s {name} is no field: the line has its time and kind already")
+                raise RecordError(
+                    f"The {kind} has an invalid field: {name}; gitmem adds time, kind and code itself"
+                )
             record[name] = value
     return record
 
@@ -165,7 +167,7 @@ def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) 
     if not isinstance(entries, (list, tuple)):
         return fields
     if first and first != entries[0]:
-        raise RecordError(f"The {kind}'s {old} is not the first of its {new}, and it stands for nothing else")
+        raise RecordError(f"The {kind}'s {old} differs from the first entry of {new}; give only {new}")
     return {**fields, old: entries[0]}
 
 
@@ -192,7 +194,9 @@ def _model_error(record: Mapping[str, object]) -> str | None:
 
 
 def _not_json_sentence(kind: str, name: str) -> str:
-    what = "has a value that JSON in UTF-8 cannot represent, such as half a character, NaN or deep nesting"
+    what = (
+        "has a value that JSON in UTF-8 cannot represent, such as an unpaired surrogate, NaN or deep nesting"
+    )
     return f"The {kind}'s {ascii(name)[1:-1]} {what}"
 
 

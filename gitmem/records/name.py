@@ -18,6 +18,8 @@ class Name(Record):
     kind: Literal["name"] = Field(default="name", description="Always `name`.")
     name: DisplayName = Field(description="The name: 1 to 64 characters.")
     event: Literal["add", "remove"] = Field(description="Whether the pool gains or loses it.")
-    sender_identity: Address | None = Field(default=None, description="Who changed the pool.")
+    sender_identity: Address | None = Field(
+        default=None, description="The agent or person that changed the pool."
+    )
     sender_session: Address | None = Field(default=None, description="The session that changed it.")
     sender_name: Line | None = Field(default=None, description="The display name of that session.")

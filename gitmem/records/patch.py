@@ -16,13 +16,13 @@ class Patch(Record):
     STREAM: ClassVar[str] = "memory"
 
     kind: Literal["patch"] = Field(default="patch", description="Always `patch`.")
-    id: PatchId = Field(description="The name of this patch.")
+    id: PatchId = Field(description="The id of this patch.")
     node_ids: Annotated[tuple[NodeId, ...], Field(strict=False)] = Field(
         description="The nodes that it changes."
     )
     after: Annotated[tuple[PatchId, ...], Field(strict=False)] = Field(
         default=(),
-        description="The patches of these nodes that its writer had seen, but for those before them.",
+        description="The latest patches of these nodes that its writer had seen.",
     )
     clear: Annotated[
         tuple[Literal[
@@ -32,33 +32,33 @@ class Patch(Record):
         Field(strict=False),
     ] = Field(default=(), description="Fields that become empty.")  # fmt: skip
     type: Literal["session", "discovery", "checkpoint", "note", "summary"] | None = Field(
-        default=None, description="What sort of thing it says."
+        default=None, description="The type of its content."
     )
     lifecycle: Literal["ephemeral", "session", "wu", "project"] | None = Field(
-        default=None, description="How long it matters."
+        default=None, description="The lifetime."
     )
     content: Message | None = Field(default=None, description="The text.")
-    priority: Literal["P0", "P1", "P2", "P3"] | None = Field(default=None, description="How important it is.")
-    tags: Annotated[tuple[Tag, ...], Field(strict=False)] = Field(default=(), description="All of its tags.")
+    priority: Literal["P0", "P1", "P2", "P3"] | None = Field(default=None, description="The priority.")
+    tags: Annotated[tuple[Tag, ...], Field(strict=False)] = Field(default=(), description="All its tags.")
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
     session_id: Address | None = Field(default=None, description="The session that it belongs to.")
-    lane: ShortLine | None = Field(default=None, description="The lane that it matters in.")
+    lane: ShortLine | None = Field(default=None, description="The lane for which it is relevant.")
     paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(
-        default=(), description="All files and folders that it is about."
+        default=(), description="All its files and folders."
     )
     head: CommitId | None = Field(
-        default=None, description="The commit that HEAD was at when the node was known to be right."
+        default=None, description="The commit of HEAD when the node was last known to be correct."
     )
-    branch: Line | None = Field(default=None, description="The branch that HEAD was on.")
-    sensitive: bool = Field(default=False, description="Whether a cleanup leaves it alone.")
-    closed: bool = Field(default=False, description="Whether it is dealt with.")
+    branch: Line | None = Field(default=None, description="The branch of HEAD at that time.")
+    sensitive: bool = Field(default=False, description="Whether cleanup keeps it.")
+    closed: bool = Field(default=False, description="Whether it is closed.")
     archived: bool = Field(default=False, description="Whether it is archived.")
     deleted: bool = Field(default=False, description="Whether it is deleted.")
     reason: Line | None = Field(default=None, description="Why it was closed, archived or deleted.")
-    summarized_into: NodeId | None = Field(default=None, description="The summary that holds what it says.")
+    summarized_into: NodeId | None = Field(default=None, description="The summary that contains it.")
     metadata: dict[str, Any] = Field(
-        default={}, description="Entries that get other values, each by itself; null takes one out."
+        default={}, description="Entries to change one by one; null removes an entry."
     )
-    sender_identity: Address = Field(description="Who changed it.")
+    sender_identity: Address = Field(description="The agent or person that changed it.")
     sender_session: Address | None = Field(default=None, description="The session that changed it.")
     sender_name: Line | None = Field(default=None, description="The display name of that session.")

@@ -18,18 +18,18 @@ class Receipt(Record):
     kind: Literal["receipt"] = Field(default="receipt", description="Always `receipt`.")
     signal_id: SignalId = Field(description="The signal that was read.")
     reader_identity: Address = Field(
-        description="Who read it: an agent identity, else a session id, else `human:<mail>`."
+        description="The reader: an agent identity, else a session id, else `human:<mail>`."
     )
-    reader_session: Address | None = Field(default=None, description="The session that read it.")
+    reader_session: Address | None = Field(default=None, description="The session of the reader.")
     delivery_state: Annotated[
         Literal["delivered", "acked", "rejected"], AfterValidator(TextRule(written=("delivered",)))
     ] = Field(
         default="delivered",
-        description="Only `delivered` is written; imported `acked` and `rejected` are read, and decisions overrule them.",
+        description="Only `delivered` is written; imported `acked` and `rejected` are read, and decisions override them.",
     )
     answers_digest: Digest = Field(description="Digest of the line that was read.")
     idempotency_key: Line | None = Field(default=None, description="The key of an importing adapter.")
     seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
         default=None,
-        description="The broadcasts that its writer had and that no other broadcast names; written even when empty.",
+        description="The broadcasts that its writer had, and that no other broadcast names; written even if empty.",
     )

@@ -16,19 +16,17 @@ class Relation(Record):
     STREAM: ClassVar[str] = "memory"
 
     kind: Literal["relation"] = Field(default="relation", description="Always `relation`.")
-    id: RelationId = Field(description="The name of this record.")
-    from_id: NodeId = Field(
-        description="The node that it starts from: the blocker, the parent, what was made."
-    )
-    to_id: NodeId = Field(description="The node that it leads to: the blocked, the child, the source.")
+    id: RelationId = Field(description="The id of this record.")
+    from_id: NodeId = Field(description="The node at its start: the blocker, the parent, the new node.")
+    to_id: NodeId = Field(description="The node at its end: the blocked one, the child, the source.")
     type: Literal["blocks", "parent_child", "related", "discovered_from"] = Field(
-        description="Which relation."
+        description="The type of the relation."
     )
-    removed: bool = Field(default=False, description="Whether it ends.")
+    removed: bool = Field(default=False, description="Whether the relation ends.")
     after: Annotated[tuple[RelationId, ...], Field(strict=False)] = Field(
-        default=(), description="The records of this very relation that its writer had seen."
+        default=(), description="The earlier records of the same relation that its writer had seen."
     )
-    metadata: dict[str, Any] = Field(default={}, description="Whatever else belongs to it.")
-    sender_identity: Address = Field(description="Who said so.")
-    sender_session: Address | None = Field(default=None, description="The session that said so.")
+    metadata: dict[str, Any] = Field(default={}, description="Further data.")
+    sender_identity: Address = Field(description="The writer.")
+    sender_session: Address | None = Field(default=None, description="The session that wrote it.")
     sender_name: Line | None = Field(default=None, description="The display name of that session.")

@@ -29,35 +29,37 @@ class Session(Record):
     STREAM: ClassVar[str] = "sessions"
 
     kind: Literal["session"] = Field(default="session", description="Always `session`.")
-    session_id: SessionId = Field(description="The name of this session.")
-    event: Literal["start", "change", "end"] = Field(description="What happened to it.")
+    session_id: SessionId = Field(description="The id of this session.")
+    event: Literal["start", "change", "end"] = Field(description="The event.")
     agent_identity: AgentIdentity | None = Field(
         default=None, description="`owner:role:purpose`: who the agent is, beyond this session."
     )
-    display_name: DisplayName = Field(description="What others call it: 1 to 64 characters.")
+    display_name: DisplayName = Field(description="The display name: 1 to 64 characters.")
     name_chosen: bool = Field(
-        default=False, description="Whether that name was asked for, rather than given by the pool."
+        default=False, description="Whether the name was requested, not assigned from the pool."
     )
-    clone_id: ShortLine = Field(description="The clone that it works in.")
+    clone_id: ShortLine = Field(description="The clone of the session.")
     worktree: Path | None = Field(
-        default=None, description="The worktree that it works in; none in a bare repository."
+        default=None, description="The worktree of the session; none in a bare repository."
     )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit that it works on.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative that it works on.")
-    lane: ShortLine | None = Field(default=None, description="The lane that it works in.")
+    wu_id: WorkUnit | None = Field(default=None, description="The work unit of the session.")
+    initiative_id: ShortLine | None = Field(default=None, description="The initiative of the session.")
+    lane: ShortLine | None = Field(default=None, description="The lane of the session.")
     client: ShortLine | None = Field(
-        default=None, description="The harness that runs it, such as `claude-code`."
+        default=None, description="The client that runs it, such as `claude-code`."
     )
     workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
-    harness_session: Address | None = Field(default=None, description="The harness's own id of it.")
-    activity: ShortLine | None = Field(default=None, description="What it does now, in its own words.")
+    harness_session: Address | None = Field(
+        default=None, description="The digest of the client's session id."
+    )
+    activity: ShortLine | None = Field(default=None, description="The current work, in its own words.")
     clear: Annotated[
         tuple[Annotated[ShortLine, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
     ] = Field(
         default=(),
-        description="Fields that it has no longer; one that is merely not there stays as it was.",
+        description="Fields that are removed; a missing field is unchanged.",
     )
     seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
         default=None,
-        description="The broadcasts that its writer had and that no other broadcast names; written even when empty.",
+        description="The broadcasts that its writer had, and that no other broadcast names; written even if empty.",
     )

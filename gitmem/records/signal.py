@@ -33,43 +33,44 @@ class Signal(Record):
     FIRST_OF: ClassVar[dict[str, str]] = {"target_agent": "recipients"}
 
     kind: Literal["signal"] = Field(default="signal", description="Always `signal`.")
-    signal_id: SignalId = Field(description="The name of this signal, for replies and receipts.")
+    signal_id: SignalId = Field(description="The id of this signal, for replies and receipts.")
     sender_identity: Address = Field(
-        description="Who says it: an agent identity, else a session id, else `human:<mail>`."
+        description="The sender: an agent identity, else a session id, else `human:<mail>`."
     )
     sender_session: Address | None = Field(default=None, description="The session that sent it.")
     sender_name: Line | None = Field(default=None, description="The sender's display name when it was sent.")
-    sender_headline: Line | None = Field(
-        default=None, description="What others saw of the sender when it was sent."
-    )
+    sender_headline: Line | None = Field(default=None, description="The sender's headline when it was sent.")
     via: Address | None = Field(
         default=None, description="The session that recorded this in the sender's name."
     )
     recipients: Annotated[tuple[Address, ...], Field(strict=False)] = Field(
-        default=(), description="Whom it is for: agent identities, session ids, people; empty is a broadcast."
+        default=(),
+        description="The recipients: agent identities, session ids, people; empty for a broadcast.",
     )
     target_agent: Address | None = Field(
         default=None,
-        description="Deprecated alias of the first recipient; read where `recipients` is missing.",
+        description="Deprecated alias of the first recipient; used if `recipients` is missing.",
         deprecated=True,
     )
     requested_to: Annotated[tuple[Line, ...], Field(strict=False)] = Field(
-        default=(), description="What the sender typed for each recipient."
+        default=(), description="The recipients as the sender typed them."
     )
     resolved_by: Annotated[
         tuple[Annotated[Line, AfterValidator(TextRule(written=RESOLUTIONS))], ...], Field(strict=False)
-    ] = Field(default=(), description="How each was resolved: exact, folded, alias, prefix or fuzzy.")
+    ] = Field(
+        default=(), description="How each recipient was resolved: exact, folded, alias, prefix or fuzzy."
+    )
     workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
     thread_id: ThreadId | None = Field(default=None, description="The conversation that it belongs to.")
     reply_to: SignalId | None = Field(default=None, description="Id of the signal to answer.")
     after: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(
-        default=(), description="What its writer had last seen of the thread: the edges of causality."
+        default=(), description="The latest signals of the thread that its writer had seen."
     )
     answers_digest: Digest | None = Field(
-        default=None, description="Digest of the line that it answers, so that its text can't be swapped."
+        default=None, description="Digest of the answered line, so that its text cannot be replaced."
     )
     intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"] = Field(
-        default="INFO", description="What it does in its thread."
+        default="INFO", description="The role of the signal in its thread."
     )
     interrupt_class: Annotated[ShortLine, AfterValidator(TextRule(written=INTERRUPTS))] = Field(
         default="advisory",
@@ -77,21 +78,21 @@ class Signal(Record):
         examples=list(INTERRUPTS),
     )
     requires_ack: bool = Field(default=False, description="Whether the sender waits for AGREE or REJECT.")
-    message: Message = Field(description="The text, as it was written: 1 byte to 64 KiB of UTF-8.")
+    message: Message = Field(description="The text, unchanged: 1 byte to 64 KiB of UTF-8.")
     idempotency_key: Line | None = Field(
-        default=None, description="The same key of the same sender is the same signal, sent once."
+        default=None, description="Signals of one sender with one key are the same signal."
     )
     origin: ShortLine = Field(
         default="local", description="`local`, or the name of the adapter that imported it."
     )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit that it is about.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative that it is about.")
-    lane: ShortLine | None = Field(default=None, description="The lane that it is about.")
-    sender_role: ShortLine | None = Field(default=None, description="The role that its sender has.")
-    target_role: ShortLine | None = Field(default=None, description="The role that it is meant for.")
+    wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
+    initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
+    lane: ShortLine | None = Field(default=None, description="The lane.")
+    sender_role: ShortLine | None = Field(default=None, description="The role of the sender.")
+    target_role: ShortLine | None = Field(default=None, description="The role of the recipient.")
     delegation_id: ShortLine | None = Field(default=None, description="The delegation that it belongs to.")
     artifact_path: Path | None = Field(default=None, description="A file that it points to.")
     seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
         default=None,
-        description="The broadcasts that its writer had and that no other broadcast names; written even when empty.",
+        description="The broadcasts that its writer had, and that no other broadcast names; written even if empty.",
     )

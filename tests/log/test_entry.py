@@ -65,16 +65,16 @@ def test_an_entry_cannot_name_a_path_of_its_own(bad: str) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "torn"),
-        (HEAD + ROW[:-1], "torn"),
-        (HEAD + b"signals\n", "no stream"),
+        (b"", "its end is missing"),
+        (HEAD + ROW[:-1], "its end is missing"),
+        (HEAD + b"signals\n", "no valid stream"),
         (HEAD + ROW.replace(b"}", b""), "does not start with"),
         (HEAD + ROW.replace(AT, AT.replace(b"-10-", b"-13-")), "bad time"),
         (b'["7d2kq0ze", "Planck <a@gitmem>", "hello", ""]\n' + ROW, "not enough values"),
         (b'["7d2kq0ze", "Planck <a@gitmem>", "hello", "", 7]\n' + ROW, "its head is not"),
-        (b"7\n" + ROW, "its head is no list"),
-        (b"[]\n" + ROW, "its head is no list"),
-        (b"[" * 100_000 + b"\n" + ROW, "its head is no list"),
+        (b"7\n" + ROW, "its head is not a list"),
+        (b"[]\n" + ROW, "its head is not a list"),
+        (b"[" * 100_000 + b"\n" + ROW, "its head is not a list"),
         (b"\xff" + HEAD + ROW, "utf-8"),
     ],
     ids=[
