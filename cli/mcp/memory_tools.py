@@ -34,8 +34,8 @@ class MemoryTools(ToolCalls):
         priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
         lifecycle: Annotated[str, Field(description=shared.NEW_LIFECYCLE.help)] = "",
     ) -> CallToolResult:
-        """Write down a finding, bug or decision, for whoever comes later. Without `wu`, that of your session.
-        With `paths` it shows as stale when they change."""
+        """Record a finding, bug or decision for later agents. `wu` defaults to your session's.
+        With `paths`, the node is shown as stale when these files change."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import edit as operation
@@ -56,8 +56,8 @@ class MemoryTools(ToolCalls):
         wu: Annotated[str, Field(description=shared.ONLY_WU.help)] = "",
         limit: Annotated[int, Field(ge=1, le=MATCHES_MAX)] = shared.SEARCH_LIMIT.default,
     ) -> CallToolResult:
-        """Find what was written down, the best match first. Look before you decide or repeat work. Words in
-        double quotes must stand together."""
+        """Search the memory, best match first. Search before you decide or repeat work. Words in double quotes
+        match as a phrase."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import search
@@ -84,8 +84,8 @@ class MemoryTools(ToolCalls):
         return await self._do(ctx, "mem_context", job)
 
     async def mem_recover(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
-        """What you need to go on after a compaction or restart: who you are, the last checkpoint, what happened
-        since, and the context."""
+        """Return what you need after a compaction or restart: your identity, the last checkpoint, changes since then,
+        and the context."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import recover

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 1 << 16
 _NO_JSON = (
-    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the line is no JSON."}}\n'
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the line is not JSON."}}\n'
 )
 
 

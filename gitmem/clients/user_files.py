@@ -86,7 +86,7 @@ def read(path: str, top: str | None = None) -> bytes | None:
         if stat.S_ISREG(found.st_mode) and found.st_size <= SIZE_MAX:
             with open(path, "rb") as file:
                 return file.read(SIZE_MAX)
-        reason, code = ("it is no file", "unreadable-file")
+        reason, code = ("it is not a file", "unreadable-file")
         if stat.S_ISREG(found.st_mode):
             reason, code = (f"it has {found.st_size} bytes; at most {SIZE_MAX} are read", "too-large")
     except (FileNotFoundError, NotADirectoryError):

@@ -130,7 +130,7 @@ def path_parts(path: str) -> list[str]:
     parts = path.split("/")
     for part in parts:
         if part in ("", ".", "..") or part.lower() == ".git" or "\0" in part:
-            raise ValueError(f"{path!r} is no path for a tree")
+            raise ValueError(f"{path!r} is not a valid path in a tree")
     return parts
 
 

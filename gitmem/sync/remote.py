@@ -190,9 +190,9 @@ class Remote:
         self.add_sentence(
             f"{self.name} rejects {prefix}*: "
             + (
-                f"what waits there for its turn goes to {left[0]}*."
+                f"outboxes are written to {left[0]}* from now on."
                 if left
-                else "where others push at the same time, a sync may have to be repeated; "
+                else "under contention, a sync may have to be repeated; "
                 f"`gitmem sync {self.shown_name}` tries outboxes again."
             )
         )

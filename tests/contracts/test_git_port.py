@@ -145,7 +145,7 @@ def test_odd_names_are_kept(port: Git, started: str, name: str) -> None:
 @pytest.mark.parametrize("path", ["", "/a", "a//b", "a/", "../a", "a/./b", ".git/config", "a/.GIT"])
 def test_paths_that_git_refuses_are_refused(port: Git, started: str, path: str) -> None:
     """Such a path would break every later checkout of the branch; no ref moves."""
-    with pytest.raises(ValueError, match="is no path for a tree"):
+    with pytest.raises(ValueError, match="is not a valid path in a tree"):
         port.write([draft({path: b"x"})], started)
     assert port.tip(REF) == started
 

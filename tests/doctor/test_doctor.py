@@ -238,6 +238,7 @@ def test_a_missing_object_is_found(clone: Clone, older: bool) -> None:
     assert older or "Cannot read or build the index" in said["index"], (
         "an index is not built anew from what is left"
     )
+    assert ".." not in said.get("index", "")
 
 
 def test_a_ref_that_is_no_log_is_a_problem(clone: Clone) -> None:

@@ -105,7 +105,7 @@ def parse(text: str, *, comments: bool = False) -> JsonNode:
         raise JsonSyntaxError("it is nested too deeply", text, 0) from None
     for token in _TOKEN.finditer(plain) if constants else ():
         if token[0] == constants[0]:
-            raise JsonSyntaxError(f"{token[0]} is no value", text, token.start())
+            raise JsonSyntaxError(f"{token[0]} is not a value", text, token.start())
     return _nodes(text, plain)
 
 

@@ -252,14 +252,14 @@ class SettingsFile(ManagedFile):
         hooks = root.get(HOOKS)
         for node, name in ((root, "the whole"), (hooks, f'"{HOOKS}"')):
             if node is not None and node.kind != "object":
-                raise self._broken(JsonSyntaxError(f"{name} is no object", text, node.start))
+                raise self._broken(JsonSyntaxError(f"{name} is not an object", text, node.start))
         return root, hooks
 
     def _array(self, hooks: JsonNode | None, name: str) -> JsonNode | None:
         """Return the array of an event, or None if there is none."""
         event = hooks.get(name) if hooks is not None else None
         if event is not None and event.kind != "array":
-            raise self._broken(JsonSyntaxError(f'"{HOOKS}.{name}" is no array', event.text, event.start))
+            raise self._broken(JsonSyntaxError(f'"{HOOKS}.{name}" is not an array', event.text, event.start))
         return event
 
     def _broken(self, error: JsonSyntaxError, what: str = "") -> UsageError:

@@ -43,7 +43,7 @@ class IndexContent(Check):
         except (sqlite3.Error, StoreError) as error:
             yield problem(
                 "index",
-                f"Cannot read or build the index: {error}.",
+                f"Cannot read or build the index: {str(error).rstrip('.')}.",
                 where,
                 "It is rebuilt once the object problems are fixed.",
             )

@@ -222,7 +222,7 @@ def test_only_our_own_command_lines_are_ours() -> None:
         ('{"a": 1} x', 1, 10, "extra data"),
         ('{"a": [1, 2', 1, 12, "expecting ',' delimiter"),
         ('{"a": "x\n"}', 1, 9, "invalid control character"),
-        ('{"NaN": 1, "a": NaN}', 1, 17, "NaN is no value"),
+        ('{"NaN": 1, "a": NaN}', 1, 17, "NaN is not a value"),
         ('{"a": 01}', 1, 8, "expecting ',' delimiter"),
         ("{\n// note\n}", 2, 1, "a comment, which this client does not support"),
         ("", 1, 1, "expecting value"),
