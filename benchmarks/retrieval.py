@@ -83,7 +83,7 @@ def by_first_line(found: Sequence[tuple[str, str]]) -> Task:
     for _, text in found:
         first, _, rest = text.partition("\n\n")
         asks = len(rest.split()) >= WORDS_LEAST and len(first.split()) > 3
-        task.add(rest if asks else text, _age(dice), _thinned(first, dice) if asks else None)
+        task.add(rest if asks else text, _age(dice), _drop_words(first, dice) if asks else None)
     return task
 
 
@@ -98,7 +98,7 @@ def by_subject(history: str) -> Task:
         at, subject, body = entry.strip("\n").split("\0")
         body = "\n".join(line for line in body.splitlines() if not _TRAILER.match(line)).strip()
         asks = len(body.split()) >= BODY_LEAST and len(subject.split()) > 2
-        question = _thinned(subject, dice) if asks else None
+        question = _drop_words(subject, dice) if asks else None
         task.add(body if asks else f"{subject}\n{body}", int(at) * 1_000_000, question)
     return task
 
@@ -123,7 +123,7 @@ def _age(dice: random.Random) -> int:
     return NOW - dice.randrange(AGES_MAX)
 
 
-def _thinned(text: str, dice: random.Random) -> str:
+def _drop_words(text: str, dice: random.Random) -> str:
     kept = [word for word in text.split() if dice.random() > 1 / 3]
     return " ".join(kept) if any(re.search(r"\w", word) for word in kept) else text
 

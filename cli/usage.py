@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 # Words that people try, and the commands that they mean.
-MEANT = {
+SYNONYMS = {
     "gitmem signal 'your message' --to NAME": (
         "send",
         "say",
@@ -99,7 +99,7 @@ def _similar_commands(message: str) -> list[str]:
     if not message.startswith("No such command '"):
         return []
     word = message.removeprefix("No such command '").partition("'")[0].lower()
-    return [command for command, words in MEANT.items() if word in words]
+    return [command for command, words in SYNONYMS.items() if word in words]
 
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:

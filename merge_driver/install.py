@@ -101,7 +101,7 @@ def uninstall(repo: Repo) -> list[str]:
         StoreError: a file is locked or cannot be read or written; it is unchanged.
     """
     config, attributes = _config(repo), _attributes(repo)
-    marker = _RULES.take_out(read(attributes) or b"")[1]
+    marker = _RULES.extract(read(attributes) or b"")[1]
     changed = [
         edit(attributes, _RULES.without, like=config),
         edit(config, _SECTION.without, like=config),
@@ -176,7 +176,7 @@ def _with_section(repo: Repo, old: bytes | None, program: str) -> bytes | None:
     body = _lines_of(program)
     if _SECTION.holds(old, body):
         return old
-    theirs = _settings(repo, _SECTION.take_out(old or b"")[0])
+    theirs = _settings(repo, _SECTION.extract(old or b"")[0])
     if any(setting.startswith(_DRIVER_KEY) for setting in theirs):
         return old
     new = _SECTION.add(old, body)
@@ -192,7 +192,7 @@ def _with_section(repo: Repo, old: bytes | None, program: str) -> bytes | None:
 def _with_rule(old: bytes | None, note: bytes) -> bytes | None:
     if _RULES.holds(old, _RULE + b"\n"):
         return old
-    marker = _RULES.take_out(old or b"")[1]
+    marker = _RULES.extract(old or b"")[1]
     return _RULES.add(old, _RULE + b"\n", _NEW_FOLDER if _NEW_FOLDER in marker else note)
 
 

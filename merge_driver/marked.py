@@ -37,7 +37,7 @@ class MarkedBlock:
 
     def add(self, old: bytes | None, body: bytes, note: bytes = b"") -> bytes:
         """Return the text (None: no file) with `body` as our lines at its end, instead of earlier ones."""
-        rest, marker = self.take_out(old or b"")
+        rest, marker = self.extract(old or b"")
         if old is None or _NEW_FILE in marker:
             note += _NEW_FILE
         if rest and not rest.endswith(b"\n"):
@@ -54,10 +54,10 @@ class MarkedBlock:
         """Return the text without our lines; None if there would be no file."""
         if old is None:
             return None
-        rest, marker = self.take_out(old)
+        rest, marker = self.extract(old)
         return None if not rest and _NEW_FILE in marker else rest
 
-    def take_out(self, text: bytes) -> tuple[bytes, bytes]:
+    def extract(self, text: bytes) -> tuple[bytes, bytes]:
         """Return the text without our lines, and our marker (empty if there is none)."""
         kept: list[bytes] = []
         marker, at, inside = b"", 0, False

@@ -55,7 +55,7 @@ def cast(lines: list[str]) -> str:
             seconds += LINE_SECONDS
         text = AGE.sub("just now", RECORD_ID.sub(lambda found: _record(known, found), line))
         text = COMMIT_ID.sub(lambda found: _commit(known, found[0]), text)
-        events.append([round(seconds, 2), "o", f"{_shade(text)}\r\n"])
+        events.append([round(seconds, 2), "o", f"{_colored(text)}\r\n"])
     return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [HEADER, *events])
 
 
@@ -70,7 +70,7 @@ def _commit(known: dict[str, str], found: str) -> str:
     return known.setdefault(found[:7], digest[:12])[: len(found)]
 
 
-def _shade(line: str) -> str:
+def _colored(line: str) -> str:
     """Return the line in the colours of a terminal: commands are bold, headings cyan."""
     style = "36" if line.startswith("#") else "1" if PROMPT.match(line) else ""
     return f"\x1b[{style}m{line}\x1b[0m" if style else line

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
 MEMORY_BYTES = 1536  # bytes
-_FORGOT = ("compact", "resume", "clear")  # the agent has worked here before, but has lost its context
+_CONTEXT_LOST = ("compact", "resume", "clear")  # the agent has worked here before, but has lost its context
 
 
 def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
@@ -116,7 +116,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
         if adopted is not None or not call.session:
             return adopted
     variable = events.SESSION_VARIABLES.get(call.client, call.client)
-    identity = at.identity if call.client not in events.FORGETFUL else None
+    identity = at.identity if call.client not in events.SHARED_ENVIRONMENT else None
     given = callers.CallerClaims(client_session=(variable, call.session or ""), identity=identity)
     before = known or (own_sessions.of_client(store, call.session, ended=True) if call.session else None)
     wu = _work_unit(store) if before is None or not before.wu_id else None
@@ -180,7 +180,7 @@ def _memory(store: Store, caller: Caller, source: str) -> str:
     from gitmem.memory import recover
 
     try:
-        if source not in _FORGOT and not recover.last_checkpoint(
+        if source not in _CONTEXT_LOST and not recover.last_checkpoint(
             store, caller.session_id, caller.wu_id, None, caller.reader
         ):
             return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.agents import caller as callers
 from gitmem.agents import own_sessions
-from gitmem.clients.hooks.events import FORGETFUL
+from gitmem.clients.hooks.events import SHARED_ENVIRONMENT
 from gitmem.errors import UsageError
 from gitmem.signals.message_frame import PROGRAM
 from gitmem.text.sanitize import sanitize_for_model
@@ -42,7 +42,7 @@ def session(at: Environment, call: HookInput) -> Presence | None:
 
 def named(at: Environment, call: HookInput) -> Presence | None:
     """Return the session in GITMEM_SESSION, if it has not ended and does not belong to a client."""
-    if not at.session or call.client in FORGETFUL:
+    if not at.session or call.client in SHARED_ENVIRONMENT:
         return None
     found = own_sessions.trusted(at.store(), at.session)
     if found is None or found.ended is not None or found.harness_session is not None:

@@ -54,7 +54,7 @@ class HookInput:
             self.source = "resume"
         name = fields.get("hook_event_name")
         self.name = name if isinstance(name, str) else None
-        self.folder = _folder(fields.get("workspaceRoots")) if client in events.FORGETFUL else None
+        self.folder = _folder(fields.get("workspaceRoots")) if client in events.SHARED_ENVIRONMENT else None
         self.in_subagent = any(fields.get(key) for key in _SUBAGENT.get(client, _SUBAGENT_USUAL))
         loops = fields.get("loop_count")
         self.again = any(fields.get(key) is True for key in ("stop_hook_active", "stopHookActive")) or (

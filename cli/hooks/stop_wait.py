@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SLEEP_SECONDS = 30 * 60.0
 POLL_SECONDS = 0.5
-WOKEN = 2
+EXIT_WAKE = 2
 
 
 class StopWait:
@@ -93,7 +93,7 @@ def wait(
         while not sleep.is_over():
             autosync.start(at, autosync.IF_DUE)  # an idle agent starts no other command
             if sleep.is_called() and _deliver_unread(at, call):
-                return WOKEN
+                return EXIT_WAKE
             if time.monotonic() >= deadline:
                 return 0
             time.sleep(poll)

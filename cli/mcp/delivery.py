@@ -80,9 +80,9 @@ class SignalDelivery:
         try:
             at = shown.stack.enter_context(self._session.environment())
             caller = self._session.caller(at)
-            patience = delivery_lock.WAIT_SECONDS if marks else None
+            wait_seconds = delivery_lock.WAIT_SECONDS if marks else None
             shown.stack.enter_context(
-                delivery_lock.delivery_lock(at.store(), caller.reader, wait_seconds=patience)
+                delivery_lock.delivery_lock(at.store(), caller.reader, wait_seconds=wait_seconds)
             )
             reading, answer = show(at, caller)
             shown.reading = reading if marks else None

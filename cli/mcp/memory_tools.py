@@ -7,7 +7,7 @@ from typing import Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from gitmem.memory.context import ENOUGH_MAX
+from gitmem.memory.context import SUGGESTED_SIZE_MAX
 
 from .. import shared_options as shared
 from ..render.mem import listing, nodes
@@ -71,7 +71,7 @@ class MemoryTools(ToolCalls):
         self,
         ctx: Ctx,
         wu: Wu = "",
-        max_size: Annotated[int, Field(ge=512, le=ENOUGH_MAX)] = shared.MAX_SIZE.default,
+        max_size: Annotated[int, Field(ge=512, le=SUGGESTED_SIZE_MAX)] = shared.MAX_SIZE.default,
     ) -> CallToolResult:
         """Return the memory nodes for a work unit, within `max_size` bytes. Call it before you start on one."""
 

@@ -29,7 +29,7 @@ _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id =
 _FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LABEL_MAX = 80
-FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
+INACTIVE_MICROS = 30 * 24 * 3600 * 1_000_000
 
 
 def queued_until(db: sqlite3.Connection) -> tuple[str | None, int | None]:
@@ -142,7 +142,7 @@ def start(store: Store, session_id: str, client_session: tuple[str, str] | None)
     except OSError:
         return
     touch(store, session_id)
-    oldest = store.now() - FORGOTTEN_MICROS
+    oldest = store.now() - INACTIVE_MICROS
     for known, at in all_last_seen(store).items():
         if at < oldest:
             end(store, known)

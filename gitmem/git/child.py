@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
 
-KILL_PATIENCE_SECONDS = 5.0
+KILL_WAIT_SECONDS = 5.0
 LOST_STATUS = -1_000  # this process ignores SIGCHLD, so the system discards exit statuses
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9  # Python ignores the first two; git must not inherit that
 _CHUNK_BYTES = 1 << 16
@@ -76,7 +76,7 @@ class ChildProcess:
         """Kill the process and those that it started; close our pipes even if one of them holds the other end."""
         self.end_group()
         self.close_pipes()
-        deadline = time.monotonic() + KILL_PATIENCE_SECONDS
+        deadline = time.monotonic() + KILL_WAIT_SECONDS
         while self.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
 

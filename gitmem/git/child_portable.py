@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import IO, TYPE_CHECKING, cast
 
-from .child import KILL_PATIENCE_SECONDS, ChildProcess
+from .child import KILL_WAIT_SECONDS, ChildProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class PortableChild(ChildProcess):
         self._popen.kill()
         self.close_pipes()
         try:
-            self._popen.wait(KILL_PATIENCE_SECONDS)
+            self._popen.wait(KILL_WAIT_SECONDS)
         except subprocess.TimeoutExpired:
             pass
 

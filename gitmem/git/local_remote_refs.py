@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _FLUSH, _DELIMITER = b"0000", b"0001"
-_DETOURS = (b"insteadof", b"uploadpack", b"[include")
+_REDIRECTING_SETTINGS = (b"insteadof", b"uploadpack", b"[include")
 
 
 def ask(
@@ -34,7 +34,11 @@ def ask(
             git to another repository or program.
     """
     config = read_small(os.path.join(common, "config")).lower()
-    if not os.path.isabs(path) or not os.path.isdir(path) or any(word in config for word in _DETOURS):
+    if (
+        not os.path.isabs(path)
+        or not os.path.isdir(path)
+        or any(word in config for word in _REDIRECTING_SETTINGS)
+    ):
         meanwhile()
         return None
     wanted = [_packet(b"ref-prefix " + os.fsencode(prefix) + b"\n") for prefix in prefixes]

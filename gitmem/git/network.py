@@ -31,7 +31,7 @@ _QUICK = ("-c", "pack.window=1")
 _NEGOTIATE = ("-c", "push.negotiate=true")
 _NOT_NEGOTIATED = "push negotiation failed; proceeding anyway with push\n"
 # Messages of a server that lost a race for its own ref lock.
-_RACED = (
+_LOST_RACE_WORDS = (
     *("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value"),
     *("but expected", "reference already exists", "reference does not exist"),
     *("fetch first", "non-fast-forward", "stale info"),
@@ -238,7 +238,7 @@ def _reported(done: run.Result) -> list[tuple[str, str, str]]:
 def _is_race(summary: str) -> bool:
     if "does not support deleting" in summary:
         return False
-    return summary.startswith("[rejected]") or _any_in(_RACED, summary)
+    return summary.startswith("[rejected]") or _any_in(_LOST_RACE_WORDS, summary)
 
 
 def _failed(url: str, err: str) -> RemoteError:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .local_log import LocalLog
 
 OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second, less than starting a process
-PILED_UP = 3  # times the number of packs that one run merges
+BACKLOG_FACTOR = 3  # times the number of packs that one run merges
 
 
 def pack_if_due(log: LocalLog, start: Callable[[], object] | None) -> None:
@@ -53,4 +53,4 @@ def pack(log: LocalLog) -> int:
 def excess_packs(log: LocalLog) -> int:
     """Return the number of the log's packs if it is far too high, else 0."""
     count = len(packing.own_packs(log.repo.common))
-    return count if count > PILED_UP * packing.PACKS_MAX else 0
+    return count if count > BACKLOG_FACTOR * packing.PACKS_MAX else 0

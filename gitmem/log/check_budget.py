@@ -211,6 +211,4 @@ class IntakeBudget:
 def limit(what: str, count: int, most: int) -> None:
     """Raise LimitExceeded if a count exceeds the limit of one sync."""
     if count > most:
-        raise LimitExceeded(
-            f"with it there are more than {most:,} new {what}, which is what one sync takes in"
-        )
+        raise LimitExceeded(f"with it there are more than {most:,} new {what}, the limit of one sync")

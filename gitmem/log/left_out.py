@@ -42,7 +42,7 @@ class LeftOut:
         at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
         text = f"{self.ref} of {remote} ({at}) was ignored: {self.why.rstrip('.')}."
         if self.why == MISSING:
-            text += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
+            text += f" Its administrator can remove the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then restores the lines."
         return text
 
 

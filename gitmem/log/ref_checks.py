@@ -168,7 +168,7 @@ class RefCheck:
         try:
             look()
         except LimitExceeded as found:
-            self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` takes in all of it")
+            self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` accepts all of it")
         except Rejected as found:
             self.leave_out(name, oid, INVALID, str(found))
         except KeyError as error:

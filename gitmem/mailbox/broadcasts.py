@@ -43,8 +43,8 @@ _REACHED = (
     " UNION SELECT s.named FROM reached r JOIN seen s ON s.signal_id = r.id) SELECT id FROM reached"
 )
 # The condition that a broadcast `b` does not precede a reader; `BroadcastStart` has the values.
-NEWS = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.signal_id NOT IN ({_REACHED})))"
-NEWS_TO_STRANGERS = (
+NEW_TO_READER = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.signal_id NOT IN ({_REACHED})))"
+NEW_TO_UNKNOWN_READER = (
     "(b.at >= :oldest OR b.line IN"
     f" (SELECT line FROM broadcast WHERE at <> '' ORDER BY at DESC, line DESC LIMIT {NEWEST}))"
 )
@@ -76,7 +76,7 @@ class BroadcastStart:
         if first is not None and (found is None or found[1] != first[1]):
             query = "SELECT at, id, 0, json_extract(body, '$.seen') FROM line WHERE id = ?"
             found = db.execute(query, (first[1],)).fetchone()
-        self.condition = NEWS if found else NEWS_TO_STRANGERS
+        self.condition = NEW_TO_READER if found else NEW_TO_UNKNOWN_READER
         self.line: int | None = found[1] if found else None
         self.cursor: int = found[2] if found else 0
         self.seen: str | None = found[3] if found else None

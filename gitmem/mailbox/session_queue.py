@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SHOWN = "shown"
 SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that was not seen for longer gets no broadcasts
 EVENTS_MAX = 100  # event files of a session; readers learn that there are more, and the log has all
-BEHIND_MAX = 16  # lines of the index; a mark for each signal without a reader here would cost a write
+LAG_MAX = 16  # lines of the index; a mark for each signal without a reader here would cost a write
 AGAIN_SECONDS = 1.0
 
 _SIGNAL = (
@@ -83,7 +83,7 @@ def _queue_new(store: Store) -> None:
         found = sessions(store, NEW if after else "", after=after)
         for session in found:
             write_queue(store, session, after)
-        if found or not after or newest - after > BEHIND_MAX:
+        if found or not after or newest - after > LAG_MAX:
             for name in (QUEUE, FLAGS):
                 shared_mode.make_dirs(os.path.join(state, name))
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FED, str(newest)))
@@ -168,7 +168,7 @@ def remove_old_queues(store: Store) -> None:
         # Only after listing the queues: their sessions are then all in the index.
         store.caught_up()
         found = sessions(store)
-        oldest = store.now() - heartbeats.FORGOTTEN_MICROS
+        oldest = store.now() - heartbeats.INACTIVE_MICROS
         kept = [each for each in found if _was_seen(store, each, oldest)]
         for session_id in sorted(queues - {each.session_id for each in kept}):
             remove(state, session_id, [session_id])

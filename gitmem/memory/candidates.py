@@ -29,7 +29,7 @@ TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
 ROUNDS = 3  # of loading more nodes to replace stale ones
-SPARE = 4  # rows read for that, as a multiple of the rows that fit the budget
+ROW_FACTOR = 4  # rows read for that, as a multiple of the rows that fit the budget
 
 SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
@@ -82,7 +82,7 @@ def find(
         without: A node that is shown elsewhere.
     """
     most = max(max_size // LINE_MIN + 1, LOAD_MIN)
-    rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, SPARE * most)
+    rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, ROW_FACTOR * most)
     rows.sort(key=lambda row: (-row.value, row.id))
     pieces = []
     best = list(_best(store, rows, most, half_life))

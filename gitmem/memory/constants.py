@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .versioned_node import VersionedNode
 
-_BY_THE_WAY = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
+_OTHER_FIELDS = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
 
 
 class Constants:
@@ -58,7 +58,7 @@ def _fault(kind: str, data: Mapping[str, object]) -> str | None:
             return f"The {kind}'s {name} must be a time such as 2026-11-21T20:00:00Z"
     fields = {name: value for name, value in data.items() if name not in ("created_at", "updated_at")}
     try:
-        records.line(kind, 0, {**_BY_THE_WAY, **fields}, allow_secret=True)
+        records.line(kind, 0, {**_OTHER_FIELDS, **fields}, allow_secret=True)
     except records.RecordError as error:
         return error.message.removesuffix(". Nothing was written.")
     return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .budgeted_text import BudgetedText
 
 MAX_SIZE = 4_096
-ENOUGH_MAX = 64 * 1024  # do not suggest a larger budget than this
+SUGGESTED_SIZE_MAX = 64 * 1024  # do not suggest a larger budget than this
 ROSTER = "Roster"
 SECTIONS = (*candidates.SECTIONS, ROSTER, open_threads.SECTION)
 SMALL = 1_024  # bytes: below this budget, nodes rank before the roster
@@ -204,7 +204,7 @@ def omitted_line(left: Mapping[str, int], enough: int | None, again: Sequence[st
         again: The command that made the text, without its budget.
     """
     counts = ", ".join(f"{section} {count}" for section, count in left.items())
-    if enough is not None and enough <= ENOUGH_MAX:
+    if enough is not None and enough <= SUGGESTED_SIZE_MAX:
         shows = [command(*again, "--max-size", str(enough))]
     else:
         shows = listing_commands(left, wu)

@@ -14,12 +14,12 @@ def find_cycles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
         leads: The successors of each id; an id without an entry has none.
     """
     found = []
-    for knot in _strong_components(leads):
-        start = min(knot)
+    for component in _strong_components(leads):
+        start = min(component)
         came: dict[str, str] = {}
         todo = [start]
         for here in todo:
-            for other in sorted(set(leads.get(here, ())) & knot):
+            for other in sorted(set(leads.get(here, ())) & component):
                 if other not in came:
                     came[other] = here
                     todo.append(other)
@@ -52,9 +52,9 @@ def _strong_components(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
                     above = todo[-1][0]
                     low[above] = min(low[above], low[here])
                 if low[here] == number[here]:
-                    knot = _taken(open_ids, here)
-                    if len(knot) > 1 or here in leads.get(here, ()):
-                        found.append(knot)
+                    component = _taken(open_ids, here)
+                    if len(component) > 1 or here in leads.get(here, ()):
+                        found.append(component)
             elif other not in number:
                 number[other] = low[other] = len(number)
                 open_ids[other] = None

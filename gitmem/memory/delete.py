@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 REASON = "deleted by hand"
-UNDONE = 10  # the most ids in a command that restores them
+UNDO_IDS_MAX = 10  # the most ids in a command that restores them
 
 
 class Deleted(Outcome):
@@ -122,7 +122,10 @@ def _next(found: Deleted, tags: Sequence[str], older_than: int | None, wu: str |
         return [command("gitmem", "mem", "show", id) for id in found.already[:1]] or ["gitmem mem list"]
     if not found.dry_run:
         undo = command("gitmem", "mem", "update", *found.ids, "--clear", "deleted")
-        return [undo if len(found.ids) <= UNDONE else "gitmem mem list --status deleted", "gitmem mem list"]
+        return [
+            undo if len(found.ids) <= UNDO_IDS_MAX else "gitmem mem list --status deleted",
+            "gitmem mem list",
+        ]
     if not (tags or wu or older_than is not None):
         return [command("gitmem", "mem", "delete", *found.ids)] if len(found.ids) <= 20 else []
     options = [word for tag in tags for word in ("--tag", tag)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # Fields of a patch that are not changes.
-_BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
+_NOT_SHOWN = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
            "sender_name")  # fmt: skip
 
 
@@ -44,7 +44,7 @@ class NodeChange(Outcome):
         self.sender = sender
         self.sender_identity = record["sender_identity"]
         self.sender_session = record.get("sender_session")
-        self.fields = {key: value for key, value in record.items() if key not in _BESIDE and value}
+        self.fields = {key: value for key, value in record.items() if key not in _NOT_SHOWN and value}
 
 
 class NodeDetail(Outcome):

@@ -153,12 +153,12 @@ class PatchChange:
     @property
     def only_marks(self) -> bool:
         """Whether it only changes the status of its nodes."""
-        if self.record.get("metadata") or not _REVIVING.isdisjoint(self.clears):
+        if self.record.get("metadata") or not _REOPENING.isdisjoint(self.clears):
             return False  # restoring a node counts as an update
         return self.touched.issubset(STATUS_FIELDS)
 
 
-_REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))
+_REOPENING = frozenset(("metadata", "closed", "archived", "deleted"))
 
 
 class WinningPatches:

@@ -48,7 +48,7 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
     for word in _PASSWORD_WORDS:
         for at in _positions(small, word):
             value, sure = _said(text, small, at + len(word))
-            if value and _is_drawn(value, sure):
+            if value and _is_generated(value, sure):
                 return "a password", at
     if not any(len(word) >= _KEY_MIN for word in text.split()):
         return None
@@ -122,7 +122,7 @@ def _said(text: str, small: str, at: int) -> tuple[str, bool]:
     return "", False
 
 
-def _is_drawn(value: str, sure: bool) -> bool:
+def _is_generated(value: str, sure: bool) -> bool:
     """Return whether a value in a sentence can only be a password: alternating letters and digits, not a name."""
     if not 8 <= len(value) <= 64 or _is_placeholder(value) or _is_uuid(value) or not value.isascii():
         return False

@@ -173,7 +173,7 @@ def list_unproven(store: Store) -> list[Presence]:
     """
     if store.keys.now().mac is None:
         return []
-    oldest = store.now() - heartbeats.FORGOTTEN_MICROS
+    oldest = store.now() - heartbeats.INACTIVE_MICROS
     rows = store.db().execute(_UNPROVEN, (store.log.clone_id(),)).fetchall()
     found = [presence.get(store, str(id)) for (id,) in rows if not heartbeats.is_here(store, str(id))]
     return [one for one in found if one is not None and one.record_at > oldest]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
             "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
-_NEWS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
+_PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
          "workspace_id": "in workspace ", "activity": "doing: "}  # fmt: skip
 CLEARABLE = {"wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
              "activity": "without an activity note"}  # fmt: skip
@@ -70,7 +70,7 @@ def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[s
 def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
     """Return the description of a change for a commit subject, after "is now"."""
     changed = {name: value for name, value in differs.items() if name != "harness_session"}
-    return [f"{_NEWS.get(name, '')}{value}" for name, value in changed.items()] + [
+    return [f"{_PREPOSITIONS.get(name, '')}{value}" for name, value in changed.items()] + [
         CLEARABLE[name] for name in gone
     ]
 

@@ -51,8 +51,8 @@ class BitOrder:
             for other in _bits(self.before[at]):
                 self.behind[other] |= 1 << at
         self.knotted = 0  # facts that may be on a cycle of a subset
-        for knot in graph.cyclic_components(edges):
-            for id in knot:
+        for cyclic in graph.cyclic_components(edges):
+            for id in cyclic:
                 self.knotted |= of_id[id]
 
 

@@ -75,7 +75,7 @@ def earlier(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
 
 def cycles(thread: Mapping[str, OrderedFact]) -> set[str]:
     """Return the ids of the signals that, by the ids they name, precede themselves."""
-    return {id for knot in graph.cyclic_components(_named(thread)) for id in knot}
+    return {id for component in graph.cyclic_components(_named(thread)) for id in component}
 
 
 def _named(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:

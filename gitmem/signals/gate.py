@@ -161,13 +161,13 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
             by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
-        talk = threads.FoldedThread(lines.load(thread_id) or {})
-        last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
+        fold = threads.FoldedThread(lines.load(thread_id) or {})
+        last = fold.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
         for signal_id, readers in ids.items():
-            signal = talk.signals.get(signal_id)
-            if signal is None or not _is_on(signal, talk.root, found):
+            signal = fold.signals.get(signal_id)
+            if signal is None or not _is_on(signal, fold.root, found):
                 continue
-            is_open = signal_id in asked and not _is_answered(db, talk, signal, readers, last.get(signal_id))
+            is_open = signal_id in asked and not _is_answered(db, fold, signal, readers, last.get(signal_id))
             if signal_id in unread or is_open:
                 why = "unread" if signal_id in unread else "unanswered"
                 kept.append((signal.line, signal_id, _shown(store, signal, why)))
@@ -206,7 +206,7 @@ def _is_on(signal: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool
 
 def _is_answered(
     db: sqlite3.Connection,
-    talk: FoldedThread,
+    fold: FoldedThread,
     signal: ThreadSignal,
     readers: Sequence[str],
     last: ThreadSignal | None,
@@ -222,7 +222,7 @@ def _is_answered(
     """
     recorded = receipts.states(db, signal.id)
     for reader in dict.fromkeys(readers):
-        if threads.delivery_state(reader, signal, talk, recorded.get(reader)) in next_steps.ANSWERED:
+        if threads.delivery_state(reader, signal, fold, recorded.get(reader)) in next_steps.ANSWERED:
             return True
     return last is not None and last.intent in threads.STATES
 

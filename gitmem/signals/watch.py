@@ -158,7 +158,7 @@ class Watch:
         earlier marks nothing of it. `leave` keeps one signal of a batch unread.
 
         Raises:
-            StoreError: The repository is gone. Other errors are reported to `tell` and retried.
+            StoreError: The repository is gone. Other errors are reported to `report` and retried.
         """
         if not os.path.isdir(self.store.repo.common):
             raise StoreError(f"The repository {self.store.repo.common} no longer exists.", code="gone")

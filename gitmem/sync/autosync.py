@@ -36,7 +36,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
 START_SECONDS = 5.0  # the time that a started process may take to get the lock
 # A process waits for a sync that is due within this time. It is shorter after a failure: offline, no process stays.
-PATIENCE_SECONDS, PATIENCE_FAILED_SECONDS = 600.0, 60.0
+WAIT_MAX_SECONDS, WAIT_MAX_FAILED_SECONDS = 600.0, 60.0
 BACKOFF_SECONDS_MAX = 300.0
 STRETCH_MAX = 16.0
 MESSAGE_MAX = 500
@@ -151,7 +151,7 @@ def due(repo: Repo, every: float, now: float) -> float:
 def wait_limit(repo: Repo) -> float:
     """Return how many seconds a process may wait for its sync to be due."""
     is_failing = os.path.exists(os.path.join(_folder(repo), FAILED))
-    return PATIENCE_FAILED_SECONDS if is_failing else PATIENCE_SECONDS
+    return WAIT_MAX_FAILED_SECONDS if is_failing else WAIT_MAX_SECONDS
 
 
 def is_requested(repo: Repo) -> bool:
@@ -182,13 +182,13 @@ def record_start(repo: Repo, now: float) -> None:
         atomic_write.remove_quietly(os.path.join(folder, mark))
 
 
-def record_success(repo: Repo, now: float, rejections: int, dice: float) -> None:
+def record_success(repo: Repo, now: float, rejections: int, jitter: float) -> None:
     """Record a successful sync: a sync that lost races doubles the backoff multiplier, any other halves it.
 
     Args:
         now: Seconds since the epoch.
         rejections: How often a push lost a race.
-        dice: Between 0 and 1: the position of the next sync in the stretched interval.
+        jitter: Between 0 and 1: the position of the next sync in the stretched interval.
     """
     folder = _folder(repo)
     atomic_write.remove_quietly(os.path.join(folder, FAILED))
@@ -197,16 +197,16 @@ def record_success(repo: Repo, now: float, rejections: int, dice: float) -> None
         return
     old = _stretch(folder)
     stretch = min(old * 2, STRETCH_MAX) if rejections else max(old / 2, 1.0)
-    _set_due(folder, now + every * (1 + (stretch - 1) * dice), stretch)
+    _set_due(folder, now + every * (1 + (stretch - 1) * jitter), stretch)
 
 
-def record_failure(repo: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
+def record_failure(repo: Repo, now: float, at: str, code: str, message: str, jitter: float) -> None:
     """Record a failed sync, and delay the next automatic one longer after each failure, up to some minutes.
 
     Args:
         now: Seconds since the epoch.
         at: The same time as JSON has it.
-        dice: Between 0 and 1; it spreads the delay.
+        jitter: Between 0 and 1; it spreads the delay.
     """
     from json import dumps
 
@@ -221,7 +221,7 @@ def record_failure(repo: Repo, now: float, at: str, code: str, message: str, dic
     except OSError:
         return
     if every is not None:  # if it is off, hooks must find nothing that is due
-        pause = min(every * 2 ** min(times, 16), max(every, BACKOFF_SECONDS_MAX)) * (0.75 + dice / 4)
+        pause = min(every * 2 ** min(times, 16), max(every, BACKOFF_SECONDS_MAX)) * (0.75 + jitter / 4)
         _set_due(folder, now + max(pause, every), _stretch(folder))
 
 

@@ -29,7 +29,7 @@ def run(
     *,
     now: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
-    dice: Callable[[], float] = lambda: os.urandom(1)[0] / 255,
+    jitter: Callable[[], float] = lambda: os.urandom(1)[0] / 255,
 ) -> bool:
     """Sync when it is due, unless another process of this clone does; record an error for later commands.
 
@@ -37,7 +37,7 @@ def run(
         sync: Syncs with the usual remote.
         now: Returns the seconds since the epoch.
         pause: Waits that many seconds.
-        dice: Returns a number between 0 and 1.
+        jitter: Returns a number between 0 and 1.
 
     Returns:
         Whether to start another process.
@@ -54,7 +54,7 @@ def run(
         if code in QUIET:
             autosync.postpone(repo, at)
         elif code:
-            autosync.record_failure(repo, at, format_at(int(at * 1e6)), code, message, dice())
+            autosync.record_failure(repo, at, format_at(int(at * 1e6)), code, message, jitter())
     # A caller that found the lock taken has left a mark, perhaps after this sync had read the log.
     return _is_wanted(repo, now())
 

@@ -211,7 +211,7 @@ def _commit_for_secondary(log: LocalLog, tip: str, shared: LogTip | None) -> str
     if not changes:
         return shared.oid
     who = log.signature()
-    (new,) = git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)
+    (new,) = git.write([Draft(changes, who, who, "Merge the log of another remote\n")], shared.oid)
     localize(log.repo.common, new)  # that remote may be our alternate object store
     return new
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .noop_check import LastSync
 
-GOES_ON = "continue with: gitmem sync"  # in the message of a sync that read only a part
+CONTINUE_HINT = "continue with: gitmem sync"  # in the message of a sync that read only a part
 
 
 def sync(
@@ -103,12 +103,12 @@ def _record_outcome(store: Store, states: Sequence[RemoteResult]) -> None:
     """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not."""
     from ..log.lines import format_at
 
-    usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
+    usual, now, jitter = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY, INCOMPLETE):
         message = usual.message or f"{usual.name}: {usual.state}"
-        autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, message, dice)
+        autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, message, jitter)
     else:
-        autosync.record_success(store.repo, now / 1e6, max(each.rejections for each in states), dice)
+        autosync.record_success(store.repo, now / 1e6, max(each.rejections for each in states), jitter)
 
 
 def check_noop(
@@ -133,9 +133,9 @@ def check_noop(
     return noop_check.check(repo, wals, timeout)
 
 
-def noop_result(repo: Repo, looked: LastSync, now: float, dice: float) -> SyncResult:
-    """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `dice`: between 0 and 1)."""
-    autosync.record_success(repo, now, 0, dice)
+def noop_result(repo: Repo, looked: LastSync, now: float, jitter: float) -> SyncResult:
+    """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `jitter`: between 0 and 1)."""
+    autosync.record_success(repo, now, 0, jitter)
     states = [RemoteResult(looked)]
     return SyncResult(states, _next(states, leads=True))
 
@@ -169,6 +169,6 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
 def _after_refusal(remote: RemoteResult) -> str:
     """Return the command after a sync that left out the shared ref, or that the remote rejected."""
     large = [each.ref for each in remote.left_out if each.kind == "large"]
-    if GOES_ON not in remote.message and any("outbox" not in name for name in large):
+    if CONTINUE_HINT not in remote.message and any("outbox" not in name for name in large):
         return command("gitmem", "sync", "--allow-large", remote.name)  # one commit alone is too much
     return command("gitmem", "sync", remote.name) if large else "gitmem doctor"

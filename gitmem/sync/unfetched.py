@@ -49,7 +49,7 @@ def report(remote: Remote) -> None:
     listing = f"git ls-remote {_word(remote)} 'refs/gitmem/outbox/*'"
     if len(found) > SHOWN:
         remote.add_sentence(
-            f"So were {len(found) - SHOWN:,} more of {remote.name}; whoever runs it removes them. All outboxes: {listing}"
+            f"So were {len(found) - SHOWN:,} more of {remote.name}; its administrator can remove them. All outboxes: {listing}"
         )
     if remote.unexamined:
         remote.add_sentence(

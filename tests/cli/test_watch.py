@@ -25,7 +25,7 @@ from gitmem.errors import UsageError
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="terminals and process groups of POSIX")
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 120.0
+WAIT_MAX_SECONDS = 120.0
 PROGRAM = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r});"
     # Under load a turn may take long: here no watch ever goes on without.
@@ -36,7 +36,7 @@ PROGRAM = (
 
 def until(what: Callable[[], object], why: str = "") -> None:
     """Wait for a condition that will come true."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + WAIT_MAX_SECONDS
     while not what():
         assert time.monotonic() < deadline, f"waited in vain: {why}"
         time.sleep(0.02)

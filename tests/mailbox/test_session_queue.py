@@ -303,7 +303,7 @@ def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> Non
     (before,) = desk.store.db().execute(mark).fetchone()
     desk.send(to=["human:person@example.org"], allow_unseen=True)
     assert desk.store.db().execute(mark).fetchone() == (before,)
-    for _ in range(session_queue.BEHIND_MAX + 1):
+    for _ in range(session_queue.LAG_MAX + 1):
         desk.send(to=["human:person@example.org"], allow_unseen=True)
     (after,) = desk.store.db().execute(mark).fetchone()
     assert int(after) > int(before)

@@ -68,7 +68,7 @@ class Desk:
         who = CallerClaims(session=by.session_id) if by else CallerClaims(terminal=True)
         of = watching.watch_owner(self.watcher, who, name)
         tell = self.told.append
-        found = Watch(self.watcher, of, self.stop, events=False, one_by_one=one_by_one, tell=tell, **waits)
+        found = Watch(self.watcher, of, self.stop, events=False, one_by_one=one_by_one, report=tell, **waits)
         self.opened.append(found)
         return found
 

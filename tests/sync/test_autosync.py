@@ -42,7 +42,7 @@ class Clone:
     def run(self) -> bool:
         """The process that a command has started."""
         return autosync_process.run(
-            self.repo, self._sync, now=lambda: self.now, pause=self._pause, dice=lambda: 1.0
+            self.repo, self._sync, now=lambda: self.now, pause=self._pause, jitter=lambda: 1.0
         )
 
     def _pause(self, seconds: float) -> None:
@@ -300,7 +300,7 @@ def test_offline_for_hours_there_is_no_pile_of_processes_and_no_flood_of_tries(c
 
     assert 8 * 3600 / 320 < len(clone.syncs) < 8 * 3600 / 220
     assert started <= len(clone.syncs) + 5
-    assert max(pauses) <= autosync.BACKOFF_SECONDS_MAX + autosync.PATIENCE_FAILED_SECONDS
+    assert max(pauses) <= autosync.BACKOFF_SECONDS_MAX + autosync.WAIT_MAX_FAILED_SECONDS
 
 
 def test_lost_races_stretch_the_interval_and_quiet_shrinks_it_again(clone: Clone) -> None:

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .clients import HookEntry
-    from .settings import Ours
+    from .settings import OwnEntry
 
 TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
 ELSEWHERE = "elsewhere"
 CONFIG = "config.toml"
 
 
-def trust_state(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequence[HookEntry]) -> str:
+def trust_state(
+    config_folder: str, settings: str, ours: Sequence[OwnEntry], wanted: Sequence[HookEntry]
+) -> str:
     """Return `trusted`, `untrusted` (a hook was never reviewed), `changed` (reviewed in another form) or `unknown`.
 
     Args:

@@ -65,7 +65,7 @@ FOLDER_VARIABLES = {
     "copilot": "COPILOT_PROJECT_DIR",
 }
 # The hooks of these clients may have the environment of another run.
-FORGETFUL = ("cline",)
+SHARED_ENVIRONMENT = ("cline",)
 
 
 def kind(client: str, event: str) -> str | None:

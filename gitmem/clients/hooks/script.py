@@ -30,7 +30,7 @@ def text(client: str) -> str:
         "EVENT": "${0##*/}" if client == "cline" else "${1-}",  # its hooks have no arguments
         "CASES": _cases(client),
         "FOLDER": f"${{{folder}:-${{PWD:-.}}}}" if folder else "${PWD:-.}",
-        "OURS": "" if client in events.FORGETFUL else "${GITMEM_SESSION-}",
+        "OURS": "" if client in events.SHARED_ENVIRONMENT else "${GITMEM_SESSION-}",
         "THEIRS": f"${{{theirs}-}}" if theirs else "",
         "READS": " | ".join(kind for kind in _ASKING if kind in events.READS[client]),
         "KEY": _KEYS.get(client, ""),

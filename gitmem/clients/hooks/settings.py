@@ -30,7 +30,7 @@ COMMANDS = ("command", "bash")  # the keys of a command line in clients' setting
 HOOKS = "hooks"
 
 
-class Ours(NamedTuple):
+class OwnEntry(NamedTuple):
     """An entry of ours in a file.
 
     Attributes:
@@ -76,7 +76,7 @@ class SettingsFile(ManagedFile):
         self.wake = False
         self._wanted = wanted
 
-    def ours(self) -> list[Ours]:
+    def ours(self) -> list[OwnEntry]:
         """Return our entries, in the order of the file.
 
         Raises:
@@ -218,12 +218,12 @@ class SettingsFile(ManagedFile):
         edits += cuts(event, gone)
         return False
 
-    def _ours(self, content: bytes | None) -> list[Ours]:
+    def _ours(self, content: bytes | None) -> list[OwnEntry]:
         if not content or SCRIPT.encode() not in content:
             return []  # a broken file without our entries must not stop the other clients
         _, hooks = self._parse(self._text(content))
         return [
-            Ours(name, line, group, index)
+            OwnEntry(name, line, group, index)
             for name, event in (zip(hooks.names(), hooks.items, strict=True) if hooks is not None else ())
             for group, item in enumerate(event.items if event.kind == "array" else ())
             for index, handler in enumerate(self._handlers(item))

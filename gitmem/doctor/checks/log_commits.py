@@ -16,9 +16,9 @@ from ..findings import Check, Examination, Finding, Fixed, note, problem
 from . import missing_lines
 
 ROUNDS_MAX = 20
-GOES_ON = ("not-a-log", "bad-epoch", "broken-history", "missing-object")
-GO_BACK = "--fix continues the log from the last complete commit, with every line that the index and other refs still have."
-BRING_BACK = (
+CONTINUABLE = ("not-a-log", "bad-epoch", "broken-history", "missing-object")
+FIX_CONTINUES = "--fix continues the log from the last complete commit, with every line that the index and other refs still have."
+FETCH_RESTORES = (
     "This loses no lines. A full fetch restores it from a remote that has it; otherwise copy .git/objects "
     "from a clone that does."
 )
@@ -48,7 +48,7 @@ class LogTip(Check):
     """
 
     codes = ("not-a-log", "newer-format", "bad-epoch", "fixed-file", "no-project")
-    fixes = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
+    fixes = (*CONTINUABLE, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
     is_readable = False
 
     def check(self) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ class LogTip(Check):
         for code in self.fixes:
             yield code, "", f"The log is now at {new[:12]}."
         if base != tip:
-            for code in GOES_ON:
+            for code in CONTINUABLE:
                 yield code, "", f"The log continues from {base[:12]}, with all known lines."
             repair_log.forget_damaged(log, tip)
         self.store.refresh()
@@ -172,7 +172,7 @@ class LogHistory(Check):
                 "broken-history",
                 f"Cannot follow the history of the log to its start ({error}).",
                 ref.LOG_REF,
-                GO_BACK,
+                FIX_CONTINUES,
             )
             return
         self.run.checked["commits"] = len(commits)
@@ -213,7 +213,7 @@ class Objects(Check):
                 "missing-object",
                 f"The object {oid[:12]} of {what} is missing or damaged.",
                 where,
-                GO_BACK if now else BRING_BACK,
+                FIX_CONTINUES if now else FETCH_RESTORES,
                 self.run.refetch or "git fsck",
                 fixable=now,
             )

@@ -92,7 +92,7 @@ class RecordIds(Check):
             if fault is not None:
                 yield from _tell(each, reference, fault)
         edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
-        for id in sorted({id for knot in graph.cyclic_components(edges) for id in knot}):
+        for id in sorted({id for component in graph.cyclic_components(edges) for id in component}):
             yield note(
                 "cycle",
                 f"{id} names itself, directly or through others, as seen before it.",

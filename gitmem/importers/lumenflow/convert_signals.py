@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Given = Mapping[str, object]
 
 # The reader in a receipt that names none and is for a signal to everybody.
-SOMEBODY = "lumenflow:import:reader"
+UNKNOWN_READER = "lumenflow:import:reader"
 NOBODY = "system"  # LumenFlow's own word for an unknown sender
 # Fields with the same meaning in the contract. Unknown ones are kept together in `lumenflow`.
 SAME = (
@@ -107,7 +107,7 @@ def receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
     at = time_of(given, "read_at", of.at)
     reader = given.get("reader_identity") or given.get("reader")
     remarks: list[str] = []
-    readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [SOMEBODY]
+    readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [UNKNOWN_READER]
     made = ConvertedLines(of.id, b"", at)
     made.remarks = remarks
     made.more = [_receipt(of, each, at) for each in dict.fromkeys(readers)]

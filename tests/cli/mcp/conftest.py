@@ -25,7 +25,7 @@ from cli import main as front
 from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE_SECONDS = 180
+WAIT_MAX_SECONDS = 180
 
 
 def program(cwd: Path, *args: str) -> list[str]:
@@ -81,7 +81,7 @@ def fields(result: CallToolResult) -> dict[str, Any]:
 def within(do: Callable[[], Awaitable[None]]) -> None:
     """Run a conversation; a server that hangs fails the test instead of the run."""
     try:
-        asyncio.run(asyncio.wait_for(do(), PATIENCE_SECONDS))
+        asyncio.run(asyncio.wait_for(do(), WAIT_MAX_SECONDS))
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):  # the task groups of two clients around one failure

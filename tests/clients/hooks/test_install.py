@@ -15,7 +15,7 @@ from gitmem.clients import hook_paths, user_files
 from gitmem.clients.hooks import client_scope, events, install, script
 from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
-from gitmem.clients.hooks.settings import Ours, is_ours
+from gitmem.clients.hooks.settings import OwnEntry, is_ours
 from gitmem.clients.managed_files import WORDS, OwnFile
 from gitmem.errors import GitmemError, StoreError, UsageError
 from tests.clients.hooks.client_folders import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
@@ -41,7 +41,7 @@ def target(folders: ClientFolders, client: Client, scope: str = PROJECT) -> Clie
     return found
 
 
-def ours_in(found: ClientScope) -> list[Ours]:
+def ours_in(found: ClientScope) -> list[OwnEntry]:
     assert found.settings is not None
     return found.settings.ours()
 
