@@ -280,6 +280,25 @@ def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tm
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("client", ALL, ids=[each.name for each in ALL])
+def test_files_of_an_earlier_version_are_replaced(client: Client, repo: Path, tmp_path: Path) -> None:
+    """Whatever text is around the mark: earlier versions wrote "taken out by" behind it."""
+    folders = at(repo, tmp_path / "home")
+    start = everything(repo)
+    put_in(folders, client)
+    installed = everything(repo)
+    for path in target(folders, client).own_paths():
+        head = Path(path).read_text().partition(WORDS)[0]
+        Path(path).write_text(f"{head}{WORDS}, taken out by gitmem hooks uninstall\n")
+    assert target(folders, client).state() == OUTDATED
+
+    assert put_in(folders, client).clients[0].state == "updated"
+
+    assert everything(repo) == installed
+    take_out(folders, client)
+    assert everything(repo) == start
+
+
 def test_the_script_of_somebody_else_is_never_written_over(repo: Path, tmp_path: Path) -> None:
     """LumenFlow has one of the same name: ours gets another."""
     folders = at(repo, tmp_path / "home")
