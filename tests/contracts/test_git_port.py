@@ -18,7 +18,7 @@ from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
 from gitmem.repo import find
 
 from .. import newer_git
-from ..loosen import loosen, path_of
+from ..loose_objects import loosen, path_of
 
 REF = "refs/gitmem/log"
 EMPTY_TREES = (

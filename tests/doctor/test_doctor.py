@@ -30,7 +30,7 @@ from gitmem.log.lines import digest, format_at
 from gitmem.mailbox import mailbox_view
 from gitmem.sessions import lifecycle
 from tests.clones import BEGINNING, Clone, Hub, git
-from tests.loosen import loosen, path_of
+from tests.loose_objects import loosen, path_of
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 FOLDER = "signals/2026-11/21/"

@@ -12,7 +12,7 @@ from gitmem.git import held_objects_0_1
 from gitmem.git.open_git import open_port
 from gitmem.repo import find
 from tests.conftest import Git
-from tests.loosen import loosen, path_of
+from tests.loose_objects import loosen, path_of
 
 LONG_AGO = time.time() - held_objects_0_1.YOUNG_SECONDS - 1
 

@@ -11,7 +11,7 @@ from gitmem.errors import StoreError
 from gitmem.git.fork_point import STEPS_MAX, STEPS_MIN
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import FILE_MODE, Draft, Signature, TreeEntry
-from tests import loosen, newer_git
+from tests import loose_objects, newer_git
 from tests.conftest import Git
 
 WHO = Signature("Planck", "planck@gitmem", 1_795_000_000)
@@ -60,11 +60,11 @@ def test_what_was_read_last_is_remembered_and_missing_all_the_same(port: Dulwich
     (tip,) = port.write([draft({name: name.encode() * 10 for name in "abc"})], None)
     files = [port.tree(port.commit(tip).tree)[name].oid for name in "abc"]
     port.close()
-    loosen.loosen(Path(common))
+    loose_objects.loosen(Path(common))
     assert [port.blob(oid) for oid in files] == [b"a" * 10, b"b" * 10, b"c" * 10]
     assert list(port._objects) == files[1:]
     assert port.blob(files[0]) == b"a" * 10 and list(port._objects) == [files[2], files[0]]
-    loosen.remove(Path(common), files[0])
+    loose_objects.remove(Path(common), files[0])
     assert not port.has(files[0]) and port.has(files[1])
     port.close()
     with pytest.raises(KeyError):

@@ -14,7 +14,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
 from tests import newer_git
-from tests.loosen import path_of
+from tests.loose_objects import path_of
 
 Run = Callable[..., str]
 REF = "refs/gitmem/log"

@@ -23,7 +23,7 @@ from gitmem.log.entry import CommitMessage, LogEntry
 from tests import newer_git
 from tests.clones import Clone, Hub, Ticks, git
 from tests.hazards.faults import ALL_STEPS, SystemCall, age_locks, child
-from tests.loosen import loosen, path_of, wipe
+from tests.loose_objects import loosen, path_of, wipe
 
 WORDS = [f"word {number}" for number in range(6)]
 LATE = ["late one", "late two"]

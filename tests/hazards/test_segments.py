@@ -12,7 +12,7 @@ from gitmem.log import ref
 from gitmem.log.union import canonical
 from gitmem.store import Store
 from tests.clones import Hub, git
-from tests.loosen import remove
+from tests.loose_objects import remove
 
 from .conftest import Desk
 from .faults import check_index, open_store, speak

@@ -11,7 +11,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.sync.remote import Remote
 from tests.clones import Clone, Hub, git, texts
-from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
+from tests.recorded_network import BRANCHES, OUTBOX, RecordedNetwork, cut, once
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 GOOD = ("synced", "up-to-date")
@@ -60,7 +60,7 @@ def test_who_loses_the_race_has_its_lines_there_at_once(hub: Hub) -> None:
     """The shared ref is tried once; then the lines go to an outbox, and when nobody else is left, into the log."""
     a, b = clones(hub, "ab")
     b.add("mine")
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
 
     def race() -> None:
         a.add("theirs")
@@ -86,7 +86,7 @@ def test_where_others_push_at_this_time_the_outbox_comes_first(hub: Hub) -> None
     a, b = clones(hub, "ab")
     b.add("mine")
     crowd(b)
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
     seen: list[str] = []
     wire.after = once(lambda: seen.extend(boxes(hub)), "push")
     found = exchange_unmerged(b)
@@ -176,13 +176,13 @@ def test_whose_turn_it_is_is_drawn(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
         leave(clone, clone.path.name)
     d.log.random = lambda count: b"\x55" * (count - 1) + b"\x56"  # just above a third
     d.add("mine")
-    wire = Wire(d)
+    wire = RecordedNetwork(d)
     found = d.exchange()
     assert wire.calls == ["fetch", f"push {OUTBOX}*"] and found.outbox is not None
     assert len(boxes(hub)) == 4
 
     e = hub.clone("e")
-    wire = Wire(e)
+    wire = RecordedNetwork(e)
     e.log.random = lambda count: b"\xff" * count
     assert e.exchange().received == 4
     assert wire.calls == ["fetch", "fetch", f"push {ref.BRANCH}", "delete 4"]
@@ -193,7 +193,7 @@ def test_whose_turn_it_is_is_drawn(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
         leave(clone, clone.path.name * 2)
     d.log.random = lambda count: b"\x55" * count  # just below
     d.add("more")
-    wire = Wire(d)
+    wire = RecordedNetwork(d)
     wire.before = lambda call: None
     d.exchange()
     assert boxes(hub) == [] and d.tip == hub.tip()
@@ -224,12 +224,12 @@ def test_what_a_crash_left_is_deleted_by_the_next_that_looks(hub: Hub) -> None:
     """Folded, and killed before the outbox was deleted."""
     a, b, c = clones(hub, "abc")
     leave(b, "one")
-    wire = Wire(a)
+    wire = RecordedNetwork(a)
     wire.before = cut("delete")
     assert a.exchange().state == "synced"
     assert hub.texts() == ["one"] and len(boxes(hub)) == 1
     tip = hub.tip()
-    wire = Wire(c)
+    wire = RecordedNetwork(c)
     assert c.exchange().state == "synced"
     assert wire.calls == ["fetch", "delete 1"]
     assert boxes(hub) == [] and hub.tip() == tip
@@ -243,7 +243,7 @@ def test_a_reply_that_is_lost_is_no_loss(hub: Hub, at: str) -> None:
     b.add("mine")
     if "outbox" in at:
         crowd(b)
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
     wire.after = cut(at)
     b.exchange()
     b.add("later")
@@ -262,7 +262,7 @@ def test_a_link_that_breaks_at_any_point_is_made_good(hub: Hub, at: str) -> None
     leave(a, "theirs")
     b.add("mine")
     crowd(b)
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
     wire.before = cut(at)
     found = b.exchange()
     assert found.state == ("synced" if at == "delete" else "offline")
@@ -279,7 +279,7 @@ def test_a_remote_that_is_away_is_asked_once(hub: Hub) -> None:
     a.add("mine")
     crowd(a)
     hub.path.rename(hub.path.with_name("away"))
-    wire = Wire(a)
+    wire = RecordedNetwork(a)
     found = a.exchange()
     assert (found.state, found.sent, a.texts()) == ("offline", 0, ["mine"])
     assert wire.calls == [f"push {OUTBOX}*"]
@@ -311,7 +311,7 @@ def test_an_outbox_that_is_not_in_the_log_is_never_deleted(hub: Hub) -> None:
     moved = b.git.write(
         [Draft({"notes/2026-11/21/gm-x.jsonl": b'{"text":"by hand"}\n'}, WHO, WHO, "By hand\n")], b.tip
     )
-    wire = Wire(a)
+    wire = RecordedNetwork(a)
 
     def move() -> None:
         git("push", "--quiet", "--force", "origin", f"{moved[0]}:{name}", cwd=b.path)
@@ -355,7 +355,7 @@ def test_a_fold_that_loses_the_race_folds_what_is_left(hub: Hub) -> None:
         a.exchange()
         leave(d, "two")
 
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
     wire.before = once(race, f"push {ref.BRANCH}")
     found = b.exchange()
     assert (found.state, found.rejections) == ("synced", 1)

@@ -12,7 +12,7 @@ from gitmem.sync import sync_remotes
 from gitmem.sync.remote import Remote
 from tests.clones import Clone, Hub, git
 from tests.hazards.test_sync_outbox import GOOD, boxes, clones, leave
-from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
+from tests.recorded_network import BRANCHES, OUTBOX, RecordedNetwork, cut, once
 
 
 def only(hub: Hub, pattern: str) -> None:
@@ -28,7 +28,7 @@ def only(hub: Hub, pattern: str) -> None:
 def raced(hub: Hub, a: Clone, b: Clone, said: str) -> tuple[list[str], str]:
     """`b` syncs, and `a` is faster: what was asked of the remote, and the message."""
     b.add(f"b {said}")
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
 
     def race() -> None:
         a.add(f"a {said}")
@@ -53,7 +53,7 @@ def test_where_only_branches_of_a_prefix_are_taken_it_is_a_branch(hub: Hub) -> N
     assert calls == ["fetch", shared, f"push {BRANCHES}*", "fetch", shared, "delete 1"]
     assert message == ""
     b.add("waits")
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
 
     def race() -> None:
         a.add("first")
@@ -88,7 +88,7 @@ def test_every_race_that_was_lost_counts(hub: Hub) -> None:
     host.refused_prefixes = [OUTBOX, BRANCHES]
     host.save()
     b.add("mine")
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
 
     def race(call: str) -> None:
         if call == f"push {ref.BRANCH}":
@@ -111,7 +111,7 @@ def test_where_none_are_taken_those_of_others_are_folded_with_ours(hub: Hub) -> 
     host.refused_prefixes = [OUTBOX, BRANCHES]
     host.save()
     b.log.random = lambda count: b"\xff" * count
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
     found = b.exchange()
     assert (found.state, found.has_our_lines) == ("synced", True)
     assert wire.calls == ["fetch", f"push {ref.BRANCH}", "delete 2"]
@@ -150,7 +150,7 @@ def test_where_nothing_may_be_deleted_there_is_one_outbox_and_no_more(hub: Hub) 
     calls, message = raced(hub, a, b, "2")
     assert calls == ["fetch", shared, "fetch", shared]
     assert message == "" and len(boxes(hub)) == 1
-    wire = Wire(b)
+    wire = RecordedNetwork(b)
     assert b.exchange().state in GOOD
     assert wire.calls == ["fetch"]
 

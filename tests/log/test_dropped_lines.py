@@ -9,7 +9,7 @@ from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import dropped_lines, ledger, recovery, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
-from tests.loosen import remove
+from tests.loose_objects import remove
 
 WHO = Signature("n", "n@n", 1)
 

@@ -9,7 +9,7 @@ from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import damaged_objects, recovery, ref
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import all_lines, entry, open_log, record
-from tests.loosen import remove
+from tests.loose_objects import remove
 
 WHO = Signature("n", "n@n", 1)
 

@@ -16,7 +16,7 @@ from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
 from gitmem.log import ref
 from gitmem.log.lines import digest
 
-from .weather import segments
+from .faults import segments
 from .world import World
 
 MALLORY = Signature("Mallory", "mallory@example.org", 1_795_000_000)

@@ -21,9 +21,9 @@ from gitmem.signals import inbox, threads
 from gitmem.store import Store
 
 from . import own_checks
-from .deeds import agents
+from .agent_actions import agents
+from .faults import PERSON, segments
 from .memory import MemoryConfig, MemoryGit, Repository
-from .weather import PERSON, segments
 from .world import Clone, World
 
 CPU_SECONDS_MAX = 5.0  # of one command, whatever peers have pushed

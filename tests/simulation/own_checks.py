@@ -16,7 +16,7 @@ from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.trust import clone_key, sender_tables
 
-from .deeds import agents
+from .agent_actions import agents
 from .world import Clone, World
 
 

@@ -12,13 +12,13 @@ from unittest import mock
 
 from gitmem.log import ref, squash
 
-from . import checks, deeds
+from . import agent_actions, checks
 from .adversary import Adversary
 from .disk import Disk
-from .places import InMemory, OnDisk
-from .surroundings import Surroundings
-from .turns import Turns
-from .weather import Hand, Weather
+from .faults import Faults, Hand
+from .patched_system import PatchedSystem
+from .scheduler import Scheduler
+from .storage import InMemory, OnDisk
 from .world import SECOND, World
 
 PLACES = {"memory": InMemory, "disk": OnDisk}
@@ -55,18 +55,18 @@ def simulate(seed: int, root: Path, place: str = "memory", *, hostile: bool = Fa
     """
     random = Random(seed)
     root.mkdir(parents=True)
-    turns = Turns(
+    turns = Scheduler(
         random, switches=random.choice([0.02, 0.1, 0.3, 0.6]), step_micros=random.choice([50, 500, 5_000])
     )
     places = PLACES[place](root)
     world = World(seed, turns, places)
-    world.weather = Weather(random)
+    world.weather = Faults(random)
     run = Run(seed, world)
 
     def disk(path: str) -> Disk | None:
         return turns.running.where.on_disk(path) if turns.running is not None else None
 
-    around = Surroundings(turns, disk)
+    around = PatchedSystem(turns, disk)
     limits = {
         "SEGMENT_MAX_BYTES": (ref, random.choice([900, 4_000, ref.SEGMENT_MAX_BYTES])),
         "EACH_MAX": (squash, random.choice([1, squash.EACH_MAX])),
@@ -124,7 +124,7 @@ class Crowd:
 
     def somebody(self, at: int) -> None:
         long = self.random.random() < 0.15
-        plan = deeds.drawn(
+        plan = agent_actions.drawn(
             self.random, self.random.randrange(4, 9) if long else self.random.choice([1, 1, 1, 2, 3])
         )
         self._comes(at, self.random.random(), plan, self.random.choice([0.5, 5.0, 20.0]) if long else 0.0)
@@ -153,7 +153,7 @@ class Crowd:
 
         def begin() -> None:
             clone = self.world.clones[int(share * len(self.world.clones))]
-            process = deeds.process(self.world, clone, name, plan, gap)
+            process = agent_actions.process(self.world, clone, name, plan, gap)
             self.hand.doom(process)
             self.world.turns.start(process, self.world.turns.now)
 
@@ -165,7 +165,7 @@ def _repair(world: World, random: Random) -> None:
     for clone in random.sample(world.clones, len(world.clones)):
         if world.hub.tip(ref.BRANCH) in world.bad:
             world.tamper()
-            process = deeds.process(world, clone, "repairing", ["sync", "repair"])
+            process = agent_actions.process(world, clone, "repairing", ["sync", "repair"])
             world.turns.start(process, world.turns.now)
             world.turns.run()
     tip = world.hub.tip(ref.BRANCH)
@@ -191,6 +191,6 @@ def _heal(world: World, random: Random) -> None:
         _repair(world, random)
     for turn in range(4):
         for clone in random.sample(world.clones, len(world.clones)):
-            process = deeds.process(world, clone, f"healing{turn}", ["sync"])
+            process = agent_actions.process(world, clone, f"healing{turn}", ["sync"])
             world.turns.start(process, world.turns.now)
             world.turns.run()

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from gitmem.git.port import Move
 
-    from .turns import Turns
+    from .scheduler import Scheduler
     from .world import Clone, World
 
 T = TypeVar("T")
 
 
 @contextmanager
-def inside(turns: Turns) -> Iterator[None]:
+def inside(turns: Scheduler) -> Iterator[None]:
     """What happens in here are no steps."""
     process = turns.mine()
     process.inside += 1
@@ -48,7 +48,7 @@ def short(value: object) -> str:
 class SteppingGit:
     """The port, where whatever others could notice is a step before it is done, and one after it."""
 
-    def __init__(self, git: Git, turns: Turns, clone: Clone) -> None:
+    def __init__(self, git: Git, turns: Scheduler, clone: Clone) -> None:
         self._git = git
         self._turns = turns
         self._clone = clone
@@ -108,7 +108,7 @@ class SteppingGit:
 class SteppingNetwork:
     """The network: slow, sometimes away, sometimes without an answer, and with rules of its own."""
 
-    def __init__(self, network: GitNetwork, turns: Turns, clone: Clone, world: World) -> None:
+    def __init__(self, network: GitNetwork, turns: Scheduler, clone: Clone, world: World) -> None:
         self._network = network
         self._turns = turns
         self._clone = clone

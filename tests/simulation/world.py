@@ -21,12 +21,12 @@ from gitmem.store import Store
 
 from .disk import Disk
 from .memory import MemoryConfig
-from .places import Places
+from .scheduler import Process, Scheduler
 from .stepping import SteppingGit, SteppingNetwork
-from .turns import Process, Turns
+from .storage import Storage
 
 if TYPE_CHECKING:
-    from .weather import Hand, Weather
+    from .faults import Faults, Hand
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 SECOND = 1_000_000
@@ -119,12 +119,12 @@ class World:
         cpu_seconds: The most CPU time that one deed took.
     """
 
-    def __init__(self, seed: int, turns: Turns, places: Places) -> None:
+    def __init__(self, seed: int, turns: Scheduler, places: Storage) -> None:
         self.seed = seed
         self.turns = turns
         self.places = places
         self.hub = places.hub()
-        self.weather: Weather = None  # type: ignore[assignment]
+        self.weather: Faults = None  # type: ignore[assignment]
         self.hand: Hand = None  # type: ignore[assignment]
         self.clones: list[Clone] = []
         self.begun: dict[bytes, None] = {}

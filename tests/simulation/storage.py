@@ -35,7 +35,7 @@ MAIN = "refs/heads/main"
 TRACKING = "refs/remotes/origin/"
 
 
-class Places(ABC):
+class Storage(ABC):
     """The remote and the clones of a run, and what people do to them by hand."""
 
     def __init__(self, root: Path) -> None:
@@ -89,7 +89,7 @@ class Places(ABC):
         """Let go of files."""
 
 
-class InMemory(Places):
+class InMemory(Storage):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.remote = Repository(str(root))
@@ -150,7 +150,7 @@ class InMemory(Places):
                 here.refs[TRACKING + ref.removeprefix("refs/heads/")] = oid
 
 
-class OnDisk(Places):
+class OnDisk(Storage):
     """Real repositories, the port of a long-lived process, and the git program as the network."""
 
     def __init__(self, root: Path) -> None:

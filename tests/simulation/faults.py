@@ -9,13 +9,13 @@ from gitmem.git.plumbing import Git
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 
-from .turns import Process
+from .scheduler import Process
 from .world import SECOND, Clone, World, state_of
 
 PERSON = Signature("Somebody", "somebody@example.org", 1_795_000_000)
 
 
-class Weather:
+class Faults:
     """How likely each fault is. A seed has some kinds of fault often and others never: so rare ones meet."""
 
     def __init__(self, random: Random) -> None:

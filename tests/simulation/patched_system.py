@@ -20,20 +20,20 @@ from gitmem.git import run as git_run
 from gitmem.index import catch_up, index_file
 
 from .disk import Disk
-from .turns import Killed, Process, Turns, real_close
+from .scheduler import Killed, Process, Scheduler, real_close
 
 real_time = time.time
 _SKIPPED = ("index-",)  # SQLite's own files
 
 
-class Surroundings:
+class PatchedSystem:
     """The exchanged functions of one run.
 
     Attributes:
         spawned: How often git was started.
     """
 
-    def __init__(self, turns: Turns, disk: Callable[[str], Disk | None]) -> None:
+    def __init__(self, turns: Scheduler, disk: Callable[[str], Disk | None]) -> None:
         self.turns = turns
         self.disk = disk
         self.real: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from gitmem.signals import inbox, send
 from gitmem.sync import exchange
 from tests.clones import agreed
 
-from .turns import Process
+from .scheduler import Process
 from .world import Clone, WatchedStore, World
 
 AGENTS = 2  # of each clone
@@ -28,7 +28,7 @@ def agents(clone: Clone) -> list[str]:
     return [f"test:worker:{clone.name}{number}" for number in range(AGENTS)]
 
 
-class Deeds:
+class AgentActions:
     """One process's life."""
 
     def __init__(self, world: World, clone: Clone, plan: list[str], gap: float) -> None:
@@ -191,7 +191,7 @@ def drawn(random: Random, count: int) -> list[str]:
 
 def process(world: World, clone: Clone, name: str, plan: list[str], gap: float = 0.0) -> Process:
     """A process of a clone that does these things, with pauses of up to `gap` seconds."""
-    deeds = Deeds(world, clone, plan, gap)
+    deeds = AgentActions(world, clone, plan, gap)
     made = Process(f"{clone.name}/{name}", clone, Random(f"{world.seed} {clone.name} {name}"), deeds.act)
     deeds.process = made
     clone.processes.append(made)

@@ -13,7 +13,7 @@ OUTBOX = "refs/gitmem/outbox/"
 BRANCHES = "refs/heads/gitmem-outbox-"
 
 
-class Wire(GitNetwork):
+class RecordedNetwork(GitNetwork):
     """Notes every call: `fetch`, `push <ref>`, `delete <how many>`, `look`."""
 
     def __init__(self, clone: Clone) -> None:

@@ -67,7 +67,7 @@ class Process:
         self.thread: threading.Thread | None = None
 
 
-class Turns:
+class Scheduler:
     """Who runs, what time it is, and what has happened so far.
 
     Attributes:
