@@ -12,7 +12,7 @@ from gitmem.git.fork_point import STEPS_MAX, HistoryWalk
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import CUT_SECONDS
 from gitmem.git.port import Draft, Signature
-from gitmem.log import log_refs, overflow, ref, tree_union
+from gitmem.log import log_refs, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash
@@ -180,7 +180,7 @@ def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(log: Local
     """Its lines are beside the second one: it does not wait for ever."""
     size, path = ref.UNION_BYTES_MAX * 3 // 4, "notes/2026-11/21/gm-a.jsonl"
     mine = b"y" * size + b"\n"
-    beside = overflow.overflow_path(path, mine)
+    beside = tree_union.overflow_path(path, mine)
     who = Signature("a", "a@b", 1)
     full = {path: b"x" * (size + 1) + b"\n", beside: b"z" * (size + 1) + b"\n"}
     (taken,) = log.git.write([Draft(full, who, who, "full\n")], shared.oid)
