@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from .agents.caller import Caller
+    from .batch import Batch
     from .commit_thread import BackgroundCommits
     from .importers.lumenflow.import_result import Imported
-    from .log.local_log import Appended
     from .memory_api import Memory
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
@@ -200,25 +200,9 @@ class Log:
         Inside the block, outcomes have no commit yet, and the new records are visible. If the block raises or the
         commit fails, nothing is recorded and the caller is restored.
         """
-        from contextlib import contextmanager
+        from .batch import collect
 
-        @contextmanager
-        def collect() -> Iterator[Batch]:
-            with self.store.lock:
-                batch = Batch(self)
-                who = self.who
-                self.store.collect(batch.add)
-                try:
-                    try:
-                        yield batch
-                    finally:
-                        self.store.collect(None)
-                    batch.record()
-                except BaseException:
-                    self.who = who
-                    raise
-
-        return collect()
+        return collect(self)
 
     def close(self) -> None:
         """Commit this log's records and close it. Records that cannot be committed now wait for the next command."""
@@ -273,26 +257,3 @@ class Sessions:
     def end(self) -> lifecycle.SessionEnded:
         """End the caller's session and release its name."""
         return lifecycle.end(self._log.store, self._log.caller)
-
-
-class Batch:
-    """The entries that a `batch()` has collected."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._entries: list[Any] = []
-        self.appended: Appended | None = None
-
-    def add(self, entry: Any) -> None:
-        """Add an entry, to be recorded at the end of the block."""
-        self._entries.append(entry)
-
-    @property
-    def commit(self) -> str | None:
-        """The commit of the batch; None inside the block and until it is committed."""
-        return self.appended.commit if self.appended else None
-
-    def record(self) -> None:
-        """Record all collected entries at once; do nothing if there are none."""
-        if self._entries:
-            self.appended = self._log.store.record_all(self._entries)

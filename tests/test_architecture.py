@@ -43,6 +43,7 @@ ORDER = (
     "gitmem.importers",
     "gitmem.clients",
     "gitmem.doctor",
+    "gitmem.batch",
     "gitmem.memory_api",
     "gitmem.api",
     "gitmem",
