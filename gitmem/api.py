@@ -236,7 +236,15 @@ class Signals:
         return signals.send_with_one_snapshot(self._log.store, lambda: self._log.caller, message, **options)
 
     def reply(self, signal_id: str, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
-        """Reply to a signal: to its sender, in its thread."""
+        """Reply to a signal: to its sender, in its thread.
+
+        Raises:
+            TypeError: `reply_to` is among the options; `signal_id` is the answered signal.
+        """
+        if "reply_to" in options:
+            raise TypeError(
+                "A reply has no option reply_to: it answers the signal that its first argument names."
+            )
         return self.send(message, **(options | {"reply_to": signal_id}))
 
 

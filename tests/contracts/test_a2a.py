@@ -91,6 +91,17 @@ def test_an_idempotency_key_is_one_signal_also_from_two_clones(world: World, tmp
     assert a.converged(str(first.signal["signal_id"])).converged
 
 
+def test_a_reply_answers_what_it_names_first(world: World) -> None:
+    """Another `reply_to` is an error: ignoring it would answer a signal that the writer did not mean."""
+    a, b = world.agent(A), world.agent(B)
+    one, other = (a.signals.send(each, to=[B]).signal["signal_id"] for each in ("one", "other"))
+    with pytest.raises(TypeError, match="reply_to"):
+        b.signals.reply(one, "yes", reply_to=other)
+
+    assert len(a.inbox().signals) == 0
+    assert b.signals.reply(one, "yes").signal["reply_to"] == one
+
+
 def test_a_receipt_is_recorded_once(world: World) -> None:
     """However often it is read."""
     a, b = world.agent(A), world.agent(B)
