@@ -18,7 +18,7 @@ COMMANDS = {
     'session list': 'session:listing --all',
     'whoami': 'session:whoami',
     'roster': 'session:roster query? --all',
-    'signal': 'signal:signal message --to=* --broadcast --wu= --initiative= --lane= --intent= --requires-ack --reply-to= --thread= --interrupt= --artifact= --idempotency-key= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
+    'signal': 'signal:signal message --to=* --broadcast --wu= --initiative= --lane= --intent= --requires-ack --reply-to= --thread= --interrupt= --target-role= --delegation-id= --artifact= --idempotency-key= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
     'reply': 'signal:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
     'inbox': 'inbox:inbox --for=:for_ --wu= --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark --count --limit= --max-bytes=',
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',

@@ -59,6 +59,8 @@ SIGNAL_OPTIONS = {
     "reply_to": Option("Id of the signal to answer.", metavar="ID"),
     "thread": THREAD,
     "interrupt": Option("Urgency: advisory or priority.", metavar="CLASS"),
+    "target_role": Option("Role that the signal is meant for; selects no recipients.", metavar="ROLE"),
+    "delegation_id": Option("Delegation that the signal belongs to.", metavar="ID"),
     "artifact": Option("File that the signal refers to.", metavar="PATH"),
     "idempotency_key": Option(
         "Repeating a signal with the same key and content records nothing new.", metavar="K"
@@ -71,6 +73,7 @@ SIGNAL_OPTIONS = {
 # Models get neither the options that only a person may choose nor those that they rarely need.
 TOOL_SIGNAL_OPTIONS = (
     "to", "broadcast", "intent", "reply_to", "thread", "wu", "requires_ack", "idempotency_key",
+    "target_role", "delegation_id",
 )  # fmt: skip
 ALREADY_READ = Option("Include signals delivered before.")
 INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)

@@ -37,14 +37,18 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "") -> str:
     identity = fields["sender_identity"]
     sender = sender_text(within(fields.get("sender_name") or "", NAME_MAX), identity)
     path = within(fields.get("artifact_path") or "", PART_MAX)
+    for_role = within(fields.get("target_role") or "", PART_MAX)
+    delegation = within(fields.get("delegation_id") or "", PART_MAX)
     parts = [
         fields["signal_id"],
         _conflict(fields),
         fields["intent"],
         "priority" if fields["interrupt_class"] == "priority" else "",
         f"from {sender}" + (f", {role}" if role and role not in identity.split(":") else ""),
+        f"for role {for_role}" if for_role else "",
         fields.get("wu_id"),
         fields.get("lane"),
+        f"delegation {delegation}" if delegation else "",
         fields.get("thread_id"),
         f"answers {fields['reply_to']}" if fields.get("reply_to") else "",
         age,

@@ -40,6 +40,8 @@ class SignalOptions(ReplyOptions):
         initiative: Initiative. Default: as of `wu`.
         lane: Lane. Default: as of `wu`.
         interrupt: `priority` (default if there are recipients) or `advisory`.
+        target_role: The role that it is meant for. It selects no recipients.
+        delegation_id: The delegation that it belongs to.
         artifact: The file that the signal refers to.
         allow_unseen: Accept an agent identity that is not in the log yet.
         fuzzy: Accept the nearest name if it is unambiguous.
@@ -53,6 +55,8 @@ class SignalOptions(ReplyOptions):
     initiative: NotRequired[str | None]
     lane: NotRequired[str | None]
     interrupt: NotRequired[str | None]
+    target_role: NotRequired[str | None]
+    delegation_id: NotRequired[str | None]
     artifact: NotRequired[str | None]
     allow_unseen: NotRequired[bool]
     fuzzy: NotRequired[bool]

@@ -17,6 +17,8 @@ Start = Callable[..., str]
         ("--wu", "WU-7", "wu_id", "WU-7"),
         ("--initiative", "INIT-1", "initiative_id", ""),
         ("--lane", "release", "lane", "release"),
+        ("--target-role", "tester", "target_role", "for role tester"),
+        ("--delegation-id", "deleg-12", "delegation_id", "delegation deleg-12"),
         ("--artifact", "docs/a.md", "artifact_path", "file docs/a.md"),
         ("--intent", "propose", "intent", "PROPOSE"),
         ("--interrupt", "advisory", "interrupt_class", ""),

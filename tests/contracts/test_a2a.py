@@ -102,6 +102,23 @@ def test_a_reply_answers_what_it_names_first(world: World) -> None:
     assert b.signals.reply(one, "yes").signal["reply_to"] == one
 
 
+def test_role_and_delegation_are_fields_and_choose_no_recipients(world: World) -> None:
+    """As given, in JSON; a line end in one of them is refused and nothing is written."""
+    a, b = world.agent(A), world.agent(B)
+    about = {"target_role": "tester", "delegation_id": "deleg-1"}
+    sent = a.signals.send("x", to=[B], **about).signal
+
+    (got,) = b.inbox().signals
+    assert {field: got[field] for field in about} == about  # type: ignore[literal-required]
+    assert sent["recipients"] == [B]
+    for field in about:
+        with pytest.raises(UsageError, match=field):
+            a.signals.send("x", to=[B], **{field: "a\nb"})
+        with pytest.raises(UsageError, match=field):
+            a.signals.send("x", to=[B], **{field: "a" * 201})
+    assert b.inbox().signals == []
+
+
 def test_a_receipt_is_recorded_once(world: World) -> None:
     """However often it is read."""
     a, b = world.agent(A), world.agent(B)
