@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence  # noqa: TC003  (nothing that must start fast imports this module)
 from typing import Any
 
-from gitmem.memory import context, listing, profile, search
+from gitmem.memory import context, listing, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.signals import INTENTS, inbox
@@ -96,11 +96,14 @@ NEW_LIFECYCLE = Option(
 )
 PRIORITY = Option(f"{PRIORITIES[0]} (highest) to {PRIORITIES[-1]}.", values=PRIORITIES)
 PATHS = Option("File or folder that it is about.")
+SUPERSEDES = Option("Node that it replaces while it is active.")
 SEARCH_LIMIT = Option(f"Maximum number of nodes (default: {search.LIMIT}).", default=search.LIMIT)
 LIST_LIMIT = Option(f"Maximum number of nodes (default: {listing.LIMIT}).", default=listing.LIMIT)
+READY_TYPE = Option(f"Only nodes of this type (default: {', '.join(ready.ACTIONABLE)}); see create.")
+READY_LIMIT = Option(f"Maximum number of nodes (default: {ready.LIMIT}).", default=ready.LIMIT)
 PROFILE_LIMIT = Option(f"Maximum number of nodes (default: {profile.LIMIT}).", default=profile.LIMIT)
 MAX_SIZE = Option(f"Maximum size in bytes of UTF-8 (default: {context.MAX_SIZE}).", default=context.MAX_SIZE)
 HALF_LIFE = Option(
-    f"Score decay time constant (default: {HALF_LIFE_MICROS // DAY_MICROS}d).",
+    f"Time constant of the score, which is 0.37 of its value after it (default: {HALF_LIFE_MICROS // DAY_MICROS}d).",
     default=HALF_LIFE_MICROS,
 )

@@ -57,7 +57,7 @@ class Memory(Constants):
 
         Options: type (default discovery), lifecycle (default by type), wu and session (default those of the caller's
         session), lane, priority (P0 to P3), tags, paths (from the root of the worktree), metadata, sensitive,
-        discovered_from (a node), allow_secret.
+        discovered_from (a node), supersedes (nodes), allow_secret.
 
         Raises:
             UsageError: as RecordError the node is invalid, as SecretError it contains a secret; nothing was written.
@@ -85,7 +85,7 @@ class Memory(Constants):
         return edit.change(self._log.store, self._log.caller, _ids(ids), **options)
 
     def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> RelationResult:
-        """Record a relation of two nodes: blocks, parent of, related to or discovered from."""
+        """Record a relation of two nodes: one of `RELATION_TYPES`."""
         from .memory import relations
 
         return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
@@ -116,16 +116,17 @@ class Memory(Constants):
 
         return show_node.show(self._log.store, _id(id))
 
-    def ready(self, wu: str | None = None, *, include_archived: bool = False) -> Ready:
+    def ready(self, wu: str | None = None, **options: Any) -> Ready:
         """Return the open nodes of a work unit, P0 first, and which nodes block others.
 
         Args:
             wu: The work unit; by default that of the caller's session.
+            options: Those of `ready.ready`: type, limit, include_archived.
         """
         from .memory import ready
 
         unit = node_fields.unit_of(wu, self._log.caller if wu is None else None)
-        return ready.ready(self._log.store, unit, include_archived=include_archived)
+        return ready.ready(self._log.store, unit, **options)
 
     def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. This starts no commit."""
@@ -289,8 +290,9 @@ def _ids(given: Iterable[Any]) -> list[Any]:
 def _with_ids(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with each node replaced by its id."""
     found = dict(options)
-    if found.get("discovered_from") is not None:
-        found["discovered_from"] = _id(found["discovered_from"])
-    if isinstance(found.get("only"), (list, tuple)):
-        found["only"] = _ids(found["only"])
+    for name in ("discovered_from", "supersedes", "only"):
+        if isinstance(found.get(name), (list, tuple)):
+            found[name] = _ids(found[name])
+        elif found.get(name) is not None:
+            found[name] = _id(found[name])
     return found

@@ -33,6 +33,7 @@ class MemoryTools(ToolCalls):
         wu: Wu = "",
         priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
         lifecycle: Annotated[str, Field(description=shared.NEW_LIFECYCLE.help)] = "",
+        supersedes: Annotated[str, Field(description=shared.SUPERSEDES.help)] = "",
     ) -> CallToolResult:
         """Record a finding, bug or decision for later agents. `wu` defaults to your session's.
         With `paths`, the node is shown as stale when these files change."""
@@ -43,6 +44,7 @@ class MemoryTools(ToolCalls):
             created = operation.create(
                 at.store(), self._session.caller(at), content, type=type or None, wu=wu or None, tags=tags,
                 paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
+                supersedes=supersedes,
             )  # fmt: skip
             return tool_results.of(created, nodes.created(created))
 
@@ -108,14 +110,19 @@ class MemoryTools(ToolCalls):
 
         return await self._do(ctx, "mem_checkpoint", job)
 
-    async def mem_ready(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
+    async def mem_ready(
+        self,
+        ctx: Ctx,
+        wu: Wu = "",
+        limit: Annotated[int, Field(ge=1, le=MATCHES_MAX)] = shared.READY_LIMIT.default,
+    ) -> CallToolResult:
         """List the nodes of a work unit that are ready, most important first, and what blocks the others."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import node_fields, ready
 
             unit = node_fields.unit_of(wu or None, None if wu else self._session.reader(at))
-            found = ready.ready(at.store(), unit)
+            found = ready.ready(at.store(), unit, limit=limit)
             return tool_results.of(found, listing.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PLAIN = frozenset(
     ("content", "type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "sensitive")
 )
-EMPTY = ("metadata", "discovered_from")  # must not be given here
+EMPTY = ("metadata", "discovered_from", "supersedes")  # must not be given here
 
 
 def make_nodes(

@@ -14,7 +14,7 @@ def find_cycles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
         leads: The successors of each id; an id without an entry has none.
     """
     found = []
-    for component in _strong_components(leads):
+    for component in strong_components(leads):
         start = min(component)
         came: dict[str, str] = {}
         todo = [start]
@@ -30,7 +30,7 @@ def find_cycles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
     return sorted(found)
 
 
-def _strong_components(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
+def strong_components(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
     """Return the strongly connected components that contain a cycle."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}

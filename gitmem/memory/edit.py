@@ -74,7 +74,7 @@ def create(
     Args:
         content: The text, at most 64 KiB.
         options: Those of `append`: type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive,
-            discovered_from.
+            discovered_from, supersedes.
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
@@ -96,7 +96,7 @@ def append(
         many: For each node its `content`, and any of: type (default discovery; bug, idea, question and dependency
             are discoveries with that tag), lifecycle (default by type), wu and session (default those of the
             caller's session), lane, priority (P0 to P3), tags, paths (from the root of the work tree), metadata,
-            sensitive, discovered_from (a node id).
+            sensitive, discovered_from (a node id), supersedes (ids of the nodes that it replaces).
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError); the message names the node.

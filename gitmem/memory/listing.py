@@ -6,7 +6,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import anchors, load, node_fields
+from . import anchors, load, node_fields, superseded
 from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
@@ -44,23 +44,28 @@ class Listing(Outcome):
 
     Attributes:
         stale: How much the files of a node have changed, by node id; the JSON form has it in the node.
+        superseded: The live ends of superseded nodes, by node id; the JSON form has each in `superseded_by` of the node.
         total: The number of matching nodes; `more` of them are not shown.
     """
 
-    __slots__ = ("nodes", "stale", "total", "more", "next")
+    __slots__ = ("nodes", "stale", "superseded", "total", "more", "next")
 
     def __init__(self, nodes: Sequence[VersionedNode], stale: Mapping[str, str], total: int) -> None:
         self.nodes = list(nodes)
         self.stale = {node.id: stale[node.id] for node in self.nodes if node.id in stale}
+        self.superseded: dict[str, str] = {}
         self.total = total
         self.more = total - len(self.nodes)
         self.next: list[str] = []
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON form; a node whose files have changed has the extent in `stale`."""
-        stale = [{"stale": self.stale[node.id]} if node.id in self.stale else {} for node in self.nodes]
+        facts = {"stale": self.stale, "superseded_by": self.superseded}
         return {
-            "nodes": [node.as_json() | more for node, more in zip(self.nodes, stale, strict=True)],
+            "nodes": [
+                node.as_json() | {name: of[node.id] for name, of in facts.items() if node.id in of}
+                for node in self.nodes
+            ],
             "total": self.total,
             "more": self.more,
             "next": list(self.next),
@@ -200,6 +205,7 @@ def listing(
         rows = db.execute(f"SELECT n.id FROM node n {wanted.where} {order} LIMIT ?", [*wanted.values, limit])
         nodes = load.load(db, [id for (id,) in rows])
         found = Listing(nodes, anchors.stale(store, nodes), total)
+    found.superseded = superseded.ends_of(db, [node.id for node in found.nodes])
     found.next = _next(found)
     return found
 

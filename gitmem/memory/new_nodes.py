@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
-from . import anchors, node_fields, relations, resolve_node
+from . import anchors, node_fields, relations, resolve_node, superseded
 from .versioned_node import NewNodes, VersionedNode
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MANY = 16  # number of nodes from which on `bulk_nodes` makes them
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
-           "discovered_from")  # fmt: skip
+           "discovered_from", "supersedes")  # fmt: skip
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported node
 
 
@@ -53,16 +53,32 @@ def make_nodes(
                     {**fields, "at": line[7:34].decode(), "kind": "node", "mac": None}, line
                 ).settle()
             )
-            if each.get("discovered_from"):
-                source, remark = resolve_node.find_or_accept(store.db(), str(each["discovered_from"]))
-                lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
-                remarks |= {remark: None} if remark else {}
+            more, told = _relations(store, caller, nodes[-1].id, each)
+            lines += more
+            remarks |= dict.fromkeys(told)
         except UsageError as error:
             if len(given) > 1:
                 error.message = f"Node {number} of {len(given)}: {error.message}"
                 error.args = (error.message,)  # str() uses it
             raise
     return NewNodes(lines, nodes, list(remarks))
+
+
+def _relations(
+    store: Store, caller: Caller, id: str, given: Mapping[str, object]
+) -> tuple[list[tuple[str, bytes]], list[str]]:
+    """Return the lines of the relations that a new node gets, and warnings."""
+    lines, remarks = [], []
+    for type in ("discovered_from", relations.SUPERSEDES):
+        found = [
+            resolve_node.find_or_accept(store.db(), text) for text in node_fields.texts(type, given.get(type))
+        ]
+        others = list(dict.fromkeys(other for other, _ in found))
+        lines += [relations.line(store, caller, id, type, other) for other in others]
+        remarks += [remark for _, remark in found]
+        if others and type == relations.SUPERSEDES:
+            remarks.append(superseded.remark(store.db(), others, id))
+    return lines, [remark for remark in remarks if remark]
 
 
 def _fields(given: Mapping[str, Any], caller: Caller, id: str) -> NodeFields:

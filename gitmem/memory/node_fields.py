@@ -16,7 +16,7 @@ TYPES = ("session", "discovery", "checkpoint", "note", "summary")
 DEFAULT_TYPE = "discovery"
 LIFECYCLES = ("ephemeral", "session", "wu", "project")
 PRIORITIES = ("P0", "P1", "P2", "P3")
-RELATIONS = ("blocks", "parent_child", "related", "discovered_from")
+RELATIONS = ("blocks", "parent_child", "related", "discovered_from", "supersedes")
 STATUSES = ("active", "closed", "archived", "deleted")
 # Aliases of the type discovery; the alias becomes a tag.
 ALIASES = ("bug", "idea", "question", "dependency")
@@ -41,6 +41,7 @@ REVERSED = {
         ("blocked_by", "is_blocked_by", "depends_on", "needs", "requires", "waits_for"), "blocks"
     ),
     "child_of": "parent_child",
+    "superseded_by": "supersedes",
 }
 TAGS = (*TAXONOMY, *ALIASES, "todo", "task", "fact", "gotcha", "lesson", "learning", "rule")
 

@@ -7,14 +7,14 @@ must not load them. Every other node is folded again from all of its lines.
 from __future__ import annotations
 
 from ..log.lines import parse_all, parse_at
-from . import authors, load, relations
+from . import authors, load, relations, superseded
 from .node_tables import HIDDEN
 from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..index.rows import LineRow, NewLines, Rows
     from .versioned_node import VersionedNode
@@ -33,8 +33,16 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     changed = _add_nodes(db, rows.of("node"))
     changed |= _add_patches(db, rows.of("patch"))
     _refold(db, load.load(db, sorted(changed), whole=False))
-    _add_relations(db, rows.of("relation"))
+    ends = _add_relations(db, rows.of("relation"))
     _add_accesses(db, rows.of("access"))
+    superseded.update(db, ends, _named(rows))
+
+
+def _named(rows: Rows) -> Iterator[str]:
+    """Yield the nodes that new lines create or change."""
+    yield from rows.of("node").column("id")
+    for row in rows.of("patch"):
+        yield from row.record["node_ids"]
 
 
 def _add_nodes(db: sqlite3.Connection, nodes: NewLines) -> set[str]:
@@ -149,10 +157,11 @@ def _lowest_first(db: sqlite3.Connection, id: str) -> int:
     return int(lowest)
 
 
-def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
+def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
+    """Add relations and return the nodes that one of them says supersede others, or are superseded."""
     triples = set()
     for row in rows:
-        relation_key = (row.record["from_id"], row.record["to_id"], row.record["type"])
+        relation_key = relations.key_of(row.record)
         db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*relation_key, row.id))
         triples.add(relation_key)
     for relation_key in sorted(triples):
@@ -160,6 +169,7 @@ def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
             db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", relation_key)
         else:
             db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", relation_key)
+    return {id for *ends, type in triples if type == relations.SUPERSEDES for id in ends}
 
 
 def _add_accesses(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:

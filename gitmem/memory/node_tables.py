@@ -34,6 +34,10 @@ DDL = (
     # Relations that are not removed, including those to unknown nodes.
     "CREATE TABLE relation (from_id TEXT, to_id TEXT, type TEXT, PRIMARY KEY (from_id, to_id, type)) WITHOUT ROWID",
     "CREATE INDEX relation_to ON relation (to_id, type)",
+    # Empty, and so free, where nothing is superseded.
+    "CREATE INDEX relation_supersedes ON relation (from_id, to_id) WHERE type = 'supersedes'",
+    # Superseded nodes, also unknown ones, and the live ends of their chains; see `superseded`.
+    "CREATE TABLE superseded (id TEXT PRIMARY KEY, live TEXT) WITHOUT ROWID",
     "CREATE TABLE access (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID",
 )  # fmt: skip
 

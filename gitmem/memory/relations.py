@@ -8,7 +8,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import causality
 from ..text.shell_quote import command
-from . import node_fields, resolve_node, write
+from . import node_fields, resolve_node, superseded, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..records.record_types import RelationFields, RelationRecord
     from ..store import Store
+
+
+SUPERSEDES = "supersedes"
+RELATIONS_MAX = 100  # of one node in an answer
+CYCLE_SHOWN = 20  # nodes
 
 
 class RelationResult(Outcome):
@@ -46,6 +51,13 @@ class RelationEvent:
         self.named = frozenset(record.get("after", ()))
 
 
+# What a cycle of relations of a type means.
+_EFFECT_OF_CYCLE = {
+    "blocks": "block each other in a cycle",
+    SUPERSEDES: "supersede each other in a cycle, so each of them still counts",
+}
+
+
 def relate(
     store: Store,
     caller: Caller,
@@ -56,7 +68,7 @@ def relate(
     remove: bool = False,
     metadata: Mapping[str, object] | None = None,
 ) -> RelationResult:
-    """Record a relation between two nodes: `from_` blocks `to`, is its parent, or was discovered from it.
+    """Record a relation between two nodes: `from_` blocks or supersedes `to`, is its parent, or was discovered from it.
 
     A node that is not in this log is accepted, with a warning.
 
@@ -70,14 +82,18 @@ def relate(
     target, other = resolve_node.find_or_accept(db, to)
     if source == target:
         raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
+    already = superseded.remark(db, [target], source) if kind == SUPERSEDES and not remove else None
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
     done = write.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
     related = RelationResult((source, target, kind), remove, done.commit)
-    related.warnings = [each for each in (caller.remark, remark, other) if each]
-    circle = [] if remove or kind != "blocks" else path_of_blocks(store.db(), target, source)
+    related.warnings = [each for each in (caller.remark, remark, other, already) if each]
+    effect = _EFFECT_OF_CYCLE.get(kind)
+    circle = path(store.db(), kind, target, source) if effect and not remove else []
     if circle:
-        related.warnings.append(f"These nodes block each other in a cycle: {' → '.join([source, *circle])}.")
+        more = [f"… {len(circle) - CYCLE_SHOWN} more"] if len(circle) > CYCLE_SHOWN else []
+        told = " → ".join([source, *circle[:CYCLE_SHOWN], *more])
+        related.warnings.append(f"These nodes {effect}: {told}.")
     related.next = [command("gitmem", "mem", "show", source)]
     return related
 
@@ -104,7 +120,8 @@ def line(
         "id": id or ids.new_id("rel", store.random),
         "from_id": from_id,
         "to_id": to_id,
-        "type": type,
+        "type": "related" if type == SUPERSEDES else type,
+        "supersedes": type == SUPERSEDES,
         "removed": removed,
         "after": sorted(events.keys() - named),
         "metadata": node_fields.metadata(dict(metadata or {})),
@@ -113,6 +130,11 @@ def line(
         "sender_name": caller.name,
     }
     return store.line("relation", fields)
+
+
+def key_of(record: RelationRecord) -> tuple[str, str, str]:
+    """Return the ends and the type of a relation."""
+    return record["from_id"], record["to_id"], SUPERSEDES if record.get("supersedes") else record["type"]
 
 
 def exists(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> bool:
@@ -141,28 +163,27 @@ def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> dict[
     return events
 
 
-def relations_of(db: sqlite3.Connection, id: str) -> list[tuple[str, str, str]]:
-    """Return the relations of a node (from, to, type), in both directions, by type and id."""
+def relations_of(db: sqlite3.Connection, id: str, most: int = RELATIONS_MAX) -> list[tuple[str, str, str]]:
+    """Return the relations of a node (from, to, type), in both directions, by type and id, up to a number."""
     return db.execute(
         "SELECT from_id, to_id, type FROM relation WHERE from_id = ?"
-        " UNION SELECT from_id, to_id, type FROM relation WHERE to_id = ? ORDER BY 3, 1, 2",
-        (id, id),
+        " UNION SELECT from_id, to_id, type FROM relation WHERE to_id = ? ORDER BY 3, 1, 2 LIMIT ?",
+        (id, id, most),
     ).fetchall()
 
 
-def path_of_blocks(db: sqlite3.Connection, start: str, end: str) -> list[str]:
-    """Return a chain of `blocks` from one node to another, with both ends; empty if there is none."""
+def path(db: sqlite3.Connection, type: str, start: str, end: str) -> list[str]:
+    """Return a chain of relations of a type from one node to another, with both ends; empty if there is none."""
     came: dict[str, str] = {start: ""}
     todo = [start]
-    while todo:
-        here = todo.pop(0)
+    for here in todo:
         if here == end:
             way = [here]
             while came[way[-1]]:
                 way.append(came[way[-1]])
             return way[::-1]
         for (other,) in db.execute(
-            "SELECT to_id FROM relation WHERE from_id = ? AND type = 'blocks' ORDER BY to_id", (here,)
+            "SELECT to_id FROM relation WHERE from_id = ? AND type = ? ORDER BY to_id", (here, type)
         ):
             if other not in came:
                 came[other] = here

@@ -7,7 +7,7 @@ from ..agents.serialize import sender_name
 from ..outcome import Outcome
 from ..signals import history
 from ..text.shell_quote import command
-from . import anchors, bulk_values, decay, load, node_fold, relations, resolve_node
+from . import anchors, bulk_values, decay, load, node_fold, relations, resolve_node, superseded
 from .listing import first_line
 
 TYPE_CHECKING = False
@@ -53,18 +53,22 @@ class NodeDetail(Outcome):
     Attributes:
         score: Its decay score now.
         stale: How much its files have changed, or None.
-        relations: In both directions: from_id, to_id, type, and the first line of the other node (None if unknown).
+        superseded_by: The live end of the chain of nodes that supersede it; None if it is live.
+        relations: In both directions: from_id, to_id, type, and the first line of the other node (None if unknown); at
+            most `relations.RELATIONS_MAX`.
         history: Its patches, oldest first.
         ambiguous: Whether lines of its id have different content; the lowest line counts.
         commit: The commit of its line; None until it is committed.
     """
 
-    __slots__ = ("node", "score", "stale", "relations", "history", "ambiguous", "commit", "recorded", "next")
+    __slots__ = ("node", "score", "stale", "superseded_by", "relations", "history", "ambiguous", "commit", "recorded",
+                 "next")  # fmt: skip
 
     def __init__(self, node: VersionedNode, score: float, commit: str | None) -> None:
         self.node = node
         self.score = score
         self.stale: str | None = None
+        self.superseded_by: str | None = None
         self.relations: list[Relative] = []
         self.history: list[NodeChange] = []
         self.ambiguous = False
@@ -91,6 +95,7 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> N
         history.commit_of(store, node.line),
     )
     found.stale = anchors.stale(store, [node]).get(node.id)
+    found.superseded_by = superseded.ends_of(db, [node.id]).get(node.id)
     found.relations = _relations(db, node)
     found.history = [
         NodeChange(record, sender_name(store, record) or record["sender_identity"])
@@ -148,4 +153,6 @@ def _next(found: NodeDetail) -> list[str]:
         commands = [command("gitmem", "mem", "update", node.id, *_verify_options(found.stale))]
     else:
         commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
+    if found.superseded_by:
+        commands.insert(0, command("gitmem", "mem", "show", found.superseded_by))
     return commands or ["gitmem mem list"]

@@ -208,6 +208,7 @@ class RelationFields(TypedDict):
     from_id: str
     to_id: str
     type: str
+    supersedes: NotRequired[bool]
     removed: NotRequired[bool]
     after: NotRequired[Sequence[str]]
     metadata: NotRequired[dict[str, object]]

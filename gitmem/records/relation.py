@@ -22,6 +22,10 @@ class Relation(Record):
     type: Literal["blocks", "parent_child", "related", "discovered_from"] = Field(
         description="The type of the relation."
     )
+    supersedes: bool = Field(
+        default=False,
+        description="Whether `from_id` supersedes `to_id`; `type` is then only for versions without this field.",
+    )
     removed: bool = Field(default=False, description="Whether the relation ends.")
     after: Annotated[tuple[RelationId, ...], Field(strict=False)] = Field(
         default=(), description="The earlier records of the same relation that its writer had seen."

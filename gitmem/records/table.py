@@ -233,6 +233,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'from_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'to_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'type': ('choice', False, ('blocks', 'parent_child', 'related', 'discovered_from'), ()),
+        'supersedes': ('flag', False),
         'removed': ('flag', False),
         'after': ('list', False, ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'metadata': ('object', False),

@@ -20,7 +20,7 @@ from gitmem.importers.lumenflow import import_files as room
 from gitmem.importers.lumenflow import read_files
 from gitmem.importers.lumenflow.import_result import SHOWN, Imported
 from gitmem.log.entry import CommitMessage
-from gitmem.memory import decay, edit, load, ready
+from gitmem.memory import decay, edit, load, ready, superseded
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from gitmem.store import Store
@@ -382,6 +382,27 @@ def test_relations_are_there_once(store: Store, project: Project) -> None:
     again = bring(store, project)
     assert again.counts["relations"]["present"] == 1
     assert relations.relations_of(store.db(), "mem-a1b2") == []
+
+
+def test_a_node_supersedes_the_one_that_it_replaces(store: Store, project: Project, tmp_path: Path) -> None:
+    """There both stayed, and each later run added another. What names no other node stays in the metadata."""
+    project.has(
+        "nodes", NODE, {**NODE, "id": "mem-c3d4", "metadata": {"replaces": "mem-a1b2", "source_path": "README.md"}},
+        {**NODE, "id": "mem-e5f6", "metadata": {"replaces": "mem-e5f6"}},
+        {**NODE, "id": "mem-g7h8", "metadata": {"replaces": "README.md"}},
+    )  # fmt: skip
+    other = open_store(new_repo(tmp_path / "two"), Clock())
+
+    found = bring(store, project)
+    bring(other, project)
+
+    assert superseded.ends_of(store.db(), ["mem-a1b2", "mem-e5f6"]) == {"mem-a1b2": "mem-c3d4"}
+    assert one(store, "mem-c3d4").metadata == {"source_path": "README.md"}
+    assert one(store, "mem-e5f6").metadata == {"replaces": "mem-e5f6"}
+    assert len([each for each in found.remarks if "replaces" in each.reason]) == 2
+    assert bring(store, project).counts["nodes"]["present"] == 4
+    lines = "SELECT body FROM line WHERE kind = 'relation'"
+    assert store.db().execute(lines).fetchall() == other.db().execute(lines).fetchall()
 
 
 def test_ready_sees_what_blocked_in_lumenflow(store: Store, project: Project) -> None:

@@ -114,9 +114,9 @@ def a_line(draw: st.DrawFn) -> bytes:
         case "relation":
             after = draw(st.lists(st.sampled_from(RELATIONS), max_size=2))
             id = draw(st.sampled_from(RELATIONS))
-            return relation(
-                id, at, removed=draw(st.booleans()), after=after, to_id=draw(st.sampled_from(IDS))
-            )
+            ends = {"from_id": draw(st.sampled_from(IDS)), "to_id": draw(st.sampled_from(IDS))}
+            flags = {"removed": draw(st.booleans()), "supersedes": draw(st.booleans())}
+            return relation(id, at, after=after, **ends, **flags)
         case _:
             some = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=3))
             fields = {"id": "access-0000", "node_ids": some, "reader_identity": "test:worker:one"}

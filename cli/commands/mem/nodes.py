@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Reason,
         Sensitive,
         Session,
+        Supersedes,
         Tags,
         Type,
         Wu,
@@ -62,13 +63,14 @@ def create(
     discovered_from: Annotated[
         str | None, typer.Option("--discovered-from", metavar="ID", help="The node it was discovered from.")
     ] = None,
+    supersedes: Supersedes = None,
     jsonl: Annotated[
         bool,
         typer.Option(
             "--jsonl",
             help="Read nodes from standard input, one JSON object per line, and write them in one commit. Keys: "
             "content, type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive, "
-            "discovered_from.",
+            "discovered_from, supersedes.",
         ),
     ] = False,
     allow_secret: AllowSecret = False,
@@ -80,7 +82,7 @@ def create(
     options: dict[str, object] = {
         "type": type, "lifecycle": lifecycle, "wu": wu, "session": session, "lane": lane, "priority": priority,
         "tags": parts(tag), "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive,
-        "discovered_from": discovered_from,
+        "discovered_from": discovered_from, "supersedes": parts(supersedes),
     }  # fmt: skip
     if jsonl == (content is not None):
         raise UsageError(
@@ -167,13 +169,20 @@ def update(
 def relate(
     at: Environment,
     from_id: Annotated[
-        str, typer.Argument(metavar="FROM", help="The source node: the blocker, the parent, the result.")
+        str,
+        typer.Argument(
+            metavar="FROM", help="The source node: the blocker, the parent, the result, the newer one."
+        ),
     ],
     type: Annotated[
-        str, typer.Argument(metavar="TYPE", help="blocks, parent_child, related or discovered_from.")
+        str,
+        typer.Argument(metavar="TYPE", help="blocks, parent_child, related, discovered_from or supersedes."),
     ],
     to_id: Annotated[
-        str, typer.Argument(metavar="TO", help="The target node: the blocked one, the child, the origin.")
+        str,
+        typer.Argument(
+            metavar="TO", help="The target node: the blocked one, the child, the origin, the older one."
+        ),
     ],
     remove: Annotated[bool, typer.Option("--remove", help="Remove the relation.")] = False,
 ) -> None:
@@ -201,6 +210,7 @@ def checkpoint(
     ] = None,
     wu: Wu = None,
     session: Session = None,
+    meta: Meta = None,
     no_diff_stat: Annotated[bool, typer.Option("--no-diff-stat", help="Omit git's diff stat.")] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
@@ -210,8 +220,8 @@ def checkpoint(
 
     created = operation.checkpoint(
         at.store(), at.caller(), typed(note, "note"), progress=progress,
-        next_steps=next_steps, trigger=trigger, wu=wu, session=session, diff_stat=not no_diff_stat,
-        allow_secret=allow_secret,
+        next_steps=next_steps, trigger=trigger, wu=wu, session=session, metadata=metadata(meta),
+        diff_stat=not no_diff_stat, allow_secret=allow_secret,
     )  # fmt: skip
     if quiet and not at.json:
         output.write_lines([created.node.id])

@@ -124,3 +124,12 @@ ListLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shar
 ProfileLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.PROFILE_LIMIT.help)]
 NoRoster = Annotated[bool, typer.Option("--no-roster", help="Omit the roster and the unread count.")]
 Sensitive = Annotated[bool, typer.Option("--sensitive", help="Exclude it from cleanup.")]
+Supersedes = Annotated[
+    list[str] | None,
+    typer.Option("--supersedes", metavar="ID", help=f"{shared.SUPERSEDES.help} May be repeated."),
+]
+ReadyType = Annotated[str | None, typer.Option("--type", metavar="TYPE", help=shared.READY_TYPE.help)]
+ReadyLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.READY_LIMIT.help)]
+Force = Annotated[
+    bool, typer.Option("--force", help="Include open nodes of P0 and P1, and last checkpoints.")
+]

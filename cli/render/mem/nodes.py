@@ -7,7 +7,7 @@ from ..text import SEPARATOR, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gitmem.memory.context import Context
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitmem.memory.versioned_node import VersionedNode
 
 SHOWN = 20  # ids; JSON has all of them
+KEPT_SHOWN = 5  # ids in a line
 
 
 def created(found: Created) -> list[str]:
@@ -69,6 +70,17 @@ def end(commit: str | None, recorded: bool) -> str:
 def notes(sentences: Sequence[str]) -> list[str]:
     """Return sentences as sanitized lines that begin with `note:`."""
     return [f"note: {sanitize(each)}" for each in sentences]
+
+
+def kept(reasons: Mapping[str, str]) -> list[str]:
+    """Return the nodes that an operation on many nodes left as they are, a line for each reason."""
+    lines = []
+    for reason in sorted({*reasons.values()}):
+        ids = [id for id, why in reasons.items() if why == reason]
+        more = f" and {len(ids) - KEPT_SHOWN} more" if len(ids) > KEPT_SHOWN else ""
+        forced = "; --force includes them" if reason.startswith(("open ", "last ")) else ""
+        lines.append(f"kept, {reason}: {', '.join(ids[:KEPT_SHOWN])}{more}{forced}")
+    return lines
 
 
 def checkpointed(found: Created) -> list[str]:

@@ -103,7 +103,7 @@ class MemoryNodes(Check):
                 "unknown-id",
                 f"{from_id} {type} {to_id}: this log lacks {' and '.join(missing)}.",
                 partial(self._where_related, (from_id, to_id, type)),
-                "It may arrive with the next sync; until then it blocks nothing.",
+                "It may arrive with the next sync; until then it has no effect.",
                 "gitmem sync",
             )
 

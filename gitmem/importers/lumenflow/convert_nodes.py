@@ -86,9 +86,11 @@ def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
             fields["updated_at"] = format_at(updated)
     count, last = _accesses(metadata, remarks)
     made = ConvertedLines(str(given.get("id")), b"", at)
+    older = _replaced(made.id, metadata, remarks)
     fields["metadata"] = metadata
     made.line = records.line("node", at, fields, allow_secret=allow_secret)
-    made.more = [_access(made.id, number, at) for number in range(1, count)]
+    made.more = [_supersedes(made.id, each, at) for each in older]
+    made.more += [_access(made.id, number, at) for number in range(1, count)]
     if count:
         made.more.append(_access(made.id, 0, last if last is not None else at))
     made.remarks = remarks
@@ -219,6 +221,34 @@ def _access(id: str, number: int, at: int) -> bytes:
             "id": ids.keyed_id("access", "lumenflow", id, str(number or format_at(at))),
             "node_ids": [id],
             "reader_identity": SENDER,
+        },
+    )
+
+
+def _replaced(id: str, metadata: dict[str, object], remarks: list[str]) -> list[str]:
+    """Return the nodes that `replaces` in the metadata names; LumenFlow writes it for an indexed file that changed."""
+    given = metadata.get("replaces")
+    found = [each for each in (given if isinstance(given, list) else [given]) if each is not None]
+    if all(isinstance(each, str) and ids.is_id("mem", each) and each != id for each in found):
+        metadata.pop("replaces", None)
+        return list(dict.fromkeys(map(str, found)))
+    remarks.append("its replaces is not the id of another node; it is kept in the metadata")
+    return []
+
+
+def _supersedes(id: str, older: str, at: int) -> bytes:
+    """Return the line that says which node this one replaces."""
+    return records.line(
+        "relation",
+        at,
+        {
+            "schema_version": "A2A.V1",
+            "id": ids.keyed_id("rel", "lumenflow", id, "supersedes", older),
+            "from_id": id,
+            "to_id": older,
+            "type": "related",
+            "supersedes": True,
+            "sender_identity": SENDER,
         },
     )
 

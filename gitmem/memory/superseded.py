@@ -1,0 +1,138 @@
+"""Which nodes are superseded, and the live end of each one's chain.
+
+A node is superseded while an active node supersedes it. Nodes that supersede each other in a cycle are live: relations
+within a cycle have no effect. The table `superseded` has the result, so that queries follow no chains.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Edge = tuple[str, str]  # the superseding and the superseded node
+
+# `type = 'supersedes'` is a literal: only then can SQLite use the partial index of these relations.
+_ANY = "SELECT 1 FROM relation WHERE type = 'supersedes' LIMIT 1"
+_CONNECTED = (
+    "WITH RECURSIVE part (id) AS (SELECT value FROM json_each(?) UNION"
+    " SELECT CASE r.from_id WHEN p.id THEN r.to_id ELSE r.from_id END FROM part p JOIN relation r"
+    " ON r.type = 'supersedes' AND (r.from_id = p.id OR r.to_id = p.id)) SELECT id FROM part"
+)
+_EDGES = (
+    "SELECT r.from_id, r.to_id, n.created FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
+    " WHERE r.type = 'supersedes' AND r.from_id <> r.to_id AND r.from_id IN (SELECT value FROM json_each(?))"
+)
+
+
+def update(db: sqlite3.Connection, ends: Iterable[str], changed: Iterable[str]) -> None:
+    """Update the table after new lines.
+
+    Only nodes that are connected with these are read, so what others relate elsewhere costs nothing here.
+
+    Args:
+        ends: Nodes of which a `supersedes` relation was added or removed.
+        changed: Nodes that were added or changed.
+    """
+    seeds = set(ends)
+    if db.execute(_ANY).fetchone():
+        superseding = "SELECT DISTINCT from_id FROM relation WHERE type = 'supersedes' AND from_id IN (SELECT value FROM json_each(?))"
+        seeds.update(id for (id,) in db.execute(superseding, (as_json(changed),)))
+    if not seeds:
+        return
+    connected = as_json(id for (id,) in db.execute(_CONNECTED, (as_json(seeds),)))
+    rows = db.execute(_EDGES, (connected,)).fetchall()
+    found = live_ends([(new, old) for new, old, _ in rows], {new: created for new, _, created in rows})
+    db.execute("DELETE FROM superseded WHERE id IN (SELECT value FROM json_each(?))", (connected,))
+    db.executemany("INSERT INTO superseded VALUES (?, ?)", sorted(found.items()))
+
+
+def as_json(ids: Iterable[str]) -> str:
+    """Return ids as a JSON list. They need no escaping: the models allow only letters and digits."""
+    return "[{}]".format(",".join(f'"{id}"' for id in ids))
+
+
+def live_ends(edges: Sequence[Edge], created: Mapping[str, int]) -> dict[str, str]:
+    """Return the live end for each superseded node, in time linear in the number of edges.
+
+    Args:
+        edges: The relations of active nodes.
+        created: The times of the superseding nodes. Of several ends the one created last counts.
+    """
+    from .cycles import strong_components
+
+    leads: dict[str, list[str]] = {}
+    for new, old in edges:
+        leads.setdefault(new, []).append(old)
+    cycle_of = {id: at for at, cycle in enumerate(strong_components(leads)) for id in cycle}
+    older = {
+        new: [old for old in olds if new not in cycle_of or cycle_of.get(old) != cycle_of[new]]
+        for new, olds in leads.items()
+    }
+    missing: dict[str, int] = {}  # the number of successors whose ends are not known yet
+    for olds in older.values():
+        for old in olds:
+            missing[old] = missing.get(old, 0) + 1
+    ends: dict[str, str] = {}
+    todo = [id for id in older if id not in missing]
+    for id in todo:
+        end = ends.get(id, id)
+        for old in older.get(id, ()):
+            ends[old] = max(ends.get(old, end), end, key=lambda each: (created[each], each))
+            missing[old] -= 1
+            if not missing[old]:
+                todo.append(old)
+    return ends
+
+
+def is_used(db: sqlite3.Connection) -> bool:
+    """Return whether any node is superseded."""
+    return db.execute("SELECT 1 FROM superseded LIMIT 1").fetchone() is not None
+
+
+def and_live(db: sqlite3.Connection) -> str:
+    """Return the SQL condition that a row of `node n` is live, with AND before it; empty if all rows are."""
+    return " AND n.id NOT IN (SELECT id FROM superseded)" if is_used(db) else ""
+
+
+def ends_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
+    """Return the live ends of those of these nodes that are superseded, by their ids."""
+    if not is_used(db):
+        return {}
+    rows = db.execute(
+        "SELECT id, live FROM superseded WHERE id IN (SELECT value FROM json_each(?))", (as_json(ids),)
+    )
+    return dict(rows.fetchall())
+
+
+def replaced_by(db: sqlite3.Connection, ids: Iterable[str], most: int) -> dict[str, list[str]]:
+    """Return the nodes that these supersede, directly and while it has effect, by the ids of those that do.
+
+    Args:
+        most: The number of nodes to return for each.
+    """
+    found: dict[str, list[str]] = {}
+    if is_used(db):
+        asked = (
+            "SELECT r.to_id FROM relation r JOIN superseded s ON s.id = r.to_id JOIN node o ON o.id = r.to_id"
+            " WHERE r.from_id = ? AND r.type = 'supersedes' AND o.state < 3 ORDER BY o.created DESC, o.id LIMIT ?"
+        )
+        for id in ids:
+            older = [old for (old,) in db.execute(asked, (id, most))]
+            found |= {id: older} if older else {}
+    return found
+
+
+def remark(db: sqlite3.Connection, ids: Sequence[str], by: str) -> str | None:
+    """Return a warning for the writer of relations if nodes that are not among them supersede these already.
+
+    Args:
+        ids: The nodes that get superseded.
+        by: The node that supersedes them.
+    """
+    ends = sorted({end for end in ends_of(db, ids).values() if end != by and end not in ids})
+    if not ends:
+        return None
+    names = ", ".join(ends[:3]) + (f" and {len(ends) - 3} more" if len(ends) > 3 else "")
+    return f"Superseded before by {names}: `gitmem mem triage` lists this until one of these supersedes the other."

@@ -1,0 +1,222 @@
+"""Which nodes are superseded is what docs/format.md says, in any order of arrival, and stays cheap for hostile logs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from gitmem import records
+from gitmem.errors import UsageError
+from gitmem.index.index_file import Index
+from gitmem.memory import edit, relations, show_node, superseded
+
+from ..sandbox import START
+from .desk import Desk
+from .test_node_rows import index_of, node, patch, relation
+
+IDS = [f"mem-000{number}" for number in range(6)]
+
+
+def supersedes(number: int, new: str, old: str, **fields: object) -> bytes:
+    given = {"from_id": new, "to_id": old, "type": "related", "supersedes": True, **fields}
+    return relation(f"rel-{number:06}", **given)
+
+
+def ends(index: Index) -> dict[str, str]:
+    return dict(index.db.execute("SELECT id, live FROM superseded").fetchall())
+
+
+def _naive(edges: set[tuple[str, str]], at: dict[str, int], active: set[str]) -> dict[str, str]:
+    """The live ends by reachability between all pairs, as docs/format.md has them."""
+    edges = {(new, old) for new, old in edges if new in active and new != old}
+    reached = set(edges)
+    for middle, one, other in itertools.product(IDS, repeat=3):
+        if (one, middle) in reached and (middle, other) in reached:
+            reached.add((one, other))
+    effective = {(new, old) for new, old in edges if (old, new) not in reached}
+    old_ones = {old for _, old in effective}
+    reaching = set(effective)
+    for middle, one, other in itertools.product(IDS, repeat=3):
+        if (one, middle) in reaching and (middle, other) in reaching:
+            reaching.add((one, other))
+    found: dict[str, list[str]] = {}
+    for new, old in reaching:
+        if new not in old_ones:
+            found.setdefault(old, []).append(new)
+    return {old: max(those, key=lambda id: (at[id], id)) for old, those in found.items()}
+
+
+def test_the_live_ends_are_those_of_a_naive_reference_in_any_order() -> None:
+    superseded_ones = 0
+    for seed in range(200):
+        draw = random.Random(seed)
+        known = draw.sample(IDS, draw.randint(2, 6))
+        at = {id: START + draw.randrange(4) for id in known}
+        lines = [node(id, at[id]) for id in known]
+        hidden = {id: draw.choice(["", "", "", "closed", "archived", "deleted"]) for id in known}
+        lines += [
+            patch(f"patch-{id[4:]}", id, at=START + 9, **{how: True}) for id, how in hidden.items() if how
+        ]
+        pairs = {(draw.choice(IDS), draw.choice(IDS)) for _ in range(draw.randint(1, 9))}
+        lines += [supersedes(number, *pair) for number, pair in enumerate(sorted(pairs))]
+        removed = {pair for pair in pairs if draw.random() < 0.2}
+        lines += [
+            supersedes(100 + number, *pair, at=START + 5, removed=True, after=[f"rel-{number:06}"])
+            for number, pair in enumerate(sorted(pairs))
+            if pair in removed
+        ]
+        active = {id for id in known if not hidden[id]}
+        wanted = _naive(pairs - removed, at, active)
+        superseded_ones += len(wanted)
+        for _ in range(2):
+            draw.shuffle(lines)
+            index = index_of(lines, [draw.randint(0, 4) for _ in range(draw.randint(0, 5))])
+            assert index.skipped() == 0
+            assert ends(index) == wanted, seed
+            index.close()
+    assert superseded_ones > 150
+
+
+def _timed(lines: list[bytes]) -> tuple[Index, float]:
+    began = time.process_time()
+    index = index_of(lines)
+    return index, time.process_time() - began
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shape", ["chain", "many successors", "many predecessors", "cycle"])
+def test_a_hostile_log_of_100000_relations_costs_little_more_than_its_lines(shape: str) -> None:
+    count = 100_000
+    names = [f"mem-{number:06}" for number in range(count)]
+    pairs = {
+        "chain": list(itertools.pairwise(names)),
+        "many successors": [(name, names[0]) for name in names[1:]],
+        "many predecessors": [(names[0], name) for name in names[1:]],
+        "cycle": [*itertools.pairwise(names), (names[-1], names[0])],
+    }[shape]
+    nodes = [node(name, START + number) for number, name in enumerate(names)]
+    plain, took_plain = _timed(
+        [
+            *nodes,
+            *(
+                relation(f"rel-{number:06}", from_id=new, to_id=old, type="related")
+                for number, (new, old) in enumerate(pairs)
+            ),
+        ]
+    )
+    plain.close()
+    index, took = _timed([*nodes, *(supersedes(number, *pair) for number, pair in enumerate(pairs))])
+
+    assert took < 2 * took_plain
+    size = {"chain": count - 1, "many successors": 1, "many predecessors": count - 1, "cycle": 0}[shape]
+    assert len(ends(index)) == size
+    began = time.process_time()
+    superseded.update(index.db, [names[5]], ())
+    assert time.process_time() - began < took_plain / 2
+    index.close()
+
+
+def test_a_peer_with_a_long_chain_costs_nothing_to_who_relates_other_nodes() -> None:
+    names = [f"mem-1{number:05}" for number in range(2_000)]
+    lines = [node(name) for name in (*IDS, *names)]
+    lines += [supersedes(number, *pair) for number, pair in enumerate(itertools.pairwise(names))]
+    index = index_of(lines)
+    steps = []
+    index.db.set_progress_handler(lambda: steps.append(1), 100)
+
+    superseded.update(index.db, IDS[:2], IDS)
+
+    index.db.set_progress_handler(None, 0)
+    assert len(steps) < 20
+    index.close()
+
+
+def test_where_nothing_is_superseded_new_nodes_read_no_relations() -> None:
+    index = index_of([node(id) for id in IDS] + [relation(f"rel-{n:06}", to_id=IDS[n]) for n in range(1, 6)])
+    (plan,) = index.db.execute(f"EXPLAIN QUERY PLAN {superseded._ANY}").fetchall()
+    assert "relation_supersedes" in plan[-1]
+    index.close()
+
+
+def test_the_field_is_a_flag_that_older_versions_read_as_related(repo: Path) -> None:
+    """0.1 drops a line with an unknown type, so the type is one that it knows."""
+    desk = Desk(repo)
+    old, new = desk.write("tabs"), desk.write("blanks")
+    desk.store.db()
+    _, line = relations.line(desk.store, desk.caller, new, "supersedes", old)
+    record = records.read_kind("relation", line)
+    assert record is not None
+    assert (record["type"], record["supersedes"]) == ("related", True)
+
+
+def test_a_node_supersedes_while_it_is_active_and_the_relation_stands(repo: Path) -> None:
+    desk = Desk(repo)
+    old = desk.write("Indent with tabs")
+    new = desk.write("Indent with blanks", supersedes=[old])
+
+    def live() -> str | None:
+        return show_node.show(desk.store, old).superseded_by
+
+    assert live() == new
+    for mark in ("closed", "archived", "deleted"):
+        desk.change(new, **{mark: True})
+        assert live() is None
+        desk.change(new, clear=[mark])
+        assert live() == new
+    relations.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
+    assert live() is None
+    relations.relate(desk.store, desk.caller, new, "supersedes", old)
+    assert live() == new
+    found = show_node.show(desk.store, new)
+    assert found.superseded_by is None
+    assert [(each["type"], each["to_id"], each["other"]) for each in found.relations] == [
+        ("supersedes", old, "Indent with tabs")
+    ]
+
+
+def test_members_of_a_cycle_are_all_live(repo: Path) -> None:
+    desk = Desk(repo)
+    one = desk.write("one")
+    two = desk.write("two", supersedes=[one])
+    related = relations.relate(desk.store, desk.caller, one, "supersedes", two)
+    assert related.warnings == [
+        f"These nodes supersede each other in a cycle, so each of them still counts: {one} → {two} → {one}."
+    ]
+    assert superseded.ends_of(desk.store.db(), [one, two]) == {}
+
+
+def test_a_relation_to_a_node_that_is_not_here_waits_for_it(repo: Path) -> None:
+    desk = Desk(repo)
+    old = desk.write("tabs")
+    related = relations.relate(desk.store, desk.caller, "mem-zzzz", "supersedes", old)
+    assert "not in this log yet" in related.warnings[0]
+    assert superseded.ends_of(desk.store.db(), [old]) == {}
+
+
+def test_a_second_successor_is_named_to_its_writer(repo: Path) -> None:
+    desk = Desk(repo)
+    old = desk.write("tabs")
+    first = desk.write("blanks", supersedes=[old])
+    related = relations.relate(desk.store, desk.caller, desk.write("both"), "supersedes", old)
+    assert [each for each in related.warnings if first in each]
+    again = relations.relate(desk.store, desk.caller, first, "supersedes", old)
+    assert not [each for each in again.warnings if f"by {first}:" in each]
+
+
+def test_a_node_can_not_supersede_an_unknown_prefix(repo: Path) -> None:
+    desk = Desk(repo)
+    with pytest.raises(UsageError, match="No such node"):
+        desk.write("new", supersedes=["nothing"])
+
+
+def test_a_batch_supersedes_too(repo: Path) -> None:
+    desk = Desk(repo)
+    olds = [desk.write(f"old {number}") for number in range(20)]
+    made = edit.append(desk.store, desk.caller, [{"content": f"new {id}", "supersedes": [id]} for id in olds])
+    assert superseded.ends_of(desk.store.db(), olds) == dict(
+        zip(olds, (n.id for n in made.nodes), strict=True)
+    )
