@@ -8,27 +8,26 @@ does not manage work units.
 from __future__ import annotations
 
 from .. import records
-from ..commit_message import cut, sanitize
+from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
-from . import anchors, edit, load, node_fields, resolve_node, write
+from . import anchors, contradictions, edit, load, node_fields, resolve_node, superseded, write
 from .node_tables import IS_SUMMARIZED
+from .work_unit_spec import WorkUnitSpec, next_unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
     from ..records.record_types import PatchContent
     from ..store import Store
+    from .contradictions import Contradiction
     from .versioned_node import VersionedNode
 
 UNLINKED = "unlinked"  # instead of a work unit: nodes without one
-TITLE_MAX = 80
-PRIORITY = "P2"  # of a work unit if its discovery has none
-PREFIX = "WU-"
+CONTRADICTIONS_MAX = 100
 
 
 class Triaged(Outcome):
@@ -36,10 +35,11 @@ class Triaged(Outcome):
 
     Attributes:
         stale: How the files of a stale node changed, by id: `stale (3 commits behind in a.py)`.
+        contradictions: Live nodes of which somebody should say which one counts, of the whole log.
         more: The number of nodes above the limit.
     """
 
-    __slots__ = ("discoveries", "stale_nodes", "stale", "more", "next")
+    __slots__ = ("discoveries", "stale_nodes", "stale", "contradictions", "more", "next")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Triaged(Outcome):
         self.discoveries = list(discoveries)
         self.stale_nodes = list(stale_nodes)
         self.stale = stale
+        self.contradictions: list[Contradiction] = []
         self.more = 0
         self.next: list[str] = []
 
@@ -68,26 +69,11 @@ class Triaged(Outcome):
             "discoveries": plain(self.discoveries),
             "staleNodes": plain(self.stale_nodes),
             "stale": dict(self.stale),
+            "contradictions": plain(self.contradictions),
             "total": len(self.discoveries) + len(self.stale_nodes) + self.more,
             "more": self.more,
             "next": list(self.next),
         }
-
-
-class WorkUnitSpec(Outcome):
-    """A specification of a work unit, derived from a discovery."""
-
-    __slots__ = ("id", "title", "lane", "priority", "description", "code_paths", "tags", "discovered_from")
-
-    def __init__(self, id: str, node: VersionedNode, *, title: str | None, lane: str | None) -> None:
-        self.id = id
-        self.title = title or first_sentence(node.content)
-        self.lane = lane
-        self.priority = node.priority or PRIORITY
-        self.description = node.content
-        self.code_paths = list(node.paths)
-        self.tags = list(node.tags)
-        self.discovered_from = node.id
 
 
 class PromotedToUnit(Outcome):
@@ -132,7 +118,8 @@ def listing(
     order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
     which = "" if stale else " AND n.type = 'discovery'"
     rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {IS_SUMMARIZED}{where}{which} AND (n.type = 'discovery'"
+        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {IS_SUMMARIZED}{superseded.and_live(db)}{where}{which}"
+        " AND (n.type = 'discovery'"
         f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
         given,
     )
@@ -142,6 +129,8 @@ def listing(
     anchored = [node for node in found if node.paths]
     why = anchors.stale(store, [*anchored, *others]) if anchored or others else {}
     triaged = Triaged(found, [node for node in others if node.id in why], why)
+    if wu is None and tag is None:
+        triaged.contradictions = contradictions.find(db, CONTRADICTIONS_MAX if limit is None else limit)
     if limit is not None:
         triaged.cut(limit)
     triaged.next = _next(triaged)
@@ -182,6 +171,8 @@ def _next(found: Triaged) -> list[str]:
             command("gitmem", "mem", "show", first_stale.id),
             command("gitmem", "mem", "update", first_stale.id, "--verified"),
         ]
+    if found.contradictions:
+        return contradictions.next_commands(found.contradictions[0])
     return ["gitmem mem list"]
 
 
@@ -275,25 +266,3 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     changed.warnings += [f"{node.id} was already {node.status}." for node in hidden]
     changed.next = ["gitmem mem triage", command("gitmem", "mem", "show", found[0])]
     return changed
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a text's first line as a title, at most 80 characters."""
-    line = " ".join(text.strip().split("\n", 1)[0].split())
-    ends = [at for mark in (". ", "! ", "? ") if (at := line.find(mark)) > 0]
-    sentence = line[: min(ends) + 1] if ends else line
-    return cut(sentence.removesuffix("."), TITLE_MAX)
-
-
-def next_unit(db: sqlite3.Connection) -> str:
-    """Return `WU-n`, one above the greatest number in the log."""
-    greatest = 0
-    for (unit,) in db.execute(
-        "SELECT wu_id FROM node UNION SELECT wu_id FROM signal UNION SELECT wu_id FROM session_event"
-        " UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
-        " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
-    ):
-        number = unit.removeprefix(PREFIX) if isinstance(unit, str) else ""
-        if number != unit and number.isascii() and number.isdigit() and len(number) <= 9:
-            greatest = max(greatest, int(number))
-    return f"{PREFIX}{greatest + 1}"

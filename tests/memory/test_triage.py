@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import edit, load, promote, summarize, triage
+from gitmem.memory import edit, load, promote, relations, summarize, superseded, triage, work_unit_spec
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
@@ -180,14 +181,14 @@ def test_two_clones_that_make_different_units_agree_on_one(
 
 
 def test_next_unit_is_after_every_one_that_the_log_names(store: Store) -> None:
-    assert triage.next_unit(store.db()) == "WU-1"
+    assert work_unit_spec.next_unit(store.db()) == "WU-1"
     started = lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-3")
-    assert triage.next_unit(store.db()) == "WU-4"
+    assert work_unit_spec.next_unit(store.db()) == "WU-4"
     edit.create(store, acting(store, started), "x", wu="WU-5")
-    assert triage.next_unit(store.db()) == "WU-6"
+    assert work_unit_spec.next_unit(store.db()) == "WU-6"
     triage.promote(store, me(store), note(store), wu="WU-12")
     note(store, wu="OTHER-99")
-    assert triage.next_unit(store.db()) == "WU-13"
+    assert work_unit_spec.next_unit(store.db()) == "WU-13"
 
 
 def test_lane_is_that_of_the_node_then_that_of_the_session(store: Store) -> None:
@@ -211,7 +212,7 @@ def test_lane_is_that_of_the_node_then_that_of_the_session(store: Store) -> None
     ],
 )
 def test_title_is_the_first_sentence(text: str, title: str) -> None:
-    assert triage.first_sentence(text) == title
+    assert work_unit_spec.first_sentence(text) == title
 
 
 def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None:
@@ -246,3 +247,73 @@ def test_hidden_node_becomes_no_unit(store: Store) -> None:
         triage.promote(store, me(store), bug, wu="WU-9")
 
     assert refused.value.next == [f"gitmem mem update {bug} --status active"]
+
+
+def contradictions(store: Store) -> list[tuple[str, list[str], set[str]]]:
+    return [(each.reason, each.about, set(each.node_ids)) for each in triage.listing(store).contradictions]
+
+
+def test_two_live_successors_are_proposed_as_a_contradiction_until_one_counts(store: Store) -> None:
+    old = note(store, "Floats")
+    one, other = note(store, "Cents", supersedes=[old]), note(store, "Mills", supersedes=[old])
+    assert contradictions(store) == [("successors", [old], {one, other})]
+    third = note(store, "Cents, said better", supersedes=[one])
+    assert contradictions(store) == [("successors", [old], {third, other})]
+
+    relations.relate(store, me(store), third, "supersedes", other)
+
+    assert contradictions(store) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "options", "about"),
+    [("paths", {"paths": ["src", "README"]}, ["README", "src"]), ("tags", {"tags": ["money"]}, ["money"])],
+)
+def test_two_live_decisions_about_the_same_are_proposed_as_a_contradiction(
+    store: Store, reason: str, options: dict[str, list[str]], about: list[str]
+) -> None:
+    def decision(content: str, **more: Any) -> str:
+        given = {**options, **more}
+        return note(
+            store, content, lifecycle="project", **{**given, "tags": ["decision", *given.get("tags", [])]}
+        )
+
+    one, other = decision("Cents"), decision("Floats")
+    decision("of another lane", lane="docs")
+    decision("about something else", paths=["other"], tags=["else"])
+    note(store, "no decision", **options)
+
+    assert contradictions(store) == [(reason, about, {one, other})]
+    relations.relate(store, me(store), one, "related", other)
+    assert contradictions(store) == []
+    relations.relate(store, me(store), one, "related", other, remove=True)
+    edit.change(store, me(store), [one], closed=True)
+    assert contradictions(store) == []
+
+
+def test_a_promoted_decision_does_not_contradict_its_source(store: Store) -> None:
+    source = note(store, "Cents", tags=["decision", "money"], paths=["README"])
+    promote.promote(store, me(store), node=source, tag="decision")
+    promote.promote(store, me(store), node=source, tag="pattern")
+    assert contradictions(store) == []
+
+
+def test_a_cycle_of_successors_is_listed_with_the_way_out(store: Store) -> None:
+    one = note(store, "one")
+    other = note(store, "other", supersedes=[one])
+    relations.relate(store, me(store), one, "supersedes", other)
+
+    found = triage.listing(store, stale=False)
+
+    assert [(each.reason, set(each.node_ids)) for each in found.contradictions] == [("cycle", {one, other})]
+    assert {node.id for node in found.discoveries} == {one, other}
+    first, second = found.contradictions[0].node_ids
+    assert superseded.ends_of(store.db(), [one, other]) == {}
+    relations.relate(store, me(store), first, "supersedes", second, remove=True)
+    assert triage.listing(store).contradictions == []
+
+
+def test_a_superseded_discovery_needs_no_triage(store: Store) -> None:
+    old = note(store, "old")
+    new = note(store, "new", supersedes=[old])
+    assert [node.id for node in triage.listing(store).discoveries] == [new]

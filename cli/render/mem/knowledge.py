@@ -6,15 +6,19 @@ from ..as_json import encode
 from ..output import sanitize
 from ..text import SEPARATOR, plural, quote_lines
 from .listing import line
-from .nodes import about, end, notes
+from .nodes import about, end, kept, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.memory.contradictions import Contradiction
     from gitmem.memory.edit import NodesChanged
     from gitmem.memory.promote import Promoted
     from gitmem.memory.sources import Indexed
     from gitmem.memory.summarize import Summarized
-    from gitmem.memory.triage import PromotedToUnit, Triaged, WorkUnitSpec
+    from gitmem.memory.triage import PromotedToUnit, Triaged
+    from gitmem.memory.work_unit_spec import WorkUnitSpec
 
 
 def promoted(found: Promoted) -> list[str]:
@@ -44,6 +48,7 @@ def summarized(found: Summarized) -> list[str]:
         head + end(found.commit, found.recorded),
         *quote_lines(found.summary.content),
         *left,
+        *kept(found.kept),
         *notes(found.warnings),
     ]
 
@@ -56,9 +61,31 @@ def triaged(found: Triaged) -> list[str]:
             "stale, files changed since:",
             *(line(node, found.stale[node.id]) for node in found.stale_nodes),
         ]
+    lines += _contradictions(found.contradictions)
     if not lines:
         return ["nothing to triage"]
     return [*lines, *([f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else [])]
+
+
+WHY = {
+    "cycle": "supersede each other, so all of them count",
+    "successors": "supersede {}, and none of them the others",
+    "paths": "are decisions about {}",
+    "tags": "are decisions with the tags {}",
+}
+
+
+def _contradictions(found: Sequence[Contradiction]) -> list[str]:
+    lines = (
+        ["perhaps contradictory; relate the one that counts: A supersedes B, or if all do: A related B"]
+        if found
+        else []
+    )
+    for each in found:
+        more = f" and {each.more} more" if each.more else ""
+        about = sanitize(", ".join(each.about), keep="")
+        lines.append(f"{', '.join(each.node_ids)}{more} {WHY[each.reason].format(about)}")
+    return lines
 
 
 def became_unit(found: PromotedToUnit) -> list[str]:

@@ -1,0 +1,127 @@
+"""Propose contradictions: live nodes of which somebody should say which one counts.
+
+Nothing here decides: two live nodes that supersede one node, two live decisions about the same files or with the same
+tags, and nodes that supersede each other. A relation `supersedes` settles the first two, a relation `related` says that
+both hold.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import load, superseded
+from .candidate_rows import SEEN
+from .cycles import find_cycles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+DECISION = "decision"
+NODES_MAX = 20  # nodes of one contradiction that are compared
+
+
+class Contradiction(Outcome):
+    """Live nodes that may contradict each other, newest first.
+
+    Attributes:
+        reason: `successors`, `paths`, `tags` or `cycle`.
+        about: The node that they supersede, or the paths or tags that they share.
+        more: The number of further nodes.
+    """
+
+    __slots__ = ("reason", "about", "node_ids", "more")
+
+    def __init__(self, reason: str, about: list[str], node_ids: list[str], more: int = 0) -> None:
+        self.reason = reason
+        self.about = about
+        self.node_ids = node_ids
+        self.more = more
+
+
+def find(db: sqlite3.Connection, limit: int) -> list[Contradiction]:
+    """Return the proposed contradictions, up to a number; each group of nodes once."""
+    found: dict[frozenset[str], Contradiction] = {}
+    for each in chain(_cycles(db), _successors(db), _decisions(db)):
+        found.setdefault(frozenset(each.node_ids), each)
+        if len(found) >= limit:
+            break
+    return list(found.values())
+
+
+def next_commands(found: Contradiction) -> list[str]:
+    """Return the commands that settle a contradiction, if the first of its nodes counts."""
+    ends = (found.node_ids[0], "supersedes", found.node_ids[1])
+    if found.reason == "cycle":
+        return [command("gitmem", "mem", "relate", *ends, "--remove")]
+    return [command("gitmem", "mem", "show", ends[0]), command("gitmem", "mem", "relate", *ends)]
+
+
+def _successors(db: sqlite3.Connection) -> Iterator[Contradiction]:
+    """Yield nodes with several live ends, each with those that supersede it directly or through others."""
+    rows = db.execute(
+        "SELECT r.to_id, count(DISTINCT coalesce(u.live, r.from_id)) FROM relation r"
+        " JOIN superseded old ON old.id = r.to_id JOIN node n ON n.id = r.from_id AND n.state = 0"
+        " LEFT JOIN superseded u ON u.id = r.from_id WHERE r.type = 'supersedes'"
+        " GROUP BY r.to_id HAVING count(DISTINCT coalesce(u.live, r.from_id)) > 1 ORDER BY r.to_id"
+    ).fetchall()
+    for old, count in rows:
+        ends = db.execute(
+            "SELECT DISTINCT e.id, e.created FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
+            " LEFT JOIN superseded u ON u.id = r.from_id JOIN node e ON e.id = coalesce(u.live, r.from_id)"
+            " WHERE r.to_id = ? AND r.type = 'supersedes' AND r.from_id <> r.to_id ORDER BY e.created DESC, e.id LIMIT ?",
+            (old, NODES_MAX),
+        )
+        ids = _disagreeing(db, [id for id, _ in ends])
+        if ids:
+            yield Contradiction("successors", [old], ids, max(0, count - NODES_MAX))
+
+
+def _decisions(db: sqlite3.Connection) -> Iterator[Contradiction]:
+    """Yield live decisions of one lane with the same paths, or with the same tags beside `decision`."""
+    live = f"d.tag = '{DECISION}' AND {SEEN}{superseded.and_live(db)}"
+    for reason, table, column in (("paths", "anchor", "path"), ("tags", "tag", "tag")):
+        shared: dict[tuple[int, str, str], list[str]] = {}
+        rows = db.execute(
+            f"SELECT n.id, n.lane, n.created, v.{column} FROM tag d JOIN node n ON n.id = d.id JOIN {table} v ON v.id = n.id"
+            f" WHERE {live} AND v.{column} <> '{DECISION}' ORDER BY 4"
+        )
+        for id, lane, created, value in rows:
+            shared.setdefault((-created, id, lane or ""), []).append(value)
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for (_, id, lane), values in sorted(shared.items()):
+            groups.setdefault((lane, *values), []).append(id)
+        for (_, *about), ids in groups.items():
+            some = _disagreeing(db, ids[:NODES_MAX])
+            if some:
+                yield Contradiction(reason, about, some, max(0, len(ids) - NODES_MAX))
+
+
+def _disagreeing(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
+    """Return those of a few nodes that have another text than one of the others, and no relation `related` to it."""
+    texts = {node.id: node.content for node in load.load(db, ids)}
+    related: set[frozenset[str]] = set()
+    for id in ids:
+        rows = db.execute("SELECT to_id FROM relation WHERE from_id = ? AND type = 'related'", (id,))
+        related.update(frozenset((id, other)) for (other,) in rows if other in texts)
+    return [
+        one
+        for one in texts
+        if any(texts[one] != texts[other] and frozenset((one, other)) not in related for other in texts)
+    ]
+
+
+def _cycles(db: sqlite3.Connection) -> Iterator[Contradiction]:
+    """Yield nodes that supersede each other."""
+    leads: dict[str, set[str]] = {}
+    rows = db.execute(
+        "SELECT r.from_id, r.to_id FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
+        " WHERE r.type = 'supersedes' AND r.from_id <> r.to_id"
+    )
+    for new, old in rows:
+        leads.setdefault(new, set()).add(old)
+    for cycle in find_cycles(leads):
+        yield Contradiction("cycle", [], cycle[:NODES_MAX], max(0, len(cycle) - NODES_MAX))
