@@ -177,10 +177,10 @@ def _memory(store: Store, caller: Caller, source: str) -> str:
     """
     if store.settings().get("gitmem.recover", "").lower() in ("false", "no", "off", "0"):
         return ""
-    from gitmem.memory import recover
+    from gitmem.memory import recover, session_checkpoints
 
     try:
-        if source not in _CONTEXT_LOST and not recover.last_checkpoint(
+        if source not in _CONTEXT_LOST and not session_checkpoints.last_checkpoint(
             store, caller.session_id, caller.wu_id, None, caller.reader
         ):
             return ""

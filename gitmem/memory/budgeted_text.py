@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HEAD = "- "
 BAR = "  | "
+CUT_MARK = "…"
+CUT_MIN = 120  # bytes of a cut line
 PART = 4  # a piece gets at most 1/PART of the budget while others compete for it
 
 
@@ -28,9 +30,10 @@ class Section:
         id: The name of the piece in the result.
         more: The command that shows the whole piece; without it the piece is printed whole or not at all.
         part: The piece gets at most 1/part of the budget while others compete for it.
+        cuts_line: Cut the first line if not even that fits, instead of printing nothing.
     """
 
-    __slots__ = ("id", "lines", "more", "part", "rank", "section", "sizes", "whole")
+    __slots__ = ("cuts_line", "id", "lines", "more", "part", "rank", "section", "sizes", "whole")
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Section:
         *,
         more: str | None = None,
         part: int = PART,
+        cuts_line: bool = False,
     ) -> None:
         self.section = section
         self.rank = rank
@@ -48,6 +52,7 @@ class Section:
         self.lines = list(lines)
         self.more = more
         self.part = part
+        self.cuts_line = cuts_line
         self.sizes = [size(line) for line in self.lines]
         self.whole = sum(self.sizes)
 
@@ -55,7 +60,8 @@ class Section:
         """Return the lines that fit in `room` bytes.
 
         Returns:
-            All lines, or the first ones and a note with the number of the others; None if not even one fits.
+            All lines, or the first ones and a note with the number of the others; None if not even one fits, or with
+            `cuts_line` not even a part of the first.
         """
         if self.whole <= room:
             return self.lines
@@ -66,6 +72,13 @@ class Section:
         while count < len(self.lines) - 1 and self.sizes[count] <= left:
             left -= self.sizes[count]
             count += 1
+        if not count and self.cuts_line:
+            start = (
+                self.lines[0]
+                .encode("utf-8", "backslashreplace")[: left - size(CUT_MARK)]
+                .decode(errors="ignore")
+            )
+            return [start + CUT_MARK, self._note(len(self.lines))] if left > CUT_MIN else None
         return [*self.lines[:count], self._note(len(self.lines) - count)] if count else None
 
     def _note(self, count: int) -> str:
@@ -141,7 +154,7 @@ def pack(
     packing = _Packing(every, frame, sections, max_size, omitted, dict(unread or {}))
     if not always and not any(packing.left.values()):
         return BudgetedText()
-    if not any(packing.unread.values()) and packing.enough <= max_size:
+    if packing.enough + packing.size_of_unread() <= max_size:
         for piece in every:
             packing.take(piece, piece.lines)
         return packing.block()
@@ -199,6 +212,10 @@ class _Packing:
             return []
         enough = None if any(self.unread.values()) else self.enough
         return ["", self.omitted({name: count for name, count in left.items() if count}, enough)]
+
+    def size_of_unread(self) -> int:
+        """Return the bytes of the line about the items that the caller did not load."""
+        return sum(map(size, self._last(self.unread)))
 
     def check(self) -> None:
         """Check that something fits.

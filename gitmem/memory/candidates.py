@@ -1,6 +1,6 @@
-"""Select the nodes that a context may show, best first, and count the others.
+"""The nodes that a context may show, best first, as pieces of its text, and the numbers of the others.
 
-Archived, deleted and closed nodes are left out, and nodes whose summary is visible.
+Indexed files are named, not copied. The sections of the project have few nodes, so that those of the work unit get room.
 """
 
 from __future__ import annotations
@@ -9,47 +9,33 @@ from ..commit_message import cut
 from ..log.lines import format_at
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from . import anchors, authors, decay, load
+from . import anchors, authors, decay, load, superseded
 from .budgeted_text import Section, quote_lines
-from .node_tables import HIDDEN, IS_SUMMARIZED
+from .candidate_rows import DISCOVERIES, PROFILE, SUMMARIES, WORK, RowReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..store import Store
+    from .candidate_rows import CandidateRow, RowQueue, Selection
     from .versioned_node import VersionedNode
 
-PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
-SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
+FILES = "Indexed Files"
+UNIT_SECTIONS = (SUMMARIES, WORK, DISCOVERIES)
+SECTIONS = (PROFILE, FILES, *UNIT_SECTIONS)
+NODES_MAX = {PROFILE: 10, SUMMARIES: 5}  # as LumenFlow has them
 LINE_MIN = 32  # bytes of the shortest line that a node can have
 LOAD_MIN = 128  # nodes to load at least: the report of omitted nodes must not depend on a small budget
-CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
+PROJECT_LOAD = 40  # nodes of the project to load first: some are indexed files, or stale
 TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
 ROUNDS = 3  # of loading more nodes to replace stale ones
-ROW_FACTOR = 4  # rows read for that, as a multiple of the rows that fit the budget
-
-SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
-_WANTED = f"n.id IS NOT :without AND {SEEN}"
-_PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
-# A node is in the first section that matches.
-_WORK_UNIT = f"n.wu_id IS :wu AND NOT ({_PROJECT})"
-_SECTION = (
-    f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
-)
-
-
-class CandidateRow:
-    """A node that may be shown. The greatest `value`, a time in microseconds, is the best."""
-
-    __slots__ = ("id", "section", "value")
-
-    def __init__(self, id: str, section: str, value: int) -> None:
-        self.id = id
-        self.section = section
-        self.value = value
+REPLACED_MAX = 2  # superseded nodes in the lines of the node that supersedes them
+REPLACED_TEXT_MAX = 100  # characters
+THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
 
 
 class Candidates:
@@ -62,141 +48,155 @@ class Candidates:
         self.unread = dict(unread)
 
 
-def find(
-    store: Store,
-    *,
-    wu: str | None,
-    lane: str | None,
-    max_size: int,
-    by_decay: bool = False,
-    half_life: int = decay.HALF_LIFE_MICROS,
-    without: str | None = None,
-) -> Candidates:
-    """Return the nodes of the project and of a work unit that fit in `max_size` bytes.
-
-    Args:
-        wu: The work unit; None for nodes without one.
-        lane: Leave out project nodes of other lanes; None includes every lane.
-        by_decay: Rank by decay score instead of by time.
-        half_life: In microseconds; a stale node is ranked as if it were older, by as much as halves its score.
-        without: A node that is shown elsewhere.
-    """
+def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
+    """Return the nodes of the project and of a work unit that fit in `max_size` bytes."""
     most = max(max_size // LINE_MIN + 1, LOAD_MIN)
-    rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, ROW_FACTOR * most)
-    rows.sort(key=lambda row: (-row.value, row.id))
+    reader = RowReader(store, wanted)
+    queues = [reader.of_project(PROJECT_LOAD), reader.of_work_unit(most)]
+    counts = {section: sum(queue.counts.get(section, 0) for queue in queues) for section in SECTIONS}
+    best = sorted(_best(store, queues, wanted.half_life), key=lambda each: (-each[0].value, each[0].id))
+    nodes = [node for _, node, _ in best]
+    again = repeated(nodes)
+    replaced = replaced_lines(store.db(), [node.id for node in nodes])
+    shown: dict[str, list[str]] = {section: [] for section in SECTIONS}
     pieces = []
-    best = list(_best(store, rows, most, half_life))
-    # `promoted_from` of other writers is not reliable: it replaces the node only if the content is the same.
-    promoted = {(str(node.metadata.get("promoted_from")), node.content) for _, node, _ in best}
     for row, node, stale in best:
         counts[row.section] -= 1
-        if (node.id, node.content) not in promoted:
-            pieces.append(piece(row.section, node, row.value, stale))
+        if node.id in again or any(node.id in ids for ids in shown.values()):
+            continue
+        is_named = is_indexed_file(node) and not wanted.with_files
+        section = FILES if is_named else row.section
+        if len(shown[section]) >= NODES_MAX.get(section, most):
+            counts[section] += 1
+            continue
+        shown[section].append(node.id)
+        if is_named:
+            pieces.append(_file_piece(node, row.value, stale))
+        else:
+            pieces.append(piece(section, node, row.value, stale, replaced.get(node.id, ())))
     return Candidates(pieces, counts)
 
 
-def _rows(
-    store: Store,
-    asked: tuple[str | None, str | None, str | None],
-    by_decay: bool,
-    half_life: int,
-    most: int,
-) -> tuple[list[CandidateRow], dict[str, int]]:
-    """Return the best rows, unordered, and their numbers by section. Only ranking by decay reads all rows."""
-    db = store.db()
-    wu, lane, without = asked
-    values = {
-        "wu": wu,
-        "lane": lane,
-        "without": without,
-        "most": most + 1,
-        "until": store.now() + CLOCK_SKEW_MAX,
-    }
-    counts = dict.fromkeys(SECTIONS, 0)
-    found: list[CandidateRow] = []
-    for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
-        if by_decay:
-            every = db.execute(
-                f"SELECT n.id, {section}, n.touched, n.priority, a.count FROM node n"
-                f" LEFT JOIN access a ON a.id = n.id WHERE {where} AND {_WANTED}",
-                values,
-            )
-            now = store.now()
-            rows = [CandidateRow(id, name, _value(touched, priority, count or 0, now, half_life))
-                    for id, name, touched, priority, count in every]  # fmt: skip
-        else:
-            # The index has this order, so SQLite stops at the limit.
-            asked_of = (
-                f"SELECT n.id, {section}, %s FROM node n WHERE {where} AND {_WANTED} AND n.touched %s :until"
-            )
-            best = db.execute(
-                asked_of % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
-            )
-            rows = [CandidateRow(*row) for row in best]
-            # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
-            rows += [CandidateRow(*row) for row in db.execute(asked_of % ("0", ">") + " LIMIT :most", values)]
-        if not by_decay and len(rows) > most:
-            # Group by the columns of the index in their order: no sort, and no access to the table.
-            by = "n.lifecycle, n.type, n.lane" if where is _WORK_UNIT else "1"
-            for name, count in db.execute(
-                f"SELECT {section}, count(*) FROM node n WHERE {where} AND {_WANTED} GROUP BY {by}", values
-            ):
-                counts[name] += count
-        else:
-            for row in rows:
-                counts[row.section] += 1
-        found += rows
-    if by_decay and len(found) > most:
-        from heapq import nsmallest
+def repeated(nodes: Sequence[VersionedNode]) -> set[str]:
+    """Return the nodes whose text another one of these has: sources of promoted nodes, and repeated promotions.
 
-        found = nsmallest(most, found, key=lambda row: (-row.value, row.id))
-    return found, counts
+    `promoted_from` of other writers is not reliable: a node stands for another one only if the content is the same.
+
+    Args:
+        nodes: Of several that were promoted from one node, the first is kept.
+    """
+    kept: dict[tuple[str, str], str] = {}
+    found = set()
+    for node in nodes:
+        source = node.metadata.get("promoted_from")
+        if isinstance(source, str) and kept.setdefault((source, node.content), node.id) != node.id:
+            found.add(node.id)
+    found.update(node.id for node in nodes if kept.get((node.id, node.content), node.id) != node.id)
+    return found
 
 
-def _value(touched: int, priority: str | None, count: int, now: int, half_life: int) -> int:
-    """Return the time that a node of no priority and without accesses would need for the same score."""
-    from math import log
-
-    return min(touched, now) + int(half_life * log(decay.importance(priority) * (1 + decay.access(count))))
+def is_indexed_file(node: VersionedNode) -> bool:
+    """Return whether a node is the copy of a file that `mem index` or LumenFlow made."""
+    return isinstance(node.metadata.get("source_path"), str)
 
 
 def _best(
-    store: Store, rows: Sequence[CandidateRow], most: int, half_life: int
+    store: Store, queues: Sequence[RowQueue], half_life: int
 ) -> Iterator[tuple[CandidateRow, VersionedNode, str | None]]:
     """Yield the best rows with their nodes and the text about stale files, unordered.
 
     A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all.
     """
-    start, wanted = 0, most
-    nodes: list[VersionedNode] = []
+    nodes: dict[str, VersionedNode] = {}
+    taken: list[CandidateRow] = []
     for _ in range(ROUNDS):
-        some = load.load(store.db(), [row.id for row in rows[start : start + wanted]])
-        nodes += some
-        start += wanted
-        wanted = sum(1 for node in some if node.paths)
-        if not wanted or start >= len(rows):
+        for queue in queues:
+            rows = queue.take()
+            taken += rows
+            some = load.load(store.db(), [row.id for row in rows])
+            nodes |= {node.id: node for node in some}
+            queue.wanted = sum(1 for node in some if node.paths)
+        if not any(queue.wanted for queue in queues):
             break
-    by_id = {row.id: row for row in rows[:start]}
-    stale = anchors.stale(store, nodes)
-    for node in nodes:
-        row, words = by_id[node.id], stale.get(node.id)
-        if words:
-            row.value -= decay.stale_age(half_life)
-        yield row, node, words
+    stale = anchors.stale(store, nodes.values())
+    for row in taken:
+        if row.id in nodes:
+            words = stale.get(row.id)
+            row.value -= decay.stale_age(half_life) if words else 0
+            yield row, nodes[row.id], words
 
 
-def piece(section: str, node: VersionedNode, value: int, stale: str | None) -> Section:
-    """Format a node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
+def piece(
+    section: str,
+    node: VersionedNode,
+    value: int,
+    stale: str | None,
+    further: Sequence[str] = (),
+    *,
+    rank: int = NODES,
+) -> Section:
+    """Format a node as `- [mem-…] (2026-11-20, Planck, P1): content`, with further lines of gitmem's."""
     return Section(
         section,
-        (NODES, -value, node.id),
+        (rank, -value, node.id),
         node.id,
-        quote_lines(head(node, stale), node.content),
+        [*quote_lines(head(node, stale), node.content), *further],
         more=show(node),
     )
 
 
-THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
+def _file_piece(node: VersionedNode, value: int, stale: str | None) -> Section:
+    """Format an indexed file as `- [mem-…] README.md`."""
+    about = f" ({sanitize_for_model(stale)})" if stale else ""
+    line = quote_lines(f"- [{node.id}]{about}", cut(str(node.metadata["source_path"]), REPLACED_TEXT_MAX))
+    return Section(FILES, (LAST, -value, node.id), node.id, line[:1])
+
+
+# Metadata of a checkpoint and their labels, most useful first.
+METADATA_LABELS = (("nextSteps", "next steps"), ("progress", "progress"))
+DIFF_STAT = ("gitDiffStat", "uncommitted then")
+CHECKPOINT_PART = (
+    2  # a last checkpoint gets at most 1/CHECKPOINT_PART of the budget while there are other pieces
+)
+
+
+def checkpoint_piece(
+    section: str, node: VersionedNode, labels: Sequence[tuple[str, str]] = METADATA_LABELS, further: Sequence[str] = ()
+) -> Section:
+    """Format the last checkpoint: time, writer, content and metadata. It is printed before all other pieces.
+
+    Args:
+        labels: The keys of the metadata to print, with their labels.
+        further: Further lines of gitmem's.
+    """
+    when = format_at(node.touched)[:16].replace("T", " ") + "Z"
+    lines = quote_lines(head(node).replace(format_at(node.touched)[:10], when, 1), node.content)
+    for key, name in labels:
+        value = node.metadata.get(key)
+        if value:
+            text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+            lines += quote_lines(f"  {name}:", "\n".join(line.strip() for line in text.split("\n")))
+    rank = (0, 0, node.id)
+    return Section(
+        section, rank, node.id, [*lines, *further], more=show(node), part=CHECKPOINT_PART, cuts_line=True
+    )
+
+
+def replaced_lines(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the lines about the nodes that these supersede, by the ids of those that do."""
+    older = superseded.replaced_by(db, ids, REPLACED_MAX + 1)
+    nodes = {node.id: node for node in load.load(db, [id for some in older.values() for id in some])}
+    found = {}
+    for id, some in older.items():
+        lines = []
+        for old in some[:REPLACED_MAX]:
+            first = nodes[old].content.strip().partition("\n")[0]
+            lines += quote_lines(f"  supersedes [{old}]:", cut(first, REPLACED_TEXT_MAX))[:1]
+        lines += (
+            [f"  supersedes others: {command('gitmem', 'mem', 'show', id)}"] if some[REPLACED_MAX:] else []
+        )
+        found[id] = lines
+    return found
 
 
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets

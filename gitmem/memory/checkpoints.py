@@ -11,6 +11,9 @@ from .session_checkpoints import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from ..agents.caller import Caller
     from ..store import Store
 
@@ -25,6 +28,7 @@ def checkpoint(
     trigger: str | None = None,
     wu: str | None = None,
     session: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
     diff_stat: bool = True,
     allow_secret: bool = False,
 ) -> edit.Created:
@@ -37,6 +41,7 @@ def checkpoint(
         trigger: The cause, such as `pre-compact`.
         wu: The work unit; None for that of the caller's session.
         session: The session; None for the caller's.
+        metadata: Further entries, such as `milestone`.
         diff_stat: Add `git diff --stat` against HEAD and the number of untracked files. If git fails, the
             checkpoint is written without it, with a warning.
         allow_secret: Accept text that looks like a secret.
@@ -54,7 +59,7 @@ def checkpoint(
             next=["gitmem mem checkpoint --help"],
         )
     changes, remark = _changes(store) if diff_stat else (None, None)
-    metadata = {"progress": progress, "nextSteps": next_steps, "trigger": trigger, "gitDiffStat": changes}
+    own = {"progress": progress, "nextSteps": next_steps, "trigger": trigger, "gitDiffStat": changes}
     created = edit.create(
         store,
         caller,
@@ -63,7 +68,7 @@ def checkpoint(
         lifecycle="wu" if wu or caller.wu_id else "session",
         wu=wu,
         session=session,
-        metadata={key: text for key, text in metadata.items() if text and text.strip()},
+        metadata={**(metadata or {}), **{key: text for key, text in own.items() if text and text.strip()}},
         allow_secret=allow_secret,
     )
     created.warnings += [remark] if remark else []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
-from . import anchors, load, node_fields
+from . import anchors, load, node_fields, superseded
 from .budgeted_text import Section, quote_lines
-from .candidates import NODES, PROFILE, SEEN, head, show
+from .candidate_rows import PROFILE, SEEN
+from .candidates import NODES, head, repeated, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Profile(Outcome):
     Attributes:
         by_tag: The number of the project's nodes by tag, the most used first.
         total: The number of the project's nodes.
-        fitting: The number of these with the requested tag.
+        fitting: The number of these with the requested tag; of texts that were promoted, each counts once.
     """
 
     __slots__ = ("block", "nodes", "by_tag", "total", "fitting", "tag", "limit", "next")
@@ -65,7 +66,7 @@ def profile(store: Store, *, limit: int = LIMIT, tag: str | None = None) -> Prof
     if tag is not None:
         node_fields.tag(tag)
     db = store.db()
-    where = f"n.lifecycle = 'project' AND {SEEN}"
+    where = f"n.lifecycle = 'project' AND {SEEN}{superseded.and_live(db)}"
     has = " AND EXISTS (SELECT 1 FROM tag t WHERE t.tag = :tag AND t.id = n.id)" if tag is not None else ""
     (total,) = db.execute(f"SELECT count(*) FROM node n WHERE {where}").fetchone()
     fitting = total
@@ -79,10 +80,12 @@ def profile(store: Store, *, limit: int = LIMIT, tag: str | None = None) -> Prof
     )
     ids = db.execute(
         f"SELECT n.id FROM node n WHERE {where}{has} ORDER BY n.touched DESC, n.id DESC LIMIT :limit",
-        {"tag": tag, "limit": limit},
+        {"tag": tag, "limit": 2 * limit},
     ).fetchall()
-    nodes = load.load(db, [id for (id,) in ids])
-    outcome = Profile(nodes, by_tag, total, fitting)
+    found = load.load(db, [id for (id,) in ids])
+    again = repeated(found)
+    nodes = [node for node in found if node.id not in again][:limit]
+    outcome = Profile(nodes, by_tag, total, fitting - len(again))
     outcome.tag, outcome.limit = tag, limit
     outcome.block = _block(nodes, anchors.stale(store, nodes))
     outcome.next = _next(outcome)

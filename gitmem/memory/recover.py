@@ -10,27 +10,24 @@ from ..agents import caller as callers
 from ..agents import own_sessions, presence
 from ..commit_message import cut
 from ..errors import UsageError
-from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from ..trust import sender_tables
-from . import anchors, candidates, load, open_threads, session_checkpoints
-from .budgeted_text import BAR, Section, pack, quote_lines
+from . import anchors, candidates, load, open_threads, session_checkpoints, work_brief
+from .budgeted_text import BAR, Section, pack
+from .candidate_rows import Selection
 from .context import (
-    LIMIT_PART,
     MAX_SIZE,
-    ROSTER,
     SECTIONS,
     count_hidden,
     format_hidden,
+    limits,
     live_pieces,
     next_commands,
     omitted_line,
     session_lane,
     work_unit,
 )
-from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,16 +40,15 @@ if TYPE_CHECKING:
     from .versioned_node import VersionedNode
 
 CHECKPOINT = "Last checkpoint"
+BRIEF_PART = 8  # criteria, files and rules get at most 1/BRIEF_PART of the budget each while others compete
 SINCE = "Since then"
 ORDER = (
     CHECKPOINT,
     SINCE,
+    *work_brief.SECTIONS,
     open_threads.SECTION,
     *(name for name in SECTIONS if name != open_threads.SECTION),
 )
-# Metadata of a checkpoint and their labels, most useful first.
-METADATA_LABELS = (("nextSteps", "next steps"), ("progress", "progress"), ("gitDiffStat", "uncommitted then"))
-PART = 2  # the checkpoint gets at most 1/PART of the budget while there are other pieces
 
 
 class Recovered(Outcome):
@@ -112,21 +108,21 @@ def recover(
     own = reader.session_id if reader is not None else None
     unit = work_unit(wu, reader)
     writer = reader.reader if reader is not None and own is None else None
-    checkpoint = last_checkpoint(store, own, unit, wu, writer)
+    checkpoint = session_checkpoints.last_checkpoint(store, own, unit, wu, writer)
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
-    found = candidates.find(
-        store, wu=unit, lane=lane or session_lane(reader), max_size=max_size,
-        without=checkpoint.id if checkpoint is not None else None,
-    )  # fmt: skip
+    brief = work_brief.find(store, unit, lane or session_lane(reader))
+    shown = [*brief.ids, *([checkpoint.id] if checkpoint else [])]
+    found = candidates.find(store, Selection(unit, lane or session_lane(reader), without=shown), max_size)
     again = [*(["--session", own] if session is not None and own else []), *(["--wu", wu] if wu else [])]
     again += [*(["--lane", lane] if lane else []), *([] if roster else ["--no-roster"])]
     identity = _identity(store, reader)
-    alone = not (found.pieces or identity or checkpoint)
-    pieces = [*found.pieces, *live_pieces(store, reader, max_size, roster=roster, alone=alone)]
-    if checkpoint is not None:
-        pieces.append(_checkpoint(checkpoint, load.load_one(store.db(), checkpoint.id).unverified))
-        pieces += _since(since)
+    alone = not (found.pieces or identity or shown)
+    pieces = [*brief.pieces, *found.pieces, *live_pieces(store, reader, max_size, roster=roster, alone=alone)]
+    last = (
+        [_checkpoint(checkpoint, load.load_one(store.db(), checkpoint.id).unverified)] if checkpoint else []
+    )
+    pieces += [*last, *_since(since)]
     hidden = count_hidden(store.db(), unit)
     block = pack(
         pieces,
@@ -138,7 +134,7 @@ def recover(
         sections=ORDER,
         max_size=max_size,
         unread=found.unread,
-        limits=dict.fromkeys((ROSTER, open_threads.SECTION), max_size // LIMIT_PART),
+        limits=limits(max_size, last) | dict.fromkeys(work_brief.SECTIONS, max_size // BRIEF_PART),
         omitted=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "recover", *again], unit),
         always=bool(identity or hidden),
     )
@@ -174,37 +170,6 @@ def _session(store: Store, text: str) -> presence.Presence:
     return found
 
 
-def last_checkpoint(
-    store: Store, session: str | None, unit: str | None, asked: str | None, writer: str | None = None
-) -> VersionedNode | None:
-    """Return the last checkpoint of a session, else of the work unit, else of the writer.
-
-    Args:
-        asked: A work unit that the caller named: only checkpoints of this unit count then.
-        writer: A reader identity that works without a session.
-    """
-    db = store.db()
-    until = store.now() + candidates.CLOCK_SKEW_MAX
-    row = None
-    if session is not None and sender_tables.is_forged(db, (session,)):
-        for node in session_checkpoints.own_checkpoints(db, session):
-            if asked in (None, node.wu_id) and node.touched <= until:
-                return node
-        session = None
-    # Only checkpoints written by the session itself: others may claim anything about it.
-    by_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
-    said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
-    for condition, value in ((by_session, session), ("n.wu_id = ?1", unit), (said_by, writer)):
-        if row is None and value is not None:
-            row = db.execute(
-                f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
-                f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
-                " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
-                (value, asked, until),
-            ).fetchone()
-    return load.load_one(db, row[0]) if row else None
-
-
 def _identity(store: Store, reader: Caller | None) -> list[str]:
     """Return the identity of the reader and the command that keeps it; empty without a session that can be resumed."""
     found = presence.get(store, reader.session_id) if reader is not None and reader.session_id else None
@@ -215,29 +180,14 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
 
 
 def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
-    """Return the last checkpoint as a piece: time, writer, content and metadata.
+    """Return the last checkpoint as a piece.
 
     Args:
         forged: Fields for which other clones show the content of forged lines.
     """
-    when = format_at(node.touched)[:16].replace("T", " ") + "Z"
-    text = candidates.head(node).replace(format_at(node.touched)[:10], when, 1)
-    lines = quote_lines(text, node.content)
-    for key, name in METADATA_LABELS:
-        value = node.metadata.get(key)
-        if value:
-            words = (
-                value
-                if isinstance(value, str)
-                else "; ".join(map(str, value))
-                if isinstance(value, list)
-                else str(value)
-            )
-            first, *rest = quote_lines(f"  {name}:", "\n".join(line.strip() for line in words.split("\n")))
-            lines += [first, *rest]
-    if forged and not node.unverified:
-        lines.append(f"  omitted: forged changes of {', '.join(forged)}, which other clones show")
-    return Section(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
+    forged = () if node.unverified else forged
+    lines = [f"  omitted: forged changes of {', '.join(forged)}, which other clones show"] if forged else []
+    return candidates.checkpoint_piece(CHECKPOINT, node, (*candidates.METADATA_LABELS, candidates.DIFF_STAT), lines)
 
 
 def _since(since: ChangesSince | None) -> list[Section]:

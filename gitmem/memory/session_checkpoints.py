@@ -1,4 +1,4 @@
-"""The checkpoints of a session: the last one, which its messages name to other agents, and those that are its own.
+"""The checkpoints of a session or a work unit: the last one, which messages name to other agents, and own ones.
 
 Nodes are folded only if there is a checkpoint: most signals come from sessions without one.
 """
@@ -6,12 +6,14 @@ Nodes are folded only if there is a checkpoint: most signals come from sessions 
 from __future__ import annotations
 
 from ..trust import sender_tables
+from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
+    from ..store import Store
     from .versioned_node import VersionedNode, WinningPatches
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
@@ -46,6 +48,40 @@ def _last(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
     from . import load
 
     return load.load(db, [row[0]])
+
+
+def last_checkpoint(
+    store: Store, session: str | None, unit: str | None, asked: str | None, writer: str | None = None
+) -> VersionedNode | None:
+    """Return the last checkpoint of a session, else of the work unit, else of the writer.
+
+    Args:
+        asked: A work unit that the caller named: only checkpoints of this unit count then.
+        writer: A reader identity that works without a session.
+    """
+    from . import load
+    from .candidate_rows import CLOCK_SKEW_MAX
+
+    db = store.db()
+    until = store.now() + CLOCK_SKEW_MAX
+    row = None
+    if session is not None and sender_tables.is_forged(db, (session,)):
+        for node in own_checkpoints(db, session):
+            if asked in (None, node.wu_id) and node.touched <= until:
+                return node
+        session = None
+    # Only checkpoints written by the session itself: others may claim anything about it.
+    by_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
+    said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
+    for condition, value in ((by_session, session), ("n.wu_id = ?1", unit), (said_by, writer)):
+        if row is None and value is not None:
+            row = db.execute(
+                f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
+                f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
+                " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
+                (value, asked, until),
+            ).fetchone()
+    return load.load_one(db, row[0]) if row else None
 
 
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:

@@ -166,3 +166,17 @@ def test_before_the_first_commit_the_index_counts(tmp_path: Path, git: Git) -> N
     assert done.node.head is None
     desk.store.close()
     open_store(tmp_path / "new", desk.clock).close()
+
+
+def test_it_has_what_else_its_writer_gives(desk: Desk) -> None:
+    """As there; the entries of its own options and of git win."""
+    done = checkpoint(
+        desk.store,
+        desk.caller,
+        "ports done",
+        progress="3 of 5",
+        metadata={"milestone": "ports-complete", "progress": "of another"},
+        diff_stat=False,
+    )
+
+    assert desk.node(done.node.id).metadata == {"milestone": "ports-complete", "progress": "3 of 5"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import anchors, candidates, context, decay
+from gitmem.memory import anchors, candidates, context, decay, profile, promote, sources
 from gitmem.memory.context import Context
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
@@ -174,6 +174,13 @@ def expected(memory: Memory, lane: str | None) -> set[str]:
         )
         if each.status == "active" and not covered and (project or each.wu_id == WU):
             found.add(each.id)
+    checkpoints = [
+        each
+        for each in every.values()
+        if (each.type, each.wu_id) == ("checkpoint", WU) and not each.is_hidden
+    ]
+    if checkpoints:
+        found.add(max(checkpoints, key=lambda each: (each.touched, each.id)).id)
     return found
 
 
@@ -208,7 +215,7 @@ def test_sections_and_lines_have_their_form(desk: Desk) -> None:
         f"- [{summary}] (2026-10-26, Planck): All of it",
         "",
         "## WU Context",
-        f"- [{note}] (2026-10-26, Planck): Half done",
+        f"- [{note}] (2026-10-26 07:33Z, Planck): Half done",
         "",
         "## Discoveries",
         f"- [{bug}] (2026-10-26, Planck, P1, bug): The parser drops tabs",
@@ -520,3 +527,148 @@ def test_another_store_of_the_same_clone_answers_the_same(desk: Desk, repo: Path
 
     assert context.context(other, desk.caller, max_size=700).as_json() == of(desk, max_size=700).as_json()
     other.close()
+
+
+# What the work unit is sure of
+
+
+def test_the_last_checkpoint_is_in_it_whatever_competes(desk: Desk) -> None:
+    """60 newer notes of the project kept it out, and with it where the work stood."""
+    desk.write("older", type="checkpoint")
+    last = desk.write(
+        "\n".join(f"step {number}" for number in range(400)),
+        type="checkpoint",
+        metadata={"nextSteps": "test it"},
+    )
+    bug = desk.write("the bug of this work unit", type="bug")
+    desk.clock.forward(HOUR)
+    for number in range(60):
+        desk.write(f"project note {number} " + "x" * 300, lifecycle="project", wu="WU-2")
+
+    for max_size in (1_000, 4_096):
+        found = of(desk, max_size=max_size)
+        checkpoint = found.block.partition("## WU Context\n")[2].partition("\n- ")[0].partition("\n\n")[0]
+
+        assert found.bytes < max_size
+        assert found.included["WU Context"][0] == last and last in found.shortened
+        assert max_size // 3 < len(checkpoint.encode()) <= max_size // 2
+        assert checkpoint.split("\n")[1] == "  | step 1"
+        assert f"gitmem mem show {last})" in checkpoint.split("\n")[-1]
+        assert found.included["Discoveries"] == [bug]
+
+
+def test_a_checkpoint_of_one_long_line_is_cut_in_it(desk: Desk) -> None:
+    last = desk.write("ü" * 5_000, type="checkpoint")
+    desk.write("x" * 3_000, type="note")
+
+    found = of(desk, max_size=2_000)
+
+    line, note = found.block.partition("## WU Context\n")[2].split("\n")[:2]
+    assert 900 < len(line.encode()) + len(note.encode()) <= 1_000 and line.endswith("ü…")
+    assert note == f"  (1 more line: gitmem mem show {last})"
+
+
+def test_the_last_checkpoint_is_in_it_once_and_with_its_next_steps(desk: Desk) -> None:
+    last = desk.write(
+        "Checkpoint: half", type="checkpoint", metadata={"nextSteps": "docs", "gitDiffStat": "a | 2"}
+    )
+
+    found = of(desk, roster=False)
+
+    assert found.block.split("\n")[3:] == [
+        f"- [{last}] (2026-10-26 07:33Z, Planck): Checkpoint: half",
+        "  next steps: docs",
+    ]
+
+
+def test_the_project_has_ten_nodes_in_it_and_the_work_unit_five_summaries(desk: Desk) -> None:
+    """The others are counted, with the command that lists them."""
+    for number in range(14):
+        desk.write(f"project {number}", lifecycle="project", type="note")
+    for number in range(7):
+        desk.write(f"summary {number}", type="summary", wu=WU, lifecycle="wu" if number % 2 else "project")
+
+    found = of(desk, max_size=64_000, roster=False)
+
+    assert {name: len(each) for name, each in found.included.items()} == {
+        "Project Profile": 10,
+        "Summaries": 5,
+    }
+    assert found.left_out == {"Project Profile": 4, "Summaries": 2} and found.total == 21
+    assert "project 13" in found.block and "project 3\n" not in found.block
+    assert found.block.endswith(
+        "left out: 6 (Project Profile 4, Summaries 2): gitmem mem list --wu WU-1; gitmem mem list --lifecycle project"
+    )
+
+
+def test_an_indexed_file_is_named_and_copied_when_asked_for(desk: Desk) -> None:
+    """The whole README was in every context."""
+    made = sources.index(desk.store, desk.caller, sources=["README=index:architecture"])
+    (id,) = (each.node_id for each in made.entries)
+    note = desk.write("a note of the project", lifecycle="project")
+
+    named = of(desk, roster=False)
+    copied = of(desk, roster=False, with_files=True)
+
+    assert ids(named) == {"Project Profile": [note], "Indexed Files": [id]}
+    assert f"## Indexed Files\n- [{id}] README" in named.block and named.nodes == [note]
+    assert desk.node(id).content.strip() not in named.block
+    assert set(ids(copied)["Project Profile"]) == {id, note} and desk.node(id).content.strip() in copied.block
+
+
+def test_a_text_that_was_promoted_is_in_it_once(desk: Desk) -> None:
+    """Also if it was promoted under two tags, and the summary of a work unit in the profile, too."""
+    source = desk.write("Modules are nouns")
+    summary = desk.write("Summary of it", type="summary")
+    for tag in ("pattern", "decision"):
+        for id in (source, summary):
+            promote.promote(desk.store, desk.caller, node=id, tag=tag)
+
+    found = of(desk, roster=False)
+    shown = profile.profile(desk.store)
+
+    for text in ("Modules are nouns", "Summary of it"):
+        assert found.block.count(text) == 1 == shown.block.count(text)
+    assert found.total == 2 == len(shown.nodes)
+
+
+# What was superseded
+
+
+def test_the_live_node_is_shown_with_what_it_supersedes(desk: Desk) -> None:
+    oldest = desk.write("Floats", lifecycle="project")
+    older = desk.write("Decimals\nas texts", lifecycle="project", supersedes=[oldest])
+    live = desk.write("Integers", lifecycle="project", supersedes=[older])
+
+    found = of(desk, roster=False)
+
+    assert found.block.split("\n")[3:] == [
+        f"- [{live}] (2026-10-26, Planck): Integers",
+        f"  supersedes [{older}]: Decimals",
+    ]
+    assert found.total == 1
+    desk.change(live, archived=True)
+    assert of(desk).nodes == [older]
+
+
+def test_a_live_node_of_elsewhere_stands_for_the_node_of_the_project_that_it_supersedes(desk: Desk) -> None:
+    """Else the knowledge would be gone for all who work on something else."""
+    old = desk.write("Floats", lifecycle="project")
+    live = desk.write("Integers", wu="WU-9", supersedes=[old])
+
+    found = of(desk, roster=False)
+
+    assert ids(found) == {"Project Profile": [live]} and found.total == 1
+    assert of(desk, by_decay=True, roster=False).block == found.block
+    assert of(desk, wu="WU-9", roster=False).total == 1
+
+
+def test_as_of_a_time_before_it_was_superseded_the_old_one_counts(desk: Desk) -> None:
+    old = desk.write("Floats")
+    desk.clock.forward(HOUR)
+    then = desk.clock()
+    desk.clock.forward(HOUR)
+    new = desk.write("Integers", supersedes=[old])
+
+    assert of(desk).nodes == [new]
+    assert context.context_at(desk.store, desk.caller, as_of=then).nodes == [old]

@@ -187,3 +187,44 @@ def test_the_budget_is_never_exceeded(desk: Desk, texts: list[str], max_size: in
     shown = [id for ids in found.included.values() for id in ids]
     assert len(shown) == len(set(shown))
     assert len(shown) + sum(found.left_out.values()) == found.total
+
+
+def test_criteria_files_and_rules_come_before_the_other_nodes(desk: Desk) -> None:
+    """What the reference has of a work unit and of a file of constraints, here from nodes."""
+    checkpoint(desk, "half done")
+    first = desk.write("Tabs survive", tags=["acceptance"], paths=["src/parser.py"])
+    second = desk.write("Blanks survive", tags=["acceptance"], paths=["src/parser.py", "docs"])
+    done = desk.write("Done already", tags=["acceptance"])
+    desk.change(done, closed=True)
+    rule = desk.write("Never rewrite a line", lifecycle="project", tags=["invariant"])
+    other = desk.write("Names are nouns", lifecycle="project", tags=["decision"])
+
+    answer = of(desk, roster=False)
+
+    assert answer.included["Acceptance criteria"] == [first, second]
+    assert answer.included["Rules"] == [rule] and answer.included["Project Profile"] == [other]
+    assert "## Code paths\n- the nodes of WU-1 are about 2:\n  | src/parser.py\n  | docs\n" in answer.block
+    assert all(answer.block.count(id) == 1 for id in (first, second, rule, other))
+
+
+def test_eight_criteria_seven_rules_and_ten_files_are_shown(desk: Desk) -> None:
+    for number in range(12):
+        desk.write(f"criterion {number}", tags=["acceptance"], paths=[f"file{number:02}"])
+        desk.write(f"rule {number}", lifecycle="project", tags=["convention"])
+
+    answer = of(desk, max_size=32_000, roster=False)
+
+    shown = {name: len(answer.included[name]) for name in ("Acceptance criteria", "Rules", "Discoveries")}
+    assert shown == {"Acceptance criteria": 8, "Rules": 7, "Discoveries": 4}
+    assert "are about 10 or more:" in answer.block and answer.block.count("  | file") == 10
+    assert answer.total == 24 + 1 + 0
+
+
+def test_recovery_shows_the_node_that_superseded_another(desk: Desk) -> None:
+    old = desk.write("Floats", lifecycle="project")
+    live = desk.write("Integers", lifecycle="project", supersedes=[old])
+
+    answer = of(desk, roster=False)
+
+    assert answer.included["Project Profile"] == [live]
+    assert f"  supersedes [{old}]: Floats" in answer.block

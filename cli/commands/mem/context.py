@@ -30,9 +30,12 @@ def context(
     half_life_: HalfLife = None,
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
+    with_files: Annotated[
+        bool, typer.Option("--with-files", help="Copy indexed files, too, instead of only naming them.")
+    ] = False,
     as_of: AsOf = None,
 ) -> None:
-    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt. Newest first (--by-decay: most relevant first). An empty memory prints nothing."""
+    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). An empty memory prints nothing."""
     from gitmem.memory import context as operation
 
     at.store().asks_once = True
@@ -47,6 +50,7 @@ def context(
         half_life=half_life(half_life_),
         roster=not no_roster,
         track_access=track_access,
+        with_files=with_files,
     )
     _print_block(at, found)
 

@@ -1,0 +1,188 @@
+"""Select the rows of nodes that a context may show, those of the project and those of a work unit apart.
+
+So many nodes of the project never keep those of the work unit from being read. Archived, deleted and closed nodes are
+left out, and nodes whose summary is visible. The live end of a chain replaces the superseded nodes.
+"""
+
+from __future__ import annotations
+
+from . import decay, superseded
+from .node_tables import HIDDEN, IS_SUMMARIZED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from ..store import Store
+
+PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
+CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
+ROW_FACTOR = 4  # rows read to replace stale ones, as a multiple of the rows that are loaded first
+
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
+_PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
+# A summary of the work unit belongs to its sections, whatever its lifecycle.
+_OWN_SUMMARY = "n.wu_id = :wu AND n.type = 'summary'"
+_WORK_UNIT = f"n.wu_id IS :wu AND (NOT ({_PROJECT}) OR {_OWN_SUMMARY})"
+_SECTION = (
+    f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
+)
+
+
+class Selection:
+    """Which nodes a context may show, and their order.
+
+    Args:
+        wu: The work unit; None for nodes without one.
+        lane: Leave out project nodes of other lanes; None includes every lane.
+        by_decay: Rank by decay score instead of by time.
+        half_life: In microseconds; a stale node is ranked as if it were older, by as much as halves its score.
+        without: Nodes that are shown elsewhere.
+        with_files: Show indexed files as other nodes of the project instead of naming them.
+    """
+
+    __slots__ = ("by_decay", "half_life", "lane", "with_files", "without", "wu")
+
+    def __init__(
+        self,
+        wu: str | None,
+        lane: str | None,
+        *,
+        by_decay: bool = False,
+        half_life: int = decay.HALF_LIFE_MICROS,
+        without: Collection[str] = (),
+        with_files: bool = False,
+    ) -> None:
+        self.wu = wu
+        self.lane = lane
+        self.by_decay = by_decay
+        self.half_life = half_life
+        self.without = sorted(without)
+        self.with_files = with_files
+
+
+class CandidateRow:
+    """A node that may be shown. The greatest `value`, a time in microseconds, is the best."""
+
+    __slots__ = ("id", "section", "value")
+
+    def __init__(self, id: str, section: str, value: int) -> None:
+        self.id = id
+        self.section = section
+        self.value = value
+
+
+class RowQueue:
+    """Rows of which the best are taken first.
+
+    Attributes:
+        counts: The number of all rows by section, also of those that were not read.
+        wanted: The number of rows to take next.
+    """
+
+    __slots__ = ("_rows", "_start", "counts", "wanted")
+
+    def __init__(self, rows: Iterable[CandidateRow], counts: Mapping[str, int], wanted: int) -> None:
+        self._rows = sorted(rows, key=lambda row: (-row.value, row.id))
+        self._start = 0
+        self.counts = dict(counts)
+        self.wanted = wanted
+
+    def take(self) -> list[CandidateRow]:
+        """Return the next rows."""
+        some = self._rows[self._start : self._start + self.wanted]
+        self._start += len(some)
+        return some
+
+
+class RowReader:
+    """Reads the rows of a selection. Only ranking by decay reads all of them."""
+
+    def __init__(self, store: Store, wanted: Selection) -> None:
+        self._db = store.db()
+        self._now = store.now()
+        self._wanted = wanted
+        without = superseded.as_json(wanted.without)
+        until = self._now + CLOCK_SKEW_MAX
+        self._values = {"wu": wanted.wu, "lane": wanted.lane, "without": without, "until": until}
+        self._seen = SEEN
+        if wanted.without:
+            self._seen += " AND n.id NOT IN (SELECT value FROM json_each(:without))"
+        self._live = superseded.and_live(self._db)
+
+    def of_project(self, wanted: int) -> RowQueue:
+        """Return the rows of the project, without summaries of the work unit."""
+        rows, count = self._rows(f"{_PROJECT} AND ({_OWN_SUMMARY}) IS NOT 1", f"'{PROFILE}'", wanted)
+        counts = {PROFILE: len(rows)}
+        if count:
+            # Counted by the columns of an index: the number of all, less that of the summaries of the work unit.
+            counts = {PROFILE: self._count(_PROJECT) - self._count(f"{_PROJECT} AND {_OWN_SUMMARY}")}
+        return RowQueue(*self._with_live_ends(_PROJECT, f"'{PROFILE}'", rows, counts), wanted)
+
+    def of_work_unit(self, wanted: int) -> RowQueue:
+        """Return the rows of the work unit, with its summaries of any lifecycle."""
+        rows, count = self._rows(_WORK_UNIT, _SECTION, wanted)
+        counts: dict[str, int] = {}
+        for row in rows:
+            counts[row.section] = counts.get(row.section, 0) + 1
+        if count:
+            # Group by the columns of the index in their order: no sort, and no access to the table.
+            asked = f"SELECT {_SECTION}, count(*) FROM node n WHERE {_WORK_UNIT} AND {self._seen}{self._live}"
+            grouped = self._db.execute(f"{asked} GROUP BY n.lifecycle, n.type, n.lane", self._values)
+            counts = {}
+            for name, number in grouped:
+                counts[name] = counts.get(name, 0) + number
+        return RowQueue(*self._with_live_ends(_WORK_UNIT, _SECTION, rows, counts), wanted)
+
+    def _count(self, where: str) -> int:
+        asked = f"SELECT count(*) FROM node n WHERE {where} AND {self._seen}{self._live}"
+        (count,) = self._db.execute(asked, self._values).fetchone()
+        return int(count)
+
+    def _rows(self, where: str, section: str, wanted: int) -> tuple[list[CandidateRow], bool]:
+        """Return the best rows, unordered, and whether there may be others that must be counted."""
+        where = f"{where} AND {self._seen}{self._live}"
+        if self._wanted.by_decay:
+            every = self._db.execute(
+                f"SELECT n.id, {section}, n.touched, n.priority, a.count FROM node n"
+                f" LEFT JOIN access a ON a.id = n.id WHERE {where}",
+                self._values,
+            )
+            return [CandidateRow(id, name, self._value(*rest)) for id, name, *rest in every], False
+        most = ROW_FACTOR * wanted
+        # The index has this order, so SQLite stops at the limit.
+        asked = f"SELECT n.id, {section}, %s FROM node n WHERE {where} AND n.touched %s :until"
+        values = {**self._values, "most": most + 1}
+        best = self._db.execute(
+            asked % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
+        )
+        rows = [CandidateRow(*row) for row in best]
+        # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
+        rows += [CandidateRow(*row) for row in self._db.execute(asked % ("0", ">") + " LIMIT :most", values)]
+        return rows, len(rows) > most
+
+    def _value(self, touched: int, priority: str | None, count: int | None) -> int:
+        """Return the time that a node of no priority and without accesses would need for the same score."""
+        from math import log
+
+        weight = decay.importance(priority) * (1 + decay.access(count or 0))
+        return min(touched, self._now) + int(self._wanted.half_life * log(weight))
+
+    def _with_live_ends(
+        self, where: str, section: str, rows: list[CandidateRow], counts: dict[str, int]
+    ) -> tuple[list[CandidateRow], dict[str, int]]:
+        """Add the live ends of superseded nodes of the selection: they may belong elsewhere, and replace them here."""
+        if not self._live:
+            return rows, counts
+        end = {"where": where.replace("n.", "e."), "seen": self._seen.replace("n.", "e.")}
+        found = self._db.execute(
+            f"SELECT e.id, min({section}), e.touched, e.priority, a.count FROM superseded u CROSS JOIN node n ON n.id = u.id"
+            " CROSS JOIN node e ON e.id = u.live LEFT JOIN access a ON a.id = e.id"
+            f" WHERE {where} AND {self._seen} AND NOT ({end['where']}) AND {end['seen']} GROUP BY e.id",
+            self._values,
+        )
+        for id, name, touched, priority, count in found:
+            counts[name] = counts.get(name, 0) + 1
+            value = self._value(touched, priority, count) if self._wanted.by_decay else touched
+            rows.append(CandidateRow(id, name, value if touched <= self._values["until"] else 0))
+        return rows, counts
