@@ -29,11 +29,16 @@ def thread(at: Environment, id: AnyId) -> None:
     output.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), signals.thread)
 
 
-def show(at: Environment, id: AnyId) -> None:
+def show(at: Environment, id: AnyId) -> int:
     """Show one record in full, and its commit. Does not mark signals as delivered."""
+    if id.startswith("mem-"):
+        from .mem import listing
+
+        return listing.show(at, id)
     from gitmem.signals import history
 
     output.answer(at.json, history.show(at.store(), id), signals.one)
+    return 0
 
 
 def log(

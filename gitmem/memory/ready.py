@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+from ..errors import UsageError
 from ..outcome import Outcome
+from ..records.ids import is_id
 from ..text.shell_quote import command
-from . import load, node_fields
+from . import load, node_fields, superseded
 from .cycles import find_cycles
+from .listing import first_line
 from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..store import Store
     from .versioned_node import VersionedNode
 
 LAST = len(node_fields.PRIORITIES)  # the sort key of nodes without a priority
+LIMIT = 20
+BLOCKERS_MAX = 5  # of one node with their titles
+ACTIONABLE = ("discovery",)  # the types of nodes that somebody can take up
+
+
+class Blocker(Outcome):
+    """An open node that blocks others, with its first line."""
+
+    __slots__ = ("id", "title", "priority", "wu_id")
+
+    def __init__(self, node: VersionedNode) -> None:
+        self.id = node.id
+        self.title = first_line(node)
+        self.priority = node.priority
+        self.wu_id = node.wu_id
 
 
 class Blocked(Outcome):
-    """A blocked node, and the ids of the open nodes that block it."""
+    """A blocked node, the ids of the open nodes that block it, and what the first of these are."""
 
-    __slots__ = ("node", "blocked_by")
+    __slots__ = ("node", "blocked_by", "blockers")
 
     def __init__(self, node: VersionedNode, blocked_by: Sequence[str]) -> None:
         self.node = node
         self.blocked_by = list(blocked_by)
+        self.blockers: list[Blocker] = []
 
 
 class Ready(Outcome):
@@ -35,44 +54,77 @@ class Ready(Outcome):
     Attributes:
         nodes: Nodes that are not blocked: P0 first, no priority last, then oldest first.
         blocked: The other open nodes, in the same order.
+        more: The number of further nodes that are ready.
+        more_blocked: The number of further nodes that are blocked.
         circles: Cycles of ids that block each other; the first id is repeated at the end.
     """
 
-    __slots__ = ("wu_id", "nodes", "blocked", "circles", "next")
+    __slots__ = ("wu_id", "nodes", "blocked", "more", "more_blocked", "circles", "next")
 
-    def __init__(self, wu: str, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked]) -> None:
+    def __init__(
+        self, wu: str, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked], limit: int
+    ) -> None:
         self.wu_id = wu
-        self.nodes = list(nodes)
-        self.blocked = list(blocked)
+        self.nodes = list(nodes[:limit])
+        self.blocked = list(blocked[:limit])
+        self.more = len(nodes) - len(self.nodes)
+        self.more_blocked = len(blocked) - len(self.blocked)
         self.circles: list[list[str]] = []
         self.next: list[str] = []
 
 
-def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
-    """Return the open nodes of a work unit.
+def ready(
+    store: Store,
+    wu: str,
+    *,
+    type: str | None = None,
+    limit: int = LIMIT,
+    include_archived: bool = False,
+) -> Ready:
+    """Return the open nodes of a work unit that somebody can take up.
 
-    Closed, deleted, ephemeral and summarized nodes are left out, and archived nodes unless requested. Only an open
-    node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node.
+    Closed, deleted, ephemeral, summarized and superseded nodes are left out, and archived nodes unless requested. Only
+    an open node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node. What a
+    superseded node blocks, the live end of its chain blocks.
+
+    Args:
+        type: Only nodes of this type, or discoveries with the tag of an alias; by default those of `ACTIONABLE`.
+        limit: The maximum number of nodes that are ready, and of those that are blocked.
 
     Raises:
-        UsageError: The work unit is invalid.
+        UsageError: The work unit, the type or the limit is invalid.
     """
     wu = node_fields.work_unit(wu)
+    if limit < 1:
+        raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
+    types: tuple[str, ...] = ACTIONABLE
+    tags: tuple[str, ...] = ()
+    if type is not None:
+        word, tags = node_fields.node_type(type)
+        types = (word,)
     db = store.db()
     hidden = DELETED if include_archived else HIDDEN
+    among = ", ".join(f"'{each}'" for each in types)
     rows = db.execute(
-        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {IS_SUMMARIZED}", (wu, hidden)
+        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND type IN ({among}) AND NOT {IS_SUMMARIZED}"
+        f"{superseded.and_live(db)}",
+        (wu, hidden),
     )
-    nodes = [node for node in load.load(db, [id for (id,) in rows]) if _is_open(node, include_archived)]
+    nodes = [
+        node
+        for node in load.load(db, [id for (id,) in rows])
+        if _is_open(node, include_archived) and set(tags) <= set(node.tags)
+    ]
     nodes.sort(key=_order)
     by = blockers(db, nodes)
-    found = Ready(
-        wu,
-        [node for node in nodes if node.id not in by],
-        [Blocked(node, by[node.id]) for node in nodes if node.id in by],
-    )
+    blocked = [Blocked(node, by[node.id]) for node in nodes if node.id in by]
+    found = Ready(wu, [node for node in nodes if node.id not in by], blocked, limit)
+    named = {id for each in found.blocked for id in each.blocked_by[:BLOCKERS_MAX]}
+    known = {node.id: Blocker(node) for node in load.load(db, sorted(named))}
+    for each in found.blocked:
+        each.blockers = [known[id] for id in each.blocked_by[:BLOCKERS_MAX]]
     found.circles = cycles_of(db, by)
-    found.next = _next(found)
+    found.next = _next(found, limit, type)
     return found
 
 
@@ -100,8 +152,12 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
             by.update(id for id in imported if isinstance(id, str))
         if by:
             named[node.id] = by
-    standing = {id: blocks(db, id) for id in sorted(set().union(*named.values()))}
-    found = {id: sorted(each for each in by if standing[each]) for id, by in named.items()}
+    every = sorted(set().union(*named.values()))
+    ends = superseded.ends_of(db, (id for id in every if is_id("mem", id)))
+    standing = {id: blocks(db, ends.get(id, id)) for id in every}
+    found = {
+        id: sorted({ends.get(each, each) for each in by if standing[each]} - {id}) for id, by in named.items()
+    }
     return {id: by for id, by in found.items() if by}
 
 
@@ -113,7 +169,7 @@ def blocks(db: sqlite3.Connection, id: str) -> bool:
     return row is not None
 
 
-def cycles_of(db: sqlite3.Connection, by: dict[str, list[str]]) -> list[list[str]]:
+def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[str]]:
     """Return the cycles that blocked nodes depend on, also outside this work unit."""
     leads = dict(by)
     todo = sorted({id for ids in by.values() for id in ids} - leads.keys())
@@ -124,16 +180,21 @@ def cycles_of(db: sqlite3.Connection, by: dict[str, list[str]]) -> list[list[str
     return [[*each, each[0]] for each in find_cycles(leads)]
 
 
-def _next(found: Ready) -> list[str]:
+def _next(found: Ready, limit: int, type: str | None) -> list[str]:
+    more = []
+    if found.more or found.more_blocked:
+        of_type = ["--type", type] if type else []
+        more = [command("gitmem", "mem", "ready", "--wu", found.wu_id, *of_type, "--limit", str(5 * limit))]
     if found.nodes:
         first = found.nodes[0].id
         return [
             command("gitmem", "mem", "show", first),
+            *more,
             command("gitmem", "mem", "context", "--wu", found.wu_id),
         ]
     if found.circles:
         from_id, to_id = found.circles[0][1], found.circles[0][0]
         return [command("gitmem", "mem", "relate", from_id, "blocks", to_id, "--remove")]
     if found.blocked:
-        return [command("gitmem", "mem", "show", found.blocked[0].blocked_by[0])]
+        return [command("gitmem", "mem", "show", found.blocked[0].blocked_by[0]), *more]
     return [command("gitmem", "mem", "list", "--wu", found.wu_id)]

@@ -16,7 +16,7 @@ from cli.mcp import server
 from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.tools import Tools
 from cli.shared_options import Option
-from gitmem.memory import context, listing, profile, search
+from gitmem.memory import context, listing, profile, ready, search
 from gitmem.records.signal import Signal
 from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
@@ -73,6 +73,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         "mem_create.type": shared_options.NODE_TYPE.default,
         "mem_search.limit": shared_options.SEARCH_LIMIT.default,
         "mem_context.max_size": shared_options.MAX_SIZE.default,
+        "mem_ready.limit": shared_options.READY_LIMIT.default,
     }
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
     for operation, name, option in (
@@ -80,6 +81,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         (listing.listing, "limit", shared_options.LIST_LIMIT),
         (profile.profile, "limit", shared_options.PROFILE_LIMIT),
         (context.context, "max_size", shared_options.MAX_SIZE),
+        (ready.ready, "limit", shared_options.READY_LIMIT),
         (inbox.read, "limit", shared_options.INBOX_LIMIT),
         (inbox.read, "max_bytes", shared_options.INBOX_BYTES),
     ):

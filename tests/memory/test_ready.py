@@ -42,7 +42,7 @@ def test_the_most_important_comes_first_then_the_oldest(desk: Desk) -> None:
 def test_nodes_of_one_time_are_ordered_by_id(desk: Desk) -> None:
     """As imports have them: to the second."""
     for word in ("b", "a", "c"):
-        raw(desk.store, "node", id=f"mem-same{word}", wu_id="WU-9", at=START)
+        raw(desk.store, "node", id=f"mem-same{word}", type="discovery", wu_id="WU-9", at=START)
 
     assert ids(ready(desk.store, "WU-9")) == ["mem-samea", "mem-sameb", "mem-samec"]
 
@@ -222,3 +222,57 @@ def test_a_long_chain_does_not_exhaust_the_stack() -> None:
 
     assert circle == names
     assert cycles.find_cycles({one: {other} for one, other in itertools.pairwise(names)}) == []
+
+
+def test_only_what_can_be_taken_up_is_listed_unless_a_type_is_named(desk: Desk) -> None:
+    """Notes and checkpoints were listed as ready: 869 lines."""
+    found, bug = desk.write("finding"), desk.write("bug", type="bug")
+    note = desk.write("note", type="note")
+    desk.write("checkpoint", type="checkpoint")
+    desk.write("summary", type="summary", wu="WU-7")
+
+    assert ids(ready(desk.store, "WU-7")) == [found, bug]
+    assert ids(ready(desk.store, "WU-7", type="note")) == [note]
+    assert ids(ready(desk.store, "WU-7", type="bug")) == [bug]
+    with pytest.raises(UsageError, match="Invalid type"):
+        ready(desk.store, "WU-7", type="task")
+
+
+def test_twenty_are_listed_and_the_others_are_counted(desk: Desk) -> None:
+    nodes = [desk.write(f"node {number}") for number in range(50)]
+    for id in nodes[1:26]:
+        blocks(desk, nodes[0], id)
+
+    found = ready(desk.store, "WU-7")
+
+    assert (len(found.nodes), found.more, len(found.blocked), found.more_blocked) == (20, 5, 20, 5)
+    assert "gitmem mem ready --wu WU-7 --limit 100" in found.next
+    assert len(ready(desk.store, "WU-7", limit=100).nodes) == 25
+    with pytest.raises(UsageError, match="limit must be 1 or more"):
+        ready(desk.store, "WU-7", limit=0)
+
+
+def test_a_blocker_is_told_by_its_first_line(desk: Desk) -> None:
+    blocker, blocked = desk.write("first this\nin detail", priority="P1", wu="WU-8"), desk.write("then that")
+    blocks(desk, blocker, blocked)
+
+    (found,) = ready(desk.store, "WU-7").blocked
+
+    assert [each.as_json() for each in found.blockers] == [
+        {"id": blocker, "title": "first this", "priority": "P1", "wu_id": "WU-8"}
+    ]
+
+
+def test_what_a_superseded_node_blocks_its_live_successor_blocks(desk: Desk) -> None:
+    old, blocked = desk.write("first this"), desk.write("then that")
+    blocks(desk, old, blocked)
+    new = desk.write("first this, better", supersedes=[old])
+
+    found = ready(desk.store, "WU-7")
+
+    assert ids(found) == [new]
+    assert [(each.node.id, each.blocked_by) for each in found.blocked] == [(blocked, [new])]
+    desk.change(new, deleted=True)
+    assert ids(ready(desk.store, "WU-7")) == [old]
+    relations.relate(desk.store, desk.caller, blocked, "supersedes", old)
+    assert ids(ready(desk.store, "WU-7")) == [blocked]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         OnlyWu,
         Path,
         Priority,
+        ReadyLimit,
+        ReadyType,
         SearchLimit,
         TrackAccess,
         Type,
@@ -85,14 +87,23 @@ def listing(
 def ready(
     at: Environment,
     wu: Wu = None,
+    type: ReadyType = None,
+    limit: ReadyLimit = None,
     include_archived: Archived = False,
 ) -> None:
-    """List ready and blocked nodes of a work unit. Most important first."""
+    """List the nodes that can be taken up. Most important first, and what blocks the others of the work unit."""
     from gitmem.memory import node_fields
     from gitmem.memory import ready as operation
 
     unit = node_fields.unit_of(wu, at.caller_if_any() if wu is None else None)
-    output.answer(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
+    found = operation.ready(
+        at.store(),
+        unit,
+        type=type,
+        limit=number("--limit", limit, operation.LIMIT),
+        include_archived=include_archived,
+    )
+    output.answer(at.json, found, render.ready)
 
 
 def export(

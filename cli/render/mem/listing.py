@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.memory.listing import Listing
-    from gitmem.memory.ready import Ready
+    from gitmem.memory.ready import Blocker, Ready
     from gitmem.memory.search import Hit, SearchResult
     from gitmem.memory.show_node import NodeChange, NodeDetail, Relative
     from gitmem.memory.versioned_node import VersionedNode
@@ -29,17 +29,18 @@ WIDER = {
 
 def listed(found: Listing) -> list[str]:
     """Return the nodes of a list, one a line."""
-    lines = [line(node, found.stale.get(node.id)) for node in found.nodes]
+    lines = [line(node, found.stale.get(node.id), found.superseded.get(node.id)) for node in found.nodes]
     if not lines:
         return ["No nodes match."]
     return [*lines, *([f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else [])]
 
 
-def line(node: VersionedNode, stale: str | None = None) -> str:
+def line(node: VersionedNode, stale: str | None = None, live: str | None = None) -> str:
     """Return `mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
     id, _, rest = about(node).partition(SEPARATOR)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
     facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), sanitize(stale or "", keep="")]
+    facts.append(f"superseded by {live}" if live else "")
     if authors.is_changed(node):
         facts.append(sanitize(f"by {authors.byline(node)}", keep=""))
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
@@ -78,6 +79,7 @@ def shown(found: NodeDetail) -> list[str]:
         ("session", node.session_id),
         ("reason", node.reason),
         ("summarized in", node.summarized_into),
+        ("superseded by", found.superseded_by),
         ("metadata", ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))),
     ]
     lines += [f"{name}: {sanitize(str(value), keep='')}" for name, value in facts if value]
@@ -128,11 +130,27 @@ def ready(found: Ready) -> list[str]:
     lines = [line(node) for node in found.nodes]
     if not lines:
         lines.append(f"no ready nodes in {sanitize(found.wu_id)}")
-    lines += [f"blocked by {', '.join(each.blocked_by)}: {line(each.node)}" for each in found.blocked]
+    lines += [f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else []
+    for each in found.blocked:
+        lines.append(f"blocked: {line(each.node)}")
+        lines += [_blocker(one) for one in each.blockers]
+        lines += [f"  by {hidden} more"] if (hidden := len(each.blocked_by) - len(each.blockers)) else []
+    lines += (
+        [f"{plural(found.more_blocked, 'more blocked node')} not shown; use --limit N"]
+        if found.more_blocked
+        else []
+    )
     return [
         *lines,
         *(f"note: cycle, each is blocked by the next: {' → '.join(circle)}" for circle in found.circles),
     ]
+
+
+def _blocker(each: Blocker) -> str:
+    facts = [each.id, each.priority, each.wu_id]
+    return (
+        f"  by {sanitize(SEPARATOR.join(fact for fact in facts if fact), keep='')} | {_beginning(each.title)}"
+    )
 
 
 def matching(answer: SearchResult) -> list[str]:

@@ -144,7 +144,7 @@ def test_ready_is_about_the_work_unit_of_the_session(run: Run, write: Write, ses
 
     assert [node["id"] for node in mine["nodes"]] == [blocker]
     assert [(each["node"]["id"], each["blocked_by"]) for each in mine["blocked"]] == [(blocked, [blocker])]
-    assert f"blocked by {blocker}: {blocked} · " in named.out
+    assert f"blocked: {blocked} · " in named.out and f"\n  by {blocker} · WU-7 | first this\n" in named.out
     assert f"next: gitmem mem show {blocker}" in named.out
 
 
@@ -192,3 +192,51 @@ def test_export_as_json_is_one_line_whatever_the_format(run: Run, write: Write) 
     assert (found["count"], found["filters"], found["next"]) == (1, {}, ["gitmem mem list"])
     assert run("mem", "export", "--format", "markdown", "--json").json["document"].startswith("# Memory\n")
     assert run("mem", "export", "--format", "yaml", "--json").status == 2
+
+
+def test_show_takes_every_id_that_log_prints(run: Run, session: str, write: Write) -> None:
+    """It refused a node that `gitmem log` had printed, with another command to type."""
+    id = write("The parser drops tabs\nat the start")
+    run("signal", "hello", "--broadcast", session=session)
+    printed = [line.split("  ")[1].split()[0] for line in run("log").out.splitlines() if "  " in line]
+
+    assert id in printed and len(printed) == 3
+    for each in printed:
+        assert run("show", each).status == 0
+    assert "| The parser drops tabs\n| at the start" in run("show", id).out
+    assert run("show", id[:10], "--json").json["node"]["id"] == id
+
+
+def test_a_superseded_node_names_the_one_that_counts(run: Run, session: str, write: Write) -> None:
+    old = write("Floats")
+    new = write("Integers", "--supersedes", old)
+
+    said = run("show", old)
+
+    assert f"superseded by: {new}\n" in said.out and f"{new} supersedes this | Integers" in said.out
+    assert f"next: gitmem mem show {new}" in said.out
+    assert run("mem", "show", old, "--json").json["superseded_by"] == new
+    (line,) = (line for line in run("mem", "list").out.splitlines() if line.startswith(old))
+    assert f" · superseded by {new} | Floats" in line
+    assert {node["id"]: node.get("superseded_by") for node in run("mem", "list", "--json").json["nodes"]} == {
+        old: new,
+        new: None,
+    }
+    undone = run("mem", "relate", new, "supersedes", old, "--remove", session=session)
+    assert undone.out.startswith(f"{new} no longer supersedes {old} · ")
+    assert "superseded" not in run("mem", "show", old).out
+
+
+def test_ready_says_what_blocks_and_how_many_more_there_are(run: Run, session: str, write: Write) -> None:
+    first = write("first this\nin detail", "--priority", "P1")
+    second = write("then that")
+    write("a note", "--type", "note")
+    run("mem", "relate", first, "blocks", second, session=session)
+
+    lines = run("mem", "ready", "--wu", "WU-7").out.splitlines()
+
+    assert lines[0].startswith(first) and lines[1].startswith(f"blocked: {second}")
+    assert lines[2] == f"  by {first} · P1 · WU-7 | first this"
+    write("another")
+    assert "1 more node not shown; use --limit N" in run("mem", "ready", "--wu", "WU-7", "--limit", "1").out
+    assert "a note" in run("mem", "ready", "--wu", "WU-7", "--type", "note").out
