@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..records.record_types import PatchContent
     from ..store import Store
 
+URGENT = ("P0", "P1")  # priorities of nodes that are kept while they are open
 LISTED_MAX = 40  # nodes listed in the body of a commit
 
 
@@ -24,18 +25,20 @@ class Archived(Outcome):
 
     Attributes:
         retained_ids: Nodes with a score at or above the threshold.
-        skipped_ids: Nodes archived before, and protected nodes (project nodes).
+        skipped_ids: Nodes archived before, and protected nodes.
+        protected: Why a decayed node is kept, by id; these are among `skipped_ids`. Project nodes are not listed.
         scores: The score of each archived node at the time of the run, by id.
         half_life: In microseconds; the JSON form has it in days.
     """
 
-    __slots__ = ("archived_ids", "retained_ids", "skipped_ids", "scores", "threshold", "half_life", "dry_run",
+    __slots__ = ("archived_ids", "retained_ids", "skipped_ids", "protected", "scores", "threshold", "half_life", "dry_run",
                  "commit", "recorded", "warnings", "next")  # fmt: skip
 
     def __init__(self, threshold: float, half_life: int, *, dry_run: bool) -> None:
         self.archived_ids: list[str] = []
         self.retained_ids: list[str] = []
         self.skipped_ids: list[str] = []
+        self.protected: dict[str, str] = {}
         self.scores: dict[str, float] = {}
         self.threshold = threshold
         self.half_life = half_life
@@ -61,6 +64,7 @@ class Archived(Outcome):
             "archivedIds": list(self.archived_ids),
             "retainedIds": list(self.retained_ids),
             "skippedIds": list(self.skipped_ids),
+            "protected": dict(self.protected),
             "totalProcessed": self.total_processed,
             "scores": plain(self.scores),
             "threshold": self.threshold,
@@ -79,17 +83,20 @@ def archive(
     *,
     threshold: float = decay.THRESHOLD,
     half_life: int = decay.HALF_LIFE_MICROS,
+    force: bool = False,
     dry_run: bool = False,
     now: int | None = None,
     names_max: int = write.NAMES_MAX,
 ) -> Archived:
     """Archive every node whose decay score is below a threshold, in one commit.
 
-    Project nodes are protected. The operation is idempotent, also if another clone runs it at the same time.
+    Protected are project nodes; open nodes of P0 and P1; and the last checkpoint of each work unit, and of each session
+    without one. The operation is idempotent, also if another clone runs it at the same time.
 
     Args:
         threshold: A score; new nodes without a priority have 1.
         half_life: Microseconds.
+        force: Archive open nodes of P0 and P1 and last checkpoints, too.
         dry_run: Only report which nodes would be archived.
         now: Microseconds since the epoch; the store's clock by default.
         names_max: The number of ids in one line.
@@ -101,7 +108,7 @@ def archive(
     decay.validate(half_life, threshold)
     db = store.db()
     found = nodes_to_archive(
-        db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life
+        db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life, force=force
     )
     found.dry_run = dry_run
     found.warnings = [*filter(None, [caller.remark])]
@@ -112,7 +119,7 @@ def archive(
             store, caller, lines, what, text=commit_body(found.scores, found.reason), nodes=found.archived_ids
         )
         found.commit, found.recorded = done.commit, True
-    found.next = _next(found)
+    found.next = _next(found, force)
     return found
 
 
@@ -122,17 +129,20 @@ def nodes_to_archive(
     now: int,
     threshold: float,
     half_life: int,
+    force: bool = False,
     spared: Collection[str] = (),
     left_out: Collection[str] = (),
 ) -> Archived:
     """Return which nodes would be archived. It reads only the view's tables, not the lines of nodes.
 
     Args:
+        force: As for `archive`.
         spared: Nodes to skip, as project nodes are.
         left_out: Nodes not to count, as deleted nodes are.
     """
     found = Archived(threshold, half_life, dry_run=True)
     spared, left_out = frozenset(spared), frozenset(left_out)
+    kept = {} if force else protected_nodes(db, now)
     rows = db.execute(
         "SELECT n.id, n.touched, n.priority, n.state, n.lifecycle, a.count FROM node n"
         " LEFT JOIN access a ON a.id = n.id WHERE n.state < ? ORDER BY n.created, n.id",
@@ -145,12 +155,33 @@ def nodes_to_archive(
             found.skipped_ids.append(id)
             continue
         score = decay.score_of(touched, accesses or 0, priority, now=now, half_life=half_life)
-        if score < threshold:
+        if score < threshold and id in kept:
+            found.skipped_ids.append(id)
+            found.protected[id] = kept[id]
+        elif score < threshold:
             found.archived_ids.append(id)
             found.scores[id] = score
         else:
             found.retained_ids.append(id)
     return found
+
+
+def protected_nodes(db: sqlite3.Connection, now: int) -> dict[str, str]:
+    """Return why nodes must not be archived: open nodes of P0 and P1, and last checkpoints. Project nodes are not listed."""
+    checkpoints = db.execute(
+        "SELECT coalesce(wu_id, session_id), id FROM node WHERE type = 'checkpoint'"
+        f" AND state < {HIDDEN} AND touched <= ? ORDER BY touched, id",
+        (now + decay.DAY_MICROS,),
+    )
+    last = dict(checkpoints.fetchall())
+    return dict.fromkeys(last.values(), "last checkpoint") | open_urgent(db)
+
+
+def open_urgent(db: sqlite3.Connection) -> dict[str, str]:
+    """Return the open nodes of P0 and P1, with that as a text."""
+    marks = ", ".join(f"'{priority}'" for priority in URGENT)
+    rows = db.execute(f"SELECT id, priority FROM node WHERE state = 0 AND priority IN ({marks})")
+    return {id: f"open {priority}" for id, priority in rows}
 
 
 def patch_fields(found: Archived) -> PatchContent:
@@ -179,12 +210,13 @@ def format_count(nodes: int) -> str:
     return f"{nodes} node{'' if nodes == 1 else 's'}"
 
 
-def _next(found: Archived) -> list[str]:
+def _next(found: Archived, force: bool) -> list[str]:
     if not found.archived_ids:
-        return ["gitmem mem list"]
+        first = next(iter(found.protected), None)
+        return [command("gitmem", "mem", "show", first)] if first else ["gitmem mem list"]
     if not found.dry_run:
         return ["gitmem mem list --include-archived", command("gitmem", "mem", "show", found.archived_ids[0])]
-    own = []
+    own = ["--force"] if force else []
     if found.threshold != decay.THRESHOLD:
         own += ["--threshold", repr(found.threshold)]
     if found.half_life != decay.HALF_LIFE_MICROS:

@@ -77,6 +77,7 @@ def cleanup(
     decay: bool = False,
     decay_threshold: float = THRESHOLD,
     half_life: int = HALF_LIFE_MICROS,
+    force: bool = False,
     dry_run: bool = False,
     now: int | None = None,
 ) -> CleanupResult:
@@ -84,13 +85,14 @@ def cleanup(
 
     The first matching rule decides. Kept: session nodes of sessions that are live or idle, then sensitive nodes,
     then project nodes. Removed: nodes older than `ttl`, then ephemeral nodes, then nodes of lifecycle session that
-    belong to `session`, then summarized nodes. Deleted nodes are hidden;
+    belong to `session`, then summarized nodes; but no open nodes of P0 and P1. Deleted nodes are hidden;
     `gitmem mem update ID --clear deleted` restores them.
 
     Args:
         ttl: Microseconds since a node was created.
         session: A session id, or a unique prefix of one.
         decay_threshold, half_life, now: As for `archive.archive`.
+        force: Remove and archive open nodes of P0 and P1, and archive last checkpoints, too.
         dry_run: Only report what would be done.
 
     Raises:
@@ -111,20 +113,21 @@ def cleanup(
         session=_session(db, session),
         current={id for id, each in presence.shown(store).items() if each.is_current},
         sensitive=retention.sensitive(db),
+        urgent=set() if force else archive.open_urgent(db).keys(),
         now=now,
     )
     found = CleanupResult(dry_run=dry_run)
     reasons = _removed(db, rules, found)
     if decay:
         found.decay_result = archive.nodes_to_archive(
-            db, now=now, threshold=decay_threshold, half_life=half_life, spared=rules.sensitive,
-            left_out=found.removed_ids,
+            db, now=now, threshold=decay_threshold, half_life=half_life, force=force,
+            spared=rules.sensitive, left_out=found.removed_ids,
         )  # fmt: skip
         found.breakdown.decay_archived = len(found.decay_result.archived_ids)
     found.warnings = [*filter(None, [caller.remark])]
     if not dry_run:
         _write(store, caller, found, reasons)
-    found.next = _next(found, ttl, session, decay, decay_threshold, half_life)
+    found.next = _next(found, ttl, session, decay, decay_threshold, half_life, force)
     return found
 
 
@@ -198,6 +201,7 @@ def _next(
     decay: bool,
     threshold: float,
     half_life: int,
+    force: bool,
 ) -> list[str]:
     if not found.dry_run:
         return [*(["gitmem mem list --status deleted"] if found.removed_ids else []), "gitmem mem list"]
@@ -209,4 +213,5 @@ def _next(
     options += ["--decay"] if decay else []
     options += ["--decay-threshold", repr(threshold)] if threshold != THRESHOLD else []
     options += ["--half-life", format_duration(half_life)] if half_life != HALF_LIFE_MICROS else []
+    options += ["--force"] if force else []
     return [command("gitmem", "mem", "cleanup", *options)]

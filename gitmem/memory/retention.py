@@ -9,6 +9,7 @@ from .archive import format_duration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Collection
 
     Row = tuple[str, str, str, str | None, bool, int]
 
@@ -20,15 +21,15 @@ class Breakdown(Outcome):
         ephemeral: Removed because of this lifecycle.
         session, wu: Removed because of this lifecycle: the session was named, or a summary covers the node.
         ttl_expired: Removed because of their age.
-        sensitive, active_session_protected: Kept, whatever the other rules are.
+        sensitive, urgent, active_session_protected: Kept, whatever the other rules are.
         decay_archived: Archived because of their decay score.
     """
 
-    __slots__ = ("ephemeral", "session", "wu", "sensitive", "ttl_expired", "active_session_protected",
+    __slots__ = ("ephemeral", "session", "wu", "sensitive", "urgent", "ttl_expired", "active_session_protected",
                  "decay_archived")  # fmt: skip
 
     def __init__(self) -> None:
-        self.ephemeral = self.session = self.wu = self.sensitive = 0
+        self.ephemeral = self.session = self.wu = self.sensitive = self.urgent = 0
         self.ttl_expired = self.active_session_protected = self.decay_archived = 0
 
     def as_json(self) -> dict[str, object]:
@@ -38,6 +39,7 @@ class Breakdown(Outcome):
             "session": self.session,
             "wu": self.wu,
             "sensitive": self.sensitive,
+            "urgentProtected": self.urgent,
             "ttlExpired": self.ttl_expired,
             "activeSessionProtected": self.active_session_protected,
             "decayArchived": self.decay_archived,
@@ -52,18 +54,27 @@ class RetentionRules:
         session: The session whose nodes of lifecycle session are removed.
         current: The sessions that are live or idle now.
         sensitive: Nodes to keep.
+        urgent: Open nodes of P0 and P1 to keep.
         now: Microseconds since the epoch.
     """
 
-    __slots__ = ("current", "now", "sensitive", "session", "ttl")
+    __slots__ = ("current", "now", "sensitive", "session", "ttl", "urgent")
 
     def __init__(
-        self, *, ttl: int | None, session: str | None, current: set[str], sensitive: set[str], now: int
+        self,
+        *,
+        ttl: int | None,
+        session: str | None,
+        current: set[str],
+        sensitive: set[str],
+        urgent: Collection[str],
+        now: int,
     ) -> None:
         self.ttl = ttl
         self.session = session
         self.current = current
         self.sensitive = sensitive
+        self.urgent = urgent
         self.now = now
 
     def reason(self, row: Row, breakdown: Breakdown) -> str | None:
@@ -75,22 +86,29 @@ class RetentionRules:
         if id in self.sensitive:
             breakdown.sensitive += 1
             return None
-        if lifecycle == "project":
-            return None
-        if self.ttl is not None and self.now - created > self.ttl:
-            breakdown.ttl_expired += 1
-            return f"cleanup: older than {format_duration(self.ttl)}"
-        if lifecycle == "ephemeral":
-            breakdown.ephemeral += 1
-            return "cleanup: ephemeral"
-        if lifecycle == "session" and self.session is not None and session_id == self.session:
-            breakdown.session += 1
-            return f"cleanup: session {self.session}"
-        if summarised:
-            breakdown.session += lifecycle == "session"
-            breakdown.wu += lifecycle == "wu"
-            return "cleanup: summarised"
+        rule, reason = self._rule(lifecycle, session_id, summarised, created)
+        if rule and id in self.urgent:
+            breakdown.urgent += 1
+        elif rule:
+            setattr(breakdown, rule, getattr(breakdown, rule) + 1)
+            return reason
         return None
+
+    def _rule(
+        self, lifecycle: str, session_id: str | None, summarised: bool, created: int
+    ) -> tuple[str, str]:
+        """Return the counter of the first rule that removes a node, and the reason; empty texts if none does."""
+        if lifecycle == "project":
+            return "", ""
+        if self.ttl is not None and self.now - created > self.ttl:
+            return "ttl_expired", f"cleanup: older than {format_duration(self.ttl)}"
+        if lifecycle == "ephemeral":
+            return "ephemeral", "cleanup: ephemeral"
+        if lifecycle == "session" and self.session is not None and session_id == self.session:
+            return "session", f"cleanup: session {self.session}"
+        if summarised and lifecycle in ("session", "wu"):
+            return lifecycle, "cleanup: summarised"
+        return "", ""
 
 
 def sensitive(db: sqlite3.Connection) -> set[str]:

@@ -12,13 +12,13 @@ from ..outcome import Outcome, plain
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, resolve_node, write
-from .archive import format_count
+from .archive import URGENT, format_count
 from .node_tables import HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..records.record_types import NodeFields
@@ -35,6 +35,7 @@ LINE_MAX = 200  # characters for each node
 OPEN_WORK = frozenset(node_fields.ALIASES)
 SOURCES_MAX = 2_000  # nodes in one summary: its line contains their ids
 CONTENT_MAX = 64 * 1024  # bytes of one node
+NOT_OPEN = "hidden, summarized or of another work unit"
 RESERVE = 400  # bytes for the head, and for the number of remaining nodes
 
 
@@ -45,9 +46,10 @@ class Summarized(Outcome):
         summary: The new node, or the node that a dry run would create.
         source_ids: The covered nodes, oldest first; they are marked with the summary.
         left: The number of nodes left for another summary, because this one was full.
+        kept: Why other open nodes of the work unit are not covered, by id.
     """
 
-    __slots__ = ("summary", "source_ids", "left", "dry_run", "commit", "recorded", "warnings", "next")
+    __slots__ = ("summary", "source_ids", "left", "kept", "dry_run", "commit", "recorded", "warnings", "next")
 
     def __init__(
         self, summary: VersionedNode, sources: Sequence[VersionedNode], left: int, *, dry_run: bool
@@ -55,6 +57,7 @@ class Summarized(Outcome):
         self.summary = summary
         self.source_ids = [source.id for source in sources]
         self.left = left
+        self.kept: dict[str, str] = {}
         self.dry_run = dry_run
         self.commit: str | None = None
         self.recorded = False
@@ -67,6 +70,7 @@ class Summarized(Outcome):
             "summary": plain(self.summary),
             "sourceIds": list(self.source_ids),
             "left": self.left,
+            "kept": dict(self.kept),
             "dryRun": self.dry_run,
             "commit": self.commit,
             "recorded": self.recorded,
@@ -82,13 +86,15 @@ def summarize(
     *,
     text: str | None = None,
     only: Sequence[str] = (),
+    force: bool = False,
     dry_run: bool = False,
     allow_secret: bool = False,
 ) -> Summarized:
     """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
 
     Ephemeral, hidden and project nodes are left out. Open bugs, ideas, questions and dependencies and the last
-    checkpoint are left out unless `only` names them. The summary and the marks of its sources are one commit.
+    checkpoint are left out unless `only` names them; open nodes of P0 and P1 even then. The summary and the marks of
+    its sources are one commit.
 
     Args:
         wu: The work unit.
@@ -96,6 +102,7 @@ def summarize(
             summary.
         only: Ids or prefixes of the nodes to cover, such as those that the text's writer read; by default all that
             no summary covers yet.
+        force: Cover open work and the last checkpoint, too.
 
     Raises:
         UsageError: There is nothing to summarize, or a value is invalid. Nothing was written.
@@ -104,18 +111,13 @@ def summarize(
     unit = node_fields.work_unit(wu)
     if text is not None:
         node_fields.content(text)
-    sources = _sources(store.db(), unit, named=bool(only))
-    if only:
-        meant = {resolve_node.find(store.db(), id, writing=True) for id in only}
-        sources = [source for source in sources if source.id in meant]
+    db = store.db()
+    meant = {resolve_node.find(db, id, writing=True) for id in only}
+    every = _open_nodes(db, unit)
+    kept = _kept(every, meant, force=force)
+    sources = [node for node in every if node.id not in kept and (not meant or node.id in meant)]
     if not sources:
-        raise UsageError(
-            f"{unit} has no nodes to summarize. Nothing was written.",
-            hint="Ephemeral, hidden and project nodes, open bugs, ideas, questions and dependencies, the last "
-            "checkpoint, and nodes with a summary are not included.",
-            code="nothing-to-summarize",
-            next=[command("gitmem", "mem", "list", "--wu", unit)],
-        )
+        raise _nothing(unit, kept)
     covered = sources[:SOURCES_MAX] if text is not None else _fitting_sources(sources[:SOURCES_MAX])
     left = len(sources) - len(covered)
     content = text if text is not None else _text(unit, covered, left)
@@ -123,8 +125,9 @@ def summarize(
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields, allow_secret=allow_secret)
     found = Summarized(load.node_of_line(line[1]), covered, left, dry_run=dry_run)
+    found.kept = kept
     found.warnings = [*filter(None, [caller.remark])]
-    again = command("gitmem", "mem", "summarize", "--wu", unit)
+    again = command("gitmem", "mem", "summarize", "--wu", unit, *(["--force"] if force else []))
     if dry_run:
         found.next = [again]
         return found
@@ -140,24 +143,54 @@ def summarize(
     return found
 
 
-def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[VersionedNode]:
-    """Return the nodes that no summary covers, oldest first.
-
-    Unless `named`, open work (a bug, a question) is left out so that it stays visible, and the last checkpoint
-    because `recover` starts with it. Project nodes have their own section.
-    """
+def _open_nodes(db: sqlite3.Connection, wu: str) -> list[VersionedNode]:
+    """Return the nodes of a work unit that no summary covers, oldest first, without summaries."""
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
     rows = db.execute(
         f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
-        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {IS_SUMMARIZED} ORDER BY n.created, n.id",
+        f" AND NOT {IS_SUMMARIZED} ORDER BY n.created, n.id",
         (wu,),
     )
-    found = load.load(db, [id for (id,) in rows])
-    if named:
-        return found
-    checkpoints = [node for node in found if node.type == "checkpoint"]
+    return load.load(db, [id for (id,) in rows])
+
+
+def _kept(nodes: Sequence[VersionedNode], meant: Collection[str], *, force: bool) -> dict[str, str]:
+    """Return why nodes are not covered, by id.
+
+    Open work stays visible, and `context` and `recover` start with the last checkpoint. Project nodes have their own
+    section.
+
+    Args:
+        meant: Nodes that were named; if there are any, the others are not reported.
+    """
+    checkpoints = [node for node in nodes if node.type == "checkpoint"]
     last = max(checkpoints, key=lambda node: (node.touched, node.id), default=None)
-    return [node for node in found if node is not last and not (node.rank == 0 and OPEN_WORK & {*node.tags})]
+    found = dict.fromkeys(sorted({*meant} - {node.id for node in nodes}), NOT_OPEN)
+    for node in nodes:
+        if meant and node.id not in meant:
+            continue
+        if node.lifecycle in ("ephemeral", "project"):
+            found[node.id] = f"{node.lifecycle} scope"
+        elif force:
+            continue
+        elif not node.closed and node.priority in URGENT:
+            found[node.id] = f"open {node.priority}"
+        elif not meant and not node.closed and (work := sorted(OPEN_WORK & {*node.tags})):
+            found[node.id] = f"open {work[0]}"
+        elif not meant and node is last:
+            found[node.id] = "last checkpoint"
+    return found
+
+
+def _nothing(unit: str, kept: Mapping[str, str]) -> UsageError:
+    reasons = [*kept.values()]
+    counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted({*reasons}))
+    return UsageError(
+        f"{unit} has no nodes to summarize{f' ({counts})' if counts else ''}. Nothing was written.",
+        hint="--force includes open work and the last checkpoint. Hidden nodes, those of ephemeral and project scope, and nodes with a summary are never included.",
+        code="nothing-to-summarize",
+        next=[command("gitmem", "mem", "list", "--wu", unit)],
+    )
 
 
 def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str:

@@ -16,7 +16,7 @@ from gitmem.memory import accesses, archive, cleanup, decay, edit, listing, writ
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START, Clock, carry, new_repo
-from .desk import Desk, Lines, somebody
+from .desk import Desk, Lines, raw, somebody
 
 MONTH = 30 * DAY
 records_read = records.read
@@ -280,7 +280,13 @@ def test_property_a_pass_archives_by_the_rule(many: Sequence[dict[str, Any]], on
 
     run(store, once)
 
-    below = {node.id for node in found if scores[node.id] < once["threshold"] and node.lifecycle != "project"}
+    below = {
+        node.id
+        for node in found
+        if scores[node.id] < once["threshold"]
+        and node.lifecycle != "project"
+        and node.priority not in ("P0", "P1")
+    }
     assert store.hidden() == below
 
 
@@ -337,3 +343,31 @@ def test_property_archiving_commutes_with_promotion_and_with_changes(
         assert (store.node(source).tags, store.node(source).metadata) == (["pattern"], {"attempts": 2})
         again = run(store, once)
         assert again.archived_ids == []
+
+
+def test_open_work_of_p0_and_p1_and_last_checkpoints_are_kept_unless_forced(desk: Desk) -> None:
+    """`archive --threshold 5` hid open P0s and where the work stood."""
+    p0, p1, p2 = (desk.write(each, priority=each) for each in ("P0", "P1", "P2"))
+    closed = desk.write("closed", priority="P0")
+    desk.change(closed, closed=True)
+    older = desk.write("older", type="checkpoint", wu="WU-1")
+    last = desk.write("last", type="checkpoint", wu="WU-1")
+    alone = desk.write("of the session, without a work unit", type="checkpoint")
+    raw(desk.store, "node", id="mem-future", type="checkpoint", wu_id="WU-1", at=desk.clock() + 400 * DAY)
+    desk.clock.forward(300 * DAY)
+
+    found = archive.archive(desk.store, desk.caller, dry_run=True, threshold=5)
+
+    assert found.protected == {
+        p0: "open P0",
+        p1: "open P1",
+        last: "last checkpoint",
+        alone: "last checkpoint",
+    }
+    assert set(found.archived_ids) == {p2, closed, older, "mem-future"}
+    assert set(found.protected) <= set(found.skipped_ids)
+    forced = archive.archive(desk.store, desk.caller, force=True, threshold=5, dry_run=True)
+    assert forced.protected == {} and {p0, p1, last, alone} <= set(forced.archived_ids)
+    assert forced.next[0] == "gitmem mem archive --force --threshold 5"
+    assert archive.archive(desk.store, desk.caller, threshold=5).recorded
+    assert archive.archive(desk.store, desk.caller, threshold=5).next == [f"gitmem mem show {p0}"]

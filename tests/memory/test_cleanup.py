@@ -38,8 +38,8 @@ def test_ephemeral_nodes_go_and_the_rest_stays(desk: Desk) -> None:
     assert answer["removedIds"] == [gone]
     assert answer["retainedIds"] == kept
     assert answer["breakdown"] == {
-        "ephemeral": 1, "session": 0, "wu": 0, "sensitive": 0, "ttlExpired": 0, "activeSessionProtected": 0,
-        "decayArchived": 0,
+        "ephemeral": 1, "session": 0, "wu": 0, "sensitive": 0, "urgentProtected": 0, "ttlExpired": 0,
+        "activeSessionProtected": 0, "decayArchived": 0,
     }  # fmt: skip
     assert answer["decayResult"] is None
     assert answer["bytesFreed"] == 0
@@ -278,3 +278,19 @@ def test_a_ttl_that_is_none_is_refused(desk: Desk, ttl: Any) -> None:
         clean(desk, decay=True, decay_threshold=ttl)
 
     assert load.load_one(desk.store.db(), id).status == "active"
+
+
+def test_open_work_of_p0_and_p1_is_kept_from_every_rule_unless_forced(desk: Desk) -> None:
+    old, closed = desk.write("old", priority="P1"), desk.write("closed", priority="P1")
+    scratch = desk.write("scratch", priority="P0", lifecycle="ephemeral")
+    desk.change(closed, closed=True)
+    desk.clock.forward(100 * DAY)
+
+    found = clean(desk, ttl=DAY, decay=True, dry_run=True)
+
+    assert found.removed_ids == [closed] and set(found.retained_ids) == {old, scratch}
+    assert found.breakdown.as_json()["urgentProtected"] == 2
+    assert found.decay_result is not None and found.decay_result.archived_ids == []
+    forced = clean(desk, ttl=DAY, force=True, dry_run=True)
+    assert set(forced.removed_ids) == {old, closed, scratch}
+    assert forced.next == ["gitmem mem cleanup --ttl 1d --force"]

@@ -46,7 +46,7 @@ def covered_by(store: Store, id: str) -> str | None:
 def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Clock) -> None:
     early = note(store, "A checkpoint", type="checkpoint")
     clock.forward(MINUTE)
-    bug = note(store, "Tabs are dropped\nwhen they come first", tags=["parser"], priority="P1")
+    bug = note(store, "Tabs are dropped\nwhen they come first", tags=["parser"], priority="P2")
     long = note(store, "x" * 300, type="discovery")
     note(store, "The last checkpoint", type="checkpoint")
 
@@ -57,7 +57,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
         "Summary of WU-7: 3 nodes, 2026-10-26",
         "",
         "Discoveries (2)",
-        f"- [{bug}] (P1, parser) Tabs are dropped …",
+        f"- [{bug}] (P2, parser) Tabs are dropped …",
         f"- [{long}] {'x' * 199}…",
         "",
         "Checkpoints (1)",
@@ -267,5 +267,43 @@ def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) ->
 
     assert set(found.source_ids) == {fixed, first}
     assert bug in [node.id for node in ready.ready(store, "WU-1").nodes]
-    again = summarize.summarize(store, caller, "WU-1", only=[bug, last])
+    again = summarize.summarize(store, caller, "WU-1", only=[bug, last], force=True)
     assert set(again.source_ids) == {bug, last} and rule not in again.source_ids
+
+
+def test_what_was_left_is_told_with_the_reason(store: Store) -> None:
+    """It took two of five without a word."""
+    one, p0 = note(store, "one"), note(store, "urgent", priority="P0")
+    bug = note(store, "a bug", type="bug")
+    last = note(store, "last", type="checkpoint")
+    project, scratch = (
+        note(store, "project", lifecycle="project"),
+        note(store, "scratch", lifecycle="ephemeral"),
+    )
+
+    done = summarize.summarize(store, me(store), "WU-7", dry_run=True)
+
+    assert done.source_ids == [one]
+    assert done.as_json()["kept"] == {
+        p0: "open P0",
+        bug: "open bug",
+        last: "last checkpoint",
+        project: "project scope",
+        scratch: "ephemeral scope",
+    }
+    forced = summarize.summarize(store, me(store), "WU-7", force=True, dry_run=True)
+    assert forced.source_ids == [one, p0, bug, last]
+    assert forced.next == ["gitmem mem summarize --wu WU-7 --force"]
+
+
+def test_open_work_of_p0_and_p1_is_not_covered_even_if_it_is_named(store: Store) -> None:
+    p1, bug = note(store, "urgent", priority="P1"), note(store, "a bug", type="bug")
+    elsewhere = note(store, "elsewhere", wu="WU-8")
+
+    done = summarize.summarize(store, me(store), "WU-7", only=[p1, bug, elsewhere])
+
+    assert done.source_ids == [bug]
+    assert done.kept == {elsewhere: "hidden, summarized or of another work unit", p1: "open P1"}
+    with pytest.raises(UsageError, match=r"no nodes to summarize \(1 open P1\)"):
+        summarize.summarize(store, me(store), "WU-7", only=[p1])
+    assert summarize.summarize(store, me(store), "WU-7", only=[p1], force=True).source_ids == [p1]

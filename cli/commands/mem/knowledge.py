@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowSecret, DryRun, Reason, Tag, Wu
+    from .options import AllowSecret, DryRun, Force, Reason, Tag, Wu
 
 ACTIONS = ("list", "promote", "archive")
 LIMIT = 50
@@ -75,6 +75,7 @@ def summarize(
             "--only", metavar="ID,ID", help="The nodes to summarize (default: all without a summary)."
         ),
     ] = None,
+    force: Force = False,
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
 ) -> None:
@@ -95,6 +96,7 @@ def summarize(
         unit,
         text=typed(text, "summary"),
         only=parts(only),
+        force=force,
         dry_run=dry_run,
         allow_secret=allow_secret,
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import DryRun, HalfLife, NodeIds, OnlyTags, OnlyWu, Reason
+    from .options import DryRun, Force, HalfLife, NodeIds, OnlyTags, OnlyWu, Reason
 
 
 def archive(
@@ -25,14 +25,16 @@ def archive(
         typer.Option("--threshold", metavar="N", help="Archive nodes with a lower score (default: 0.1)."),
     ] = None,
     half_life_: HalfLife = None,
+    force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Archive decayed nodes. --include-archived shows them. Project nodes are never archived."""
+    """Archive decayed nodes. --include-archived shows them. Project nodes, open P0 and P1 and last checkpoints are kept."""
     from gitmem.memory import archive as operation
 
     archived = operation.archive(
-        at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run
-    )
+        at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), force=force,
+        dry_run=dry_run,
+    )  # fmt: skip
     output.answer(at.json, archived, render.archived)
 
 
@@ -55,6 +57,7 @@ def cleanup(
         ),
     ] = None,
     half_life_: HalfLife = None,
+    force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
     """Delete expired nodes. These are ephemeral and summarized nodes, and those selected by options."""
@@ -62,7 +65,7 @@ def cleanup(
 
     cleaned = operation.cleanup(
         at.store(), at.caller(), ttl=micros(ttl), session=session, decay=decay,
-        decay_threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run,
+        decay_threshold=score(threshold), half_life=half_life(half_life_), force=force, dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, cleaned, render.cleaned)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..output import sanitize
 from ..text import SEPARATOR, format_ago, plural
-from .nodes import SHOWN, end, notes
+from .nodes import SHOWN, end, kept, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def archived(found: Archived) -> list[str]:
         head + end(found.commit, found.recorded),
         *each,
         *_more(found.archived_ids),
+        *kept(found.protected),
         *notes(found.warnings),
     ]
 
@@ -44,6 +45,7 @@ def cleaned(found: CleanupResult) -> list[str]:
         (why.session, "session nodes"),
         (why.wu, "summarized"),
         (why.sensitive, "sensitive, kept"),
+        (why.urgent, "open P0 or P1, kept (--force deletes them)"),
         (why.active_session_protected, "of active sessions, kept"),
         (why.decay_archived, "to archive" if found.dry_run else "archived"),
     ]
