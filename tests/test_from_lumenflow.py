@@ -470,7 +470,7 @@ def test_cleanup(memory: Memory, cli: Cli, clock: Clock) -> None:
         "breakdown",
         "decayResult",
     } <= said.keys()
-    assert set(said["breakdown"]) == {"ephemeral", "session", "wu", "sensitive", "ttlExpired",
+    assert set(said["breakdown"]) == {"ephemeral", "session", "wu", "sensitive", "urgentProtected", "ttlExpired",
                                       "activeSessionProtected", "decayArchived"}  # fmt: skip
 
 
@@ -635,10 +635,12 @@ def test_delete_and_export(memory: Memory, cli: Cli, clock: Clock) -> None:
 def test_schemas(memory: Memory, cli: Cli) -> None:
     """As JSON Schema, and as words."""
     assert json.loads(cli("schema", "node"))["properties"]["type"]["enum"] == list(memory.NODE_TYPES)
-    assert records.schema("relation")["properties"]["type"]["enum"] == list(memory.RELATION_TYPES)
+    assert [*records.schema("relation")["properties"]["type"]["enum"], "supersedes"] == list(
+        memory.RELATION_TYPES
+    )
     assert memory.NODE_TYPES == ("session", "discovery", "checkpoint", "note", "summary")
     assert memory.LIFECYCLES == ("ephemeral", "session", "wu", "project")
-    assert memory.RELATION_TYPES == ("blocks", "parent_child", "related", "discovered_from")
+    assert memory.RELATION_TYPES == ("blocks", "parent_child", "related", "discovered_from", "supersedes")
 
 
 @row(
@@ -673,12 +675,44 @@ def test_relations(memory: Memory, cli: Cli) -> None:
     """All four kinds can be written."""
     one, two = (memory.append(text).node.id for text in ("one", "two"))
 
-    for type in memory.RELATION_TYPES:
+    for type in memory.RELATION_TYPES[:4]:
         assert memory.relate(one, type, two).type == type
 
     assert [each.node.id for each in memory.ready("WU-1").blocked] == [two]
     assert cli("mem", "relate", one, "blocks", two, "--remove", "--json")["removed"]
     assert memory.ready("WU-1").blocked == []
+
+
+@row("metadata.replaces")
+def test_a_node_replaces_another_one(memory: Memory, cli: Cli) -> None:
+    """Only the newer one is in a context."""
+    old = memory.append("Floats").node
+    new = memory.create("Integers", supersedes=[old]).node
+
+    assert memory.show(old).superseded_by == new.id
+    assert memory.context("WU-1").nodes == [new.id]
+    again = cli("mem", "create", "Cents", "--supersedes", new.id, "--json")["node"]["id"]
+    assert memory.show(old).superseded_by == again
+
+
+@row("mem:ready --type")
+def test_ready_of_a_type(memory: Memory, cli: Cli) -> None:
+    """Discoveries by default."""
+    note, bug = memory.append("note", type="note").node.id, memory.append("bug", type="bug").node.id
+
+    assert [node.id for node in memory.ready("WU-1").nodes] == [bug]
+    assert [node.id for node in memory.ready("WU-1", type="note").nodes] == [note]
+    assert [node["id"] for node in cli("mem", "ready", "--type", "bug", "--json")["nodes"]] == [bug]
+
+
+@row("memory.decay")
+def test_nothing_archives_by_itself(log: Log, memory: Memory, clock: Clock) -> None:
+    """Not at the end of a session either."""
+    id = memory.append("old", type="note").node.id
+    clock.forward(1_000 * DAY)
+    log.sessions.end()
+
+    assert memory.get(id).status == "active"
 
 
 def test_a_node_stands_for_its_id_wherever_one_is_asked_for(memory: Memory) -> None:
@@ -693,7 +727,7 @@ def test_a_node_stands_for_its_id_wherever_one_is_asked_for(memory: Memory) -> N
     assert memory.decay_score(made) == memory.decay_score(made.node.id)
     assert len(memory.record_access(made, node).accesses) == 2
     assert memory.promote(made, tag="pattern").promoted_nodes
-    assert len(memory.summarize("WU-1", only=[made, node]).source_ids) == 2
+    assert len(memory.summarize("WU-1", only=[made, node], force=True).source_ids) == 2
     assert memory.delete(made).ids == [made.node.id]
     for nothing in (7, None, {"id": node.id}, [node]):
         given: Any = nothing
