@@ -56,6 +56,8 @@ mem ready
 mem relate {node} blocks {other}
 mem show {node}
 mem show {other}
+mem relate {node} supersedes {other}
+mem create fourth --supersedes {node}
 mem context --wu WU-1
 mem context --wu WU-1 --max-size 300
 mem recover
