@@ -161,7 +161,10 @@ CHECKPOINT_PART = (
 
 
 def checkpoint_piece(
-    section: str, node: VersionedNode, labels: Sequence[tuple[str, str]] = METADATA_LABELS, further: Sequence[str] = ()
+    section: str,
+    node: VersionedNode,
+    labels: Sequence[tuple[str, str]] = METADATA_LABELS,
+    further: Sequence[str] = (),
 ) -> Section:
     """Format the last checkpoint: time, writer, content and metadata. It is printed before all other pieces.
 

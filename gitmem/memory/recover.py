@@ -187,7 +187,9 @@ def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
     """
     forged = () if node.unverified else forged
     lines = [f"  omitted: forged changes of {', '.join(forged)}, which other clones show"] if forged else []
-    return candidates.checkpoint_piece(CHECKPOINT, node, (*candidates.METADATA_LABELS, candidates.DIFF_STAT), lines)
+    return candidates.checkpoint_piece(
+        CHECKPOINT, node, (*candidates.METADATA_LABELS, candidates.DIFF_STAT), lines
+    )
 
 
 def _since(since: ChangesSince | None) -> list[Section]:
