@@ -22,7 +22,7 @@ COMMANDS = {
     'reply': 'signal:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
     'inbox': 'inbox:inbox --for=:for_ --wu= --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark --count --limit= --max-bytes=',
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',
-    'thread': 'history:thread id',
+    'thread': 'history:thread id --limit=',
     'show': 'history:show id',
     'converged': 'history:converged id? --thread= --wait= --strict --sync',
     'gate': 'gate:gate --wu= --initiative= --allow-unread-signals --reason= --pre-push --allow-secret',

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AnyId, From, Strict, SyncToo, Thread, ThreadId, Wu
+    from .options import AnyId, From, Strict, SyncToo, Thread, ThreadId, ThreadLimit, Wu
 
 ENTRIES = 20
+THREAD_SIGNALS = 50
 SYNC_EVERY_SECONDS = 5.0
 
 
-def thread(at: Environment, id: AnyId) -> None:
+def thread(at: Environment, id: AnyId, limit: ThreadLimit = None) -> None:
     """Show a thread and the decision of each recipient. Does not mark signals as delivered."""
     from gitmem.signals import threads
 
     at.store().asks_once = True
-    output.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), signals.thread)
+    most = None if at.json and limit is None else number("--limit", limit, THREAD_SIGNALS)
+    output.answer(at.json, threads.thread(at.store(), id, at.caller_if_any(), limit=most), signals.thread)
 
 
 def show(at: Environment, id: AnyId) -> int:

@@ -40,6 +40,12 @@ From = Annotated[
     str | None, typer.Option("--from", metavar="NAME", help="Only records of this sender or author.")
 ]
 ThreadId = Annotated[str | None, typer.Argument(metavar="ID", help=shared.THREAD.help)]
+ThreadLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--limit", metavar="N", help="Maximum number of signals, first and last (default: 50; JSON all)."
+    ),
+]
 AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help)]
 Strict = Annotated[bool, typer.Option("--strict", help=shared.STRICT.help)]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]

@@ -50,11 +50,16 @@ def _filtered(found: Inbox) -> str:
 
 def thread(found: Thread) -> list[str]:
     """Return the signals of a thread in their frames, and the decision of each recipient."""
-    lines = [f"{found.thread_id}: {plural(len(found.signals), 'signal')}, root {found.root}"]
-    for signal in found.signals:
+    lines = [f"{found.thread_id}: {plural(len(found.signals) + found.more, 'signal')}, root {found.root}"]
+    for place, signal in enumerate(found.signals):
+        if place == 1 and found.more:
+            lines += ["", f"{found.more} more not shown; use --limit N"]
         lines.append("")
         lines += framed(signal, note=_delivery(signal))
-    lines.append("")
+    lines += [
+        "",
+        *([f"{found.more} more not shown; use --limit N"] if found.more and len(found.signals) < 2 else []),
+    ]
     lines += [_recipient(each) for each in found.recipients]
     return [*lines, *_ambiguous(found.ambiguous), *_notes(found.warnings)]
 

@@ -52,14 +52,15 @@ class Recipient(Outcome):
 
 
 class Thread(Outcome):
-    """A thread: its signals, each after the signal that it answers, and the recipients of its root."""
+    """A thread: its signals (but for `more` after the first), each after those it answers, and its root's recipients."""
 
-    __slots__ = ("thread_id", "root", "signals", "recipients", "ambiguous", "warnings", "next")
+    __slots__ = ("thread_id", "root", "signals", "more", "recipients", "ambiguous", "warnings", "next")
 
     def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
         self.thread_id = thread_id
         self.root = root
         self.signals: list[ShownSignal] = []
+        self.more = 0
         self.recipients = list(recipients)
         self.ambiguous: list[str] = []
         self.warnings: list[str] = []
@@ -176,11 +177,12 @@ def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread,
     return db, thread_id, found, found.root
 
 
-def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
+def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | None = None) -> Thread:
     """Return the thread with this id or with this signal. Mark nothing as read.
 
     Args:
         caller: The caller, if known: commands that answer a question to it come first in `next`.
+        limit: The maximum number of signals to return, the first and the last ones; None for all.
 
     Raises:
         UsageError: The log has no such id.
@@ -190,7 +192,9 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     outcome.ambiguous = ambiguous(found.signals)
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
-    for signal in causality.in_order(found.signals, found.edges):
+    every = list(causality.in_order(found.signals, found.edges))
+    outcome.more = 0 if limit is None else max(0, len(every) - limit)
+    for signal in (every[0], *every[outcome.more + 1 :]):
         fields = records.shown(signal.record)
         fields["sender_name"] = sender_name_from(names, signal.record)
         marks.put(fields, signal.line)

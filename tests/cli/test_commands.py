@@ -348,3 +348,22 @@ def test_every_command_has_help_and_takes_the_common_options(run: Run) -> None:
 
     assert len(named) >= 20
     assert run(*named[0], "--help").status == 0
+
+
+def test_of_a_long_thread_the_first_and_the_last_signals_are_shown(
+    run: Run, start: Callable[..., str]
+) -> None:
+    """201 signals were 33 KB in an agent's context."""
+    planck, curie = start("Planck"), start("Curie")
+    root = run("signal", "root", "--to", "Curie", "--json", session=planck).json["signal"]
+    for number in range(5):
+        run("reply", root["signal_id"], f"reply {number}", session=curie)
+
+    said = run("thread", root["signal_id"], "--limit", "3").out
+
+    assert said.startswith(f"{root['thread_id']}: 6 signals, root ")
+    assert [line[2:] for line in said.splitlines() if line.startswith("| ")] == ["root", "reply 3", "reply 4"]
+    assert said.index("| root") < said.index("\n3 more not shown; use --limit N\n") < said.index("| reply 3")
+    assert len(run("thread", root["signal_id"], "--json").json["signals"]) == 6
+    assert run("thread", root["signal_id"], "--limit", "2", "--json").json["more"] == 4
+    assert run("thread", root["signal_id"], "--limit", "1").out.count("| ") == 1
