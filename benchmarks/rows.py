@@ -43,6 +43,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "doctor-memory": _of("doctor", "doctor_memory"),
     "context": _of("memory", "context"),
     "recall": _of("memory", "recall"),
+    "recall-typo": _of("memory", "recall_typo"),
     "archive": _of("memory", "archive"),
     "creates": _of("memory", "creates"),
     "hook": _of("hooks", "quiet"),

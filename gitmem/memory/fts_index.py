@@ -16,20 +16,36 @@ if TYPE_CHECKING:
     from ..index.engine import sqlite3
     from .versioned_node import VersionedNode
 
-VERSION = 2  # of the tables, and of the rules in `tokenize` and `bulk_values`
-TABLE, ROWS = "memory_words", "memory_words_row"
+VERSION = 3  # of the tables, and of the rules in `tokenize` and `bulk_values`
+TABLE, ROWS, VOCABULARY = "memory_words", "memory_words_row", "memory_words_vocabulary"
 KEY = TABLE  # in `meta`
 SPLIT_MAX = 4_096  # short texts in the cache
+SIMILAR_LEAST = 4  # letters of a word that similar ones are found for
+COUNTED_MAX = 50_000  # words counted before they are written
 LINES_AT_ONCE = 5_000  # in one transaction: other writers wait for it
 IDLE_LINES = 10_000  # lines of other kinds that may be rescanned before the mark is moved
 # Weights of hits. Tags are chosen deliberately. Paths are short, and many nodes share their folders. Whole
-# names also match by their parts, so their weight is that of content.
-WEIGHTS = {"content": 1.0, "names": 1.0, "tags": 2.0, "paths": 0.5}
+# names also match by their parts, so their weight is that of content. The last four tell what a node belongs to.
+WEIGHTS = {
+    "content": 1.0,
+    "names": 1.0,
+    "tags": 2.0,
+    "paths": 0.5,
+    "sender": 0.5,
+    "unit": 0.5,
+    "lane": 0.5,
+    "type": 0.5,
+}
 WEIGHED = ", ".join(map(str, WEIGHTS.values()))
-CHANGES = ("content", "tags", "paths")  # fields of a patch that change the words of a node
+# Fields of a patch that change the row of a node.
+CHANGES = ("content", "tags", "paths", "wu_id", "session_id", "lane", "type")
 DDL = (
     f"CREATE VIRTUAL TABLE {TABLE} USING fts5({', '.join(WEIGHTS)}, tokenize = 'porter ascii')",
-    f"CREATE TABLE {ROWS} (row INTEGER PRIMARY KEY, id TEXT UNIQUE)",
+    # The session and the time of a node tell which nodes are beside it.
+    f"CREATE TABLE {ROWS} (row INTEGER PRIMARY KEY, id TEXT UNIQUE, session TEXT, created INTEGER)",
+    f"CREATE INDEX {ROWS}_session ON {ROWS} (session, created, id) WHERE session IS NOT NULL",
+    # Words as they are written, with the number of nodes that have them, for `similar_words`.
+    f"CREATE TABLE {VOCABULARY} (word TEXT PRIMARY KEY, nodes INTEGER) WITHOUT ROWID",
 )
 
 
@@ -81,7 +97,7 @@ def _index_portion(db: sqlite3.Connection, portion: int) -> int:
     """Index a portion of lines and return their number."""
     mark = _last_indexed(db)
     if mark is None:
-        for table in (TABLE, ROWS):
+        for table in (TABLE, ROWS, VOCABULARY):
             db.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in DDL:
             db.execute(statement)
@@ -133,19 +149,57 @@ def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
     parsed: load.Parsed = {}
     split = _Split()
+    counts = _Counts(db)
+    every = ", ".join(WEIGHTS)
     for some in load.batches(ids):
         marks = ", ".join("?" * len(some))
         old = dict(db.execute(f"SELECT id, row FROM {ROWS} WHERE id IN ({marks})", some).fetchall())
+        for columns in db.execute(f"SELECT {every} FROM {TABLE} WHERE rowid IN ({_listed(old.values())})"):
+            counts.add(columns, -1)
         db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])
-        rows = []
+        rows, words = [], []
         for node in load.load(db, some, parsed, whole=False):
             if node.id not in old:
                 row += 1
                 old[node.id] = row
-            rows.append((old[node.id], *_columns(node, split)))
-        db.executemany(f"INSERT OR REPLACE INTO {ROWS} VALUES (?, ?)", [(at, id) for id, at in old.items()])
-        columns = ", ".join(("rowid", *WEIGHTS))
-        db.executemany(f"INSERT INTO {TABLE} ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
+            rows.append((old[node.id], node.id, node.session_id, node.created))
+            words.append((old[node.id], *_columns(node, split)))
+            counts.add(words[-1][1:], 1)
+        db.executemany(f"INSERT OR REPLACE INTO {ROWS} VALUES (?, ?, ?, ?)", rows)
+        values = ", ".join("?" * (1 + len(WEIGHTS)))
+        db.executemany(f"INSERT INTO {TABLE} (rowid, {every}) VALUES ({values})", words)
+    counts.write()
+
+
+def _listed(rows: Iterable[int]) -> str:
+    return ", ".join(map(str, rows))
+
+
+class _Counts:
+    """Changes of the numbers of nodes that have a word."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._changes: dict[str, int] = {}
+
+    def add(self, columns: Sequence[str], change: int) -> None:
+        """Add the words of a node's columns, each once."""
+        changes = self._changes
+        for word in set(" ".join(columns).split(" ")):
+            if len(word) >= SIMILAR_LEAST and word.isalpha():
+                changes[word] = changes.get(word, 0) + change
+        if len(changes) > COUNTED_MAX:
+            self.write()
+
+    def write(self) -> None:
+        """Write the changes."""
+        self._db.executemany(
+            f"INSERT INTO {VOCABULARY} VALUES (?, ?) ON CONFLICT (word) DO UPDATE SET nodes = nodes + excluded.nodes",
+            sorted(self._changes.items()),
+        )
+        gone = [(word,) for word, change in self._changes.items() if change < 0]
+        self._db.executemany(f"DELETE FROM {VOCABULARY} WHERE word = ? AND nodes <= 0", gone)
+        self._changes.clear()
 
 
 class _Split:
@@ -172,10 +226,18 @@ class _Split:
 
 def _columns(node: VersionedNode, split: _Split) -> tuple[str, ...]:
     """Return the words of a node by column, in the order of `WEIGHTS`."""
-    content, *others = [split.of(text) for text in (node.content, *node.tags, *node.paths)]
-    whole = dict.fromkeys(name for _, names in (content, *others) for name in names)
-    tags, paths = others[: len(node.tags)], others[len(node.tags) :]
-    return (content[0], " ".join(whole), _joined(tags), _joined(paths))
+    columns = (
+        (node.content,),
+        node.tags,
+        node.paths,
+        (node.sender_name or node.sender_identity, node.content_by_name or node.content_by),
+        (node.wu_id,),
+        (node.lane,),
+        (node.type,),
+    )
+    content, *others = [[split.of(text) for text in texts if text] for texts in columns]
+    whole = dict.fromkeys(name for texts in (content, *others) for _, names in texts for name in names)
+    return (_joined(content), " ".join(whole), *map(_joined, others))
 
 
 def _joined(texts: Iterable[tuple[str, list[str]]]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from .tokenize import is_unspaced, named
+from .tokenize import NameToken, is_unspaced, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from .tokenize import NameToken
-
+READ_MAX = 8_192  # characters of a query that are read
 WORDS_MAX = 40  # of a query: each costs a pass over the index
 BEGINNING_LEAST = 3  # characters: shorter prefixes match almost everything
 # English words that are ignored in a query.
@@ -33,20 +32,40 @@ class FtsQuery:
         every: All words, and all phrases.
         begun: All words, or words with them as a prefix; and all phrases.
         some: Any of the words, and all phrases.
+        words: One expression for each word of `some`.
+        parts: The words that may be replaced by similar ones.
         starts: Prefixes of all words to highlight.
+
+    Args:
+        similar: Words to replace by others.
     """
 
-    __slots__ = ("_beginnings", "_known", "_words", "begun", "every", "some", "starts")
+    __slots__ = (
+        "_beginnings",
+        "_known",
+        "_words",
+        "begun",
+        "every",
+        "parts",
+        "similar",
+        "some",
+        "starts",
+        "words",
+    )
 
-    def __init__(self, text: str) -> None:
-        pieces = text.split('"')
+    def __init__(self, text: str, similar: Mapping[str, str] | None = None) -> None:
+        pieces = text[:READ_MAX].split('"')
         if len(pieces) % 2 == 0:  # the last quotation mark is unmatched
             pieces[-2:] = [pieces[-2] + " " + pieces[-1]]
         phrases = [[part for name in named(piece) for part in name.parts] for piece in pieces[1::2]]
-        asked = [phrase[:WORDS_MAX] for phrase in phrases if phrase]
+        asked = [phrase[:WORDS_MAX] for phrase in phrases if phrase][:WORDS_MAX]
         must = [_phrase(phrase) for phrase in asked]
         groups = _without_stop(_groups(" ".join(pieces[::2])), bool(must))[:WORDS_MAX]
-        single = list(dict.fromkeys(word for group in groups for word in _single(group)))
+        self.similar = dict(similar or {})
+        self.parts = [part for group in groups if len(group) == 1 for part in group[0].parts]
+        if similar:
+            groups = [[_replaced(name, similar) for name in group] for group in groups]
+        self.words = list(dict.fromkeys(word for group in groups for word in _single(group)))[:WORDS_MAX]
         self._words = {part for phrase in asked for part in phrase}
         self._words.update(
             part for group in groups for name in group for part in (*name.parts, name.whole) if part
@@ -54,7 +73,9 @@ class FtsQuery:
         self._beginnings = [group[0].parts[-1] for group in groups if _can_begin(group)]
         self.every = _all([*must, *map(_exact, groups)])
         self.begun = _all([*must, *map(_starts_word, groups)]) if self._beginnings else None
-        self.some = _all([*must, _any(single)]) if len(single) > 1 else None
+        # `WU-7` is one thing: a node with `wu` or with `7` has no part of it.
+        is_number = len(groups) == 1 and len(groups[0]) == 1 and any(map(str.isnumeric, groups[0][0].parts))
+        self.some = _all([*must, _any(self.words)]) if len(self.words) > 1 and not is_number else None
         self.starts = {word[:BEGINNING_LEAST] for word in self._words}
         self._known: dict[str, bool] = {}
 
@@ -98,6 +119,10 @@ def _groups(text: str) -> list[list[NameToken]]:
     return groups
 
 
+def _replaced(name: NameToken, similar: Mapping[str, str]) -> NameToken:
+    return NameToken([similar.get(part, part) for part in name.parts])
+
+
 def _without_stop(groups: Sequence[list[NameToken]], asks_more: bool) -> list[list[NameToken]]:
     kept = [group for group in groups if len(group) > 1 or not STOP.issuperset(group[0].parts)]
     return kept if kept or asks_more else list(groups)
@@ -127,7 +152,7 @@ def _single(group: Sequence[NameToken]) -> list[str]:
 
 
 def _phrase(parts: Sequence[str]) -> str:
-    return '"' + " ".join(parts) + '"'  # words contain only letters and digits
+    return '"' + " ".join(parts[:WORDS_MAX]) + '"'  # words contain only letters and digits
 
 
 def _all(expressions: Iterable[str]) -> str | None:

@@ -1,7 +1,6 @@
 """Search the memory, best match first.
 
-`score = relevance × (3 + decay) / 4`. Relevance is BM25 over all words. If too few nodes have all words, nodes with
-words of these prefixes follow, then nodes with some of the words. If decay (age, accesses, priority) counted in
+`score = relevance × (7 + decay) / 8`; `ranking` computes the relevance. If decay (age, accesses, priority) counted in
 full, old nodes would be unfindable: a node of three months would need twenty times the relevance of one of today.
 """
 
@@ -11,23 +10,24 @@ from ..errors import StoreError, UsageError
 from ..index.engine import sqlite3
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import anchors, decay, fts_index, load
+from . import anchors, decay, fts_index, load, ranking
 from .fts_query import FtsQuery
 from .listing import Filter
 from .snippet import snippet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, NotRequired, Unpack
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import NotRequired, TypeVar, Unpack
 
     from ..agents.caller import Caller
     from ..store import Store
     from .listing import FilterOptions
+    from .ranking import Match
     from .snippet import Marks
     from .versioned_node import VersionedNode
 
-    Row = tuple[str, int, float, int, str | None, int]
+    Answer = TypeVar("Answer")
 
     class RecallOptions(FilterOptions):
         """The options of a search, with those of `Filter`."""
@@ -41,8 +41,9 @@ LIMIT_MAX = 1_000
 # The most relevant matches, this many times the limit, are weighted by decay. A fresh P0 gets about twice the
 # score of an old P3; if decay counts in full, it can outweigh any relevance.
 CANDIDATES = 10
+CANDIDATES_LEAST = 200
 CANDIDATES_BY_DECAY = 100
-WEIGHT = 0.25  # of decay; 1.0 if it counts in full
+WEIGHT = 0.125  # of decay; 1.0 if it counts in full
 ATTEMPTS = 3
 
 
@@ -61,11 +62,11 @@ class Hit(Outcome):
 
     __slots__ = ("node", "score", "bm25", "decay", "matched", "snippet", "stale", "marks")
 
-    def __init__(self, found: _Candidate, node: VersionedNode, text: str, marks: Marks) -> None:
+    def __init__(self, found: Match, node: VersionedNode, text: str, marks: Marks) -> None:
         self.node = node
         self.bm25 = found.bm25
         self.decay = found.decay
-        self.matched = TIERS[found.tier]
+        self.matched = ranking.TIERS[found.tier]
         self.snippet = text
         self.stale: str | None = None
         self.marks = marks
@@ -79,38 +80,21 @@ class Hit(Outcome):
 
 
 class SearchResult(Outcome):
-    """The hits of a search; `more` is true if further nodes match."""
+    """The hits of a search.
 
-    __slots__ = ("query", "hits", "more", "next")
+    Attributes:
+        more: Whether further nodes match.
+        similar: For each word that nothing matches, the similar word that was searched for.
+    """
 
-    def __init__(self, query: str, hits: Sequence[Hit], more: bool) -> None:
+    __slots__ = ("query", "hits", "more", "similar", "next")
+
+    def __init__(self, query: str, hits: Sequence[Hit], more: bool, similar: Mapping[str, str]) -> None:
         self.query = query
         self.hits = list(hits)
         self.more = more
+        self.similar = dict(similar)
         self.next: list[str] = []
-
-
-class _Candidate:
-    """A matching node that is not loaded yet."""
-
-    __slots__ = ("bm25", "decay", "id", "score", "tier", "touched")
-
-    def __init__(self, id: str, tier: int, bm25: float, touched: int, decay: float, weight: float) -> None:
-        self.id = id
-        self.tier = tier
-        self.bm25 = bm25
-        self.touched = touched
-        self.weigh(decay, weight)
-
-    def weigh(self, decay: float, weight: float) -> None:
-        self.decay = decay
-        self.score = self.bm25 * (1 - weight + weight * decay)
-
-    def order(self) -> tuple[object, ...]:
-        return (self.tier, -self.score, -self.touched, self.id)
-
-
-TIERS = ("all", "begin", "some")
 
 
 def search(
@@ -131,12 +115,11 @@ def search(
     Raises:
         UsageError, StoreError: As in `recall`.
     """
-    found, more = _recall(store, query, limit, **options)
-    if reader is not None and found:
+    answer = _recall(store, query, limit, **options)
+    if reader is not None and answer.hits:
         from . import accesses
 
-        accesses.record(store, reader, [hit.node.id for hit in found])
-    answer = SearchResult(query, found, more)
+        accesses.record(store, reader, [hit.node.id for hit in answer.hits])
     answer.next = _next(answer, limit, options)
     return answer
 
@@ -154,7 +137,7 @@ def recall(store: Store, query: str, *, limit: int = LIMIT, **options: Unpack[Re
         UsageError: The query has no word, or a value is invalid.
         StoreError: `no-full-text`: SQLite was built without FTS5.
     """
-    return _recall(store, query, limit, **options)[0]
+    return _recall(store, query, limit, **options).hits
 
 
 def _recall(
@@ -165,7 +148,7 @@ def _recall(
     half_life: int = decay.HALF_LIFE_MICROS,
     by_decay: bool = False,
     **filters: Unpack[FilterOptions],
-) -> tuple[list[Hit], bool]:
+) -> SearchResult:
     from itertools import islice
 
     decay.validate(half_life)
@@ -181,20 +164,33 @@ def _recall(
             next=["gitmem mem list"],
         )
     weight = 1.0 if by_decay else WEIGHT
-    most = limit * (CANDIDATES_BY_DECAY if by_decay else CANDIDATES)
+    most = limit * CANDIDATES_BY_DECAY if by_decay else max(limit * CANDIDATES, CANDIDATES_LEAST)
+
+    def ask(db: sqlite3.Connection) -> tuple[FtsQuery, list[Match]]:
+        matches = ranking.find(db, question, wanted, limit, most)
+        if any(match.tier < ranking.SOME for match in matches):
+            return question, matches
+        from . import similar_words
+
+        similar = similar_words.find(db, question.parts)
+        if not similar:
+            return question, matches
+        other = FtsQuery(query, similar)
+        return other, ranking.find(db, other, wanted, limit, most)
+
+    asked, matches = _with_index(store, ask)
     now = store.now()
-    candidates = []
-    for id, tier, rank, touched, priority, count in _query(store, question, wanted, limit, most):
-        score = decay.score_of(touched, count, priority, now=now, half_life=half_life)
-        candidates.append(_Candidate(id, tier, -rank, touched, score, weight))
-    candidates.sort(key=_Candidate.order)
+    for match in matches:
+        age = decay.score_of(match.touched, match.count, match.priority, now=now, half_life=half_life)
+        match.weigh(age, weight)
+    matches.sort(key=ranking.order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
-    hits = _load(store, candidates[: 2 * limit], question, weight)
-    return list(islice(hits, limit)), len(candidates) > limit
+    hits = _load(store, matches[: 2 * limit], asked, weight)
+    return SearchResult(query, list(islice(hits, limit)), len(matches) > limit, asked.similar)
 
 
-def _query(store: Store, question: FtsQuery, wanted: Filter, limit: int, most: int) -> list[Row]:
-    """Return the most relevant nodes, after updating the full-text index."""
+def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    """Query the index after updating the full-text index."""
     for attempt in range(ATTEMPTS):
         db = store.db()
         try:
@@ -202,12 +198,12 @@ def _query(store: Store, question: FtsQuery, wanted: Filter, limit: int, most: i
                 db.execute("BEGIN")  # prevents emptying the index between the check and the query
                 try:
                     if fts_index.is_current(db):
-                        return _matching(db, question, wanted, limit, most)
+                        return ask(db)
                 finally:
                     if db.in_transaction:
                         db.execute("COMMIT")
                 fts_index.catch_up(db, store.progress)
-            return _matching(db, question, wanted, limit, most)  # other processes write continuously
+            return ask(db)  # other processes write continuously
         except sqlite3.DatabaseError as error:
             if fts_index.is_missing(error):
                 raise StoreError(
@@ -222,53 +218,17 @@ def _query(store: Store, question: FtsQuery, wanted: Filter, limit: int, most: i
     raise AssertionError("every attempt returns or raises")
 
 
-def _matching(db: sqlite3.Connection, question: FtsQuery, wanted: Filter, limit: int, most: int) -> list[Row]:
-    """Return the matching rows; try a wider expression only if a narrower one finds too few."""
-    found: dict[str, Row] = {}
-    for tier, expression in enumerate((question.every, question.begun, question.some)):
-        if expression is not None and len(found) < limit:
-            for id, *rest in _best(db, expression, wanted, most):
-                found.setdefault(id, (id, tier, *rest))
-    return list(found.values())
-
-
-def _best(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) -> list[tuple[Any, ...]]:
-    """Return the most relevant nodes, in FTS5's order.
-
-    Joining every match with other tables costs more than ranking it, so only the best are joined first. Every match
-    is joined only if filters and hidden nodes remove too many of these.
-    """
-    matching = (
-        f"SELECT rowid AS at, bm25({fts_index.TABLE}, {fts_index.WEIGHED}) AS rank FROM {fts_index.TABLE}"
-    )
-    matching += f" WHERE {fts_index.TABLE} MATCH ?"
-    asked = (
-        f"SELECT n.id, rank, n.touched, n.priority, coalesce(a.count, 0) FROM (%s) CROSS JOIN {fts_index.ROWS} r"
-        f" ON r.row = at CROSS JOIN node n ON n.id = r.id LEFT JOIN access a ON a.id = n.id {wanted.where}"
-        " ORDER BY rank LIMIT ?"
-    )
-    if not wanted.given:
-        best = f"{matching} ORDER BY rank LIMIT ?"
-        rows = db.execute(asked % best, (expression, most, *wanted.values, most)).fetchall()
-        if len(rows) > most // 2:
-            return rows
-        (all_of_them,) = db.execute(f"SELECT count(*) FROM ({best})", (expression, most)).fetchone()
-        if all_of_them < most:
-            return rows
-    return db.execute(asked % matching, (expression, *wanted.values, most)).fetchall()
-
-
-def _load(store: Store, candidates: Iterable[_Candidate], question: FtsQuery, weight: float) -> Iterator[Hit]:
-    """Yield hits from candidates in their order, except that stale ones rank lower."""
-    by_id = {each.id: each for each in candidates}
+def _load(store: Store, matches: Iterable[Match], question: FtsQuery, weight: float) -> Iterator[Hit]:
+    """Yield hits from matches in their order, except that stale ones rank lower."""
+    by_id = {each.id: each for each in matches}
     nodes = {node.id: node for node in load.load(store.db(), by_id)}
     stale = anchors.stale(store, [node for node in nodes.values() if node.paths])
     for id in stale:
         by_id[id].weigh(by_id[id].decay * decay.STALE, weight)
-    for candidate in sorted(by_id.values(), key=_Candidate.order):
-        if candidate.id in nodes:
-            hit = Hit(candidate, nodes[candidate.id], *snippet(nodes[candidate.id].content, question))
-            hit.stale = stale.get(candidate.id)
+    for match in sorted(by_id.values(), key=ranking.order):
+        if match.id in nodes:
+            hit = Hit(match, nodes[match.id], *snippet(nodes[match.id].content, question))
+            hit.stale = stale.get(match.id)
             yield hit
 
 

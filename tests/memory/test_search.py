@@ -188,7 +188,7 @@ def test_the_figures_of_a_hit(desk: Desk) -> None:
 
     assert hit.bm25 > 0
     assert hit.decay == pytest.approx(1.5 / 2.718281828, rel=1e-6)
-    assert hit.score == pytest.approx(hit.bm25 * (0.75 + 0.25 * hit.decay))
+    assert hit.score == pytest.approx(hit.bm25 * (0.875 + 0.125 * hit.decay))
     assert hit.snippet == "the parser drops tabs" and hit.marks == [(4, 10)]
     assert "marks" not in hit.as_json() and hit.as_json()["stale"] is None
 

@@ -153,7 +153,7 @@ def search(
     include_archived: Archived = False,
     half_life_: HalfLife = None,
     by_decay: Annotated[
-        bool, typer.Option("--by-decay", help="Weight age and priority fully instead of by a quarter.")
+        bool, typer.Option("--by-decay", help="Weight age and priority fully instead of by an eighth.")
     ] = False,
     track_access: TrackAccess = False,
 ) -> None:

@@ -155,14 +155,17 @@ def _blocker(each: Blocker) -> str:
 
 def matching(answer: SearchResult) -> list[str]:
     """Return the hits of a search, with a heading before each group of weaker matches."""
-    lines: list[str] = []
+    lines = [
+        f"no matches for {sanitize(word, keep='')}; searched for {sanitize(similar, keep='')}"
+        for word, similar in answer.similar.items()
+    ]
     matched = "all"
     for hit in answer.hits:
         if hit.matched != matched:
             matched = hit.matched
             lines.append(WIDER[matched])
         lines += _hit(hit)
-    if not lines:
+    if not answer.hits:
         return [f"no matches for {sanitize(answer.query, keep='')}"]
     return [*lines, *(["more nodes match; use --limit N"] if answer.more else [])]
 

@@ -39,6 +39,18 @@ def test_nothing_found_is_an_answer(run: Run) -> None:
     assert json.json["next"][0] == "gitmem mem search zebra --include-archived"
 
 
+def test_a_wrong_letter_is_forgiven_and_named(run: Run) -> None:
+    id = create(run, "The parser drops tabs")
+
+    said = run("mem", "search", "parsre", "tabs")
+
+    first, hit, line, _ = said.out.splitlines()
+    assert first == "no matches for parsre; searched for parser"
+    assert hit.startswith(id) and line == "| The «parser» drops «tabs»"
+    assert run("mem", "search", "parsre", "--json").json["similar"] == {"parsre": "parser"}
+    assert run("mem", "search", "parser", "--json").json["similar"] == {}
+
+
 def test_a_peer_s_text_stays_behind_its_bar(run: Run) -> None:
     create(run, FORGED, "--tag", "evil")
 
