@@ -162,11 +162,7 @@ class Environment:
     @property
     def client_session(self) -> tuple[str, str] | None:
         """The variable of the client that runs us, and the session id in it."""
-        for name in SESSION_VARIABLES:
-            value = variable(name)
-            if value:
-                return name, value
-        return None
+        return next(((name, value) for name in SESSION_VARIABLES if (value := variable(name))), None)
 
     @property
     def client(self) -> str | None:
@@ -176,11 +172,7 @@ class Environment:
     @property
     def identity(self) -> str | None:
         """The agent identity in the first variable that has one."""
-        for name in IDENTITIES:
-            value = variable(name)
-            if value:
-                return value
-        return None
+        return next((value for name in IDENTITIES if (value := variable(name))), None)
 
     def is_nested(self, own: str | None) -> bool:
         """Return whether another agent has started the calling one, and has passed on the variables of its own client.
@@ -189,6 +181,14 @@ class Environment:
             own: The session id that the client which runs us has passed to us.
         """
         return bool(self.session) or any(variable(name) not in (None, own) for name in SESSION_VARIABLES)
+
+    @property
+    def own_name(self) -> str | None:
+        """The name of the acting session's files; None if that is unknown, or if the command needed no store."""
+        if self._store is None:
+            return None
+        claimed = self.as_ or self.session or (self.client_session or ("", None))[1]
+        return claimed if self._caller is None else self._caller.session_id
 
     def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""

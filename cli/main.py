@@ -19,6 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from .environment import Environment
+    from .unread_notice import UnreadNotice
+
     Values = dict[str, object]
 
 INTERRUPTED = 130
@@ -245,9 +248,30 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
         as_ = before.get("as_")
     json = bool(values.pop("json", False) or before.get("json"))
     commit = bool(values.pop("commit", False) or before.get("commit"))
-    return run_in(
-        lambda: Environment(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
-    )
+
+    def run(at: Environment) -> int:
+        output.set_notice(lambda: _notice(at, body))
+        status = body(at, **values) or 0
+        found = _notice(at, body) if not json else None
+        if found is not None:
+            output.write_error(found.line)
+        return status
+
+    return run_in(lambda: Environment(_text(directory), _text(as_), json, commit), run)
+
+
+def _notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | None:
+    """Return the notice of the caller's unread signals; None without one. Without a flag nothing else is read."""
+    name = at.own_name
+    if name is None:
+        return None
+    from gitmem.agents import heartbeats
+
+    if not heartbeats.is_flagged(at.repo.state, name):
+        return None
+    from . import unread_notice
+
+    return unread_notice.of_command(at, name, body)
 
 
 def _text(value: object) -> str | None:

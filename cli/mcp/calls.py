@@ -80,7 +80,7 @@ class ToolCalls:
         self._note_client(ctx)
         try:
             await self._delivery.wait_until_marked()
-            return await self._session.run(job)
+            return await self._session.run(lambda at: tool_results.with_notice(at, job(at)))
         except Exception as error:
             return tool_results.of_error(error, tool)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import CallToolResult, TextContent
 
+from gitmem.agents import heartbeats
 from gitmem.errors import GitmemError, UsageError
 from gitmem.outcome import plain
 from gitmem.signals.message_frame import LIMIT
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.outcome import Outcome
+
+    from .mcp_session import CallEnvironment
 
 REPHRASE = (
     "Call the tool again without that text or with different words: others can read records once they are pushed. "
@@ -52,6 +55,23 @@ def of(
     return CallToolResult(
         content=[TextContent(type="text", text=output.with_next(lines, commands))], structured_content=values
     )
+
+
+def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
+    """Return an answer with the notice of the caller's unread signals, if any wait: a field, and a last line."""
+    at.store()
+    name = at.own_name
+    if name is None or not heartbeats.is_flagged(at.repo.state, name):
+        return answer
+    from .. import unread_notice
+
+    found = unread_notice.find(at, name)
+    if found is not None:
+        (block,) = answer.content
+        assert isinstance(block, TextContent)
+        block.text += f"\n{sanitize_for_model(found.line)}"
+        answer.structured_content = {**(answer.structured_content or {}), "notice": found.as_json()}
+    return answer
 
 
 def of_error(error: Exception, tool: str) -> CallToolResult:

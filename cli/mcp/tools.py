@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from mcp_types import CallToolResult
@@ -206,7 +207,8 @@ async def wait_for(session: McpSession, ctx: Ctx, id: str, *, strict: bool, seco
         found = await session.run(job)
         waited = time.monotonic() - began
         if found.converged or not found.pending or waited >= seconds:
-            return tool_results.of(found, signals.converged(found), peers=False)
+            answer = tool_results.of(found, signals.converged(found), peers=False)
+            return await session.run(partial(tool_results.with_notice, answer=answer))
         await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
         await asyncio.sleep(min(POLL_SECONDS, seconds - waited))
 
@@ -224,9 +226,10 @@ async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequ
         with session.environment() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
             consent_messages.reword_for_agent(synced)
-            return tool_results.of(
+            answer = tool_results.of(
                 synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes)
             )
+            return tool_results.with_notice(at, answer)
 
     what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
     began = time.monotonic()

@@ -22,6 +22,7 @@ _state = {"written": False, "for_models": False, "last": False}
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
 _typed: dict[str, str] = {}
+_notice: list[Callable[[], Outcome | None]] = []  # at most one
 
 
 def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]) -> bool:
@@ -30,14 +31,26 @@ def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]
     if not json:
         return write(with_next(lines(outcome), next))
     values = outcome.as_json()
-    return write_json({**values, "next": with_options(next)} if "next" in values else values)
+    return write_json(_with_notice({**values, "next": with_options(next)} if "next" in values else values))
 
 
 def answer_values(
     json: bool, values: Mapping[str, object], lines: Sequence[str], next: Sequence[str]
 ) -> bool:
     """Print an answer that combines several outcomes, see `answer`."""
-    return write_json({**values, "next": with_options(next)}) if json else write(with_next(lines, next))
+    if not json:
+        return write(with_next(lines, next))
+    return write_json(_with_notice({**values, "next": with_options(next)}))
+
+
+def set_notice(notice: Callable[[], Outcome | None] | None) -> None:
+    """Set the function that returns what every answer in JSON adds, in the field `notice`."""
+    _notice[:] = [notice] if notice is not None else []
+
+
+def _with_notice(values: Mapping[str, object]) -> Mapping[str, object]:
+    found = _notice[0]() if _notice else None
+    return {**values, "notice": found.as_json()} if found is not None else values
 
 
 def write_json(values: Mapping[str, object]) -> bool:

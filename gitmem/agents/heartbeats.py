@@ -57,6 +57,11 @@ def flag(state: str, name: str) -> str:
     return os.path.join(state, FLAGS, name)
 
 
+def is_flagged(state: str, name: str) -> bool:
+    """Return whether signals may wait for a session."""
+    return is_safe(name) and os.path.lexists(flag(state, name))
+
+
 def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
     """Create flags for waiting signals. An existing flag stays, and an urgent one stays urgent.
 

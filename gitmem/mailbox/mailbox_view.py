@@ -223,6 +223,17 @@ def directed_to(
     return _directed(own, "mail" if unread else "asked"), values
 
 
+def unread_counts(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, now: int
+) -> tuple[int, int]:
+    """Return how many signals a reader has not read, and how many of these want an answer from it."""
+    unread = {signal_id for _, signal_id in unread_ids(db, reader, session, workspace, now)}
+    asked = (
+        db.execute(*directed_to(db, reader, session, workspace, unread=False)).fetchall() if unread else ()
+    )
+    return len(unread), len(unread.intersection(signal_id for _, signal_id in asked))
+
+
 def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
     """Return the line of a signal that is displayed: the lowest if its id has several."""
     (body,) = db.execute(

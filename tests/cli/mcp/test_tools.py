@@ -264,3 +264,27 @@ def test_what_a_model_reads_before_the_first_call_is_small() -> None:
             len((each.description or "").split()) >= WORDS_MAX} == {}  # fmt: skip
     assert len(server.INSTRUCTIONS) < INSTRUCTIONS_MAX
     assert all(each.input_schema["additionalProperties"] is False for each in listed)
+
+
+def test_each_answer_says_how_many_signals_wait(serve: Serve) -> None:
+    """A field and a last line, in every answer but that of the inbox, until the signals were read."""
+
+    async def talk() -> None:
+        async with serve() as planck, serve(client="claude-code/2") as curie:
+            await planck.call_tool("session", {"name": "Planck"})
+            await curie.call_tool("session", {"name": "Curie"})
+            assert "notice" not in fields(await curie.call_tool("roster"))
+            asks = {"message": "Shall we?", "to": ["Curie"], "intent": "PROPOSE", "requires_ack": True}
+            thread = fields(await planck.call_tool("signal", asks))["signal"]["thread_id"]
+
+            calls: dict[str, Any] = {"roster": {}, "mem_search": {"query": "x"}, "session": {}, "converged": {"id": thread},
+                     "signal": {"message": "hello", "to": ["Planck"]}}  # fmt: skip
+            for tool, given in calls.items():
+                said = await curie.call_tool(tool, given)
+                assert fields(said)["notice"]["wants_answer"] == 1, tool
+                assert text(said).count("1 unread (1 wants an answer): gitmem") == 1, tool
+
+            assert "notice" not in fields(await curie.call_tool("inbox"))
+            assert "notice" not in fields(await curie.call_tool("roster"))
+
+    within(talk)

@@ -1,0 +1,81 @@
+"""The notice of unread signals: one line on standard error, or the field `notice` of an answer in JSON.
+
+Commands and tools import this module only while the flag of the session is raised (`mailbox.session_queue`).
+"""
+
+from __future__ import annotations
+
+from gitmem.clients.hooks import hook_state
+from gitmem.mailbox import delivery_lock, mailbox_view
+from gitmem.outcome import Outcome
+
+from .render import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitmem.agents.caller import Caller
+    from gitmem.store import Store
+
+    from .environment import Environment
+
+# Modules and functions of commands that show the signals, print a document, or run for another program.
+SILENT = frozenset(
+    ["inbox", "watch", "gate", "mcp", "upkeep", "demo", "completion", "context", "recover", "export"]
+)
+INBOX = "gitmem inbox"
+
+
+class UnreadNotice(Outcome):
+    """How many signals wait for a session, and the command that shows them."""
+
+    __slots__ = ("unread", "wants_answer", "next")
+
+    def __init__(self, unread: int, wants_answer: int) -> None:
+        self.unread = unread
+        self.wants_answer = wants_answer
+        self.next = output.with_options([INBOX])
+
+    @property
+    def line(self) -> str:
+        """The notice in one line."""
+        wants = "wants" if self.wants_answer == 1 else "want"
+        asked = f" ({self.wants_answer} {wants} an answer)" if self.wants_answer else ""
+        return f"{self.unread} unread{asked}: {self.next[0]}"
+
+
+def of_command(at: Environment, name: str, body: Callable[..., object]) -> UnreadNotice | None:
+    """Return the notice for a command; None if it shows signals itself, or if hooks show them after it.
+
+    Args:
+        name: The name of the session's flag.
+        body: The command's function.
+    """
+    is_silent = body.__module__.rpartition(".")[2] in SILENT or body.__name__ in SILENT
+    return None if is_silent else find(at, name)
+
+
+def find(at: Environment, name: str) -> UnreadNotice | None:
+    """Return the notice for the caller, or None. Never raises: the answer matters more.
+
+    Args:
+        name: The name of the session's flag, which is raised.
+    """
+    try:
+        caller = at.caller_if_any()
+        if caller is None or hook_state.is_served(at.repo.state, caller.session_id or name):
+            return None
+        store = at.store()
+        unread, asked = store.with_one_snapshot(lambda: _counts(store, caller), exact=True)
+        if not unread:
+            delivery_lock.clean_queues(store, caller.reader, caller.session_id)
+    except Exception:
+        return None
+    return UnreadNotice(unread, asked) if unread else None
+
+
+def _counts(store: Store, caller: Caller) -> tuple[int, int]:
+    return mailbox_view.unread_counts(
+        store.db(), caller.reader, caller.session_id, caller.workspace, store.now()
+    )
