@@ -10,7 +10,7 @@ from ..errors import StoreError, UsageError
 from ..index.engine import sqlite3
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import anchors, decay, fts_index, load, ranking
+from . import anchors, decay, fts_index, load, ranking, superseded
 from .fts_query import FtsQuery
 from .listing import Filter
 from .snippet import snippet
@@ -58,9 +58,11 @@ class Hit(Outcome):
         snippet: One sanitized line of the text.
         stale: How its files changed since; None if they did not.
         marks: The positions of the hits in the snippet.
+        superseded_by: The live end of its chain, which is above it; that has the `matched` and the scores of the best
+            hit that it supersedes, and need not match itself.
     """
 
-    __slots__ = ("node", "score", "bm25", "decay", "matched", "snippet", "stale", "marks")
+    __slots__ = ("node", "score", "bm25", "decay", "matched", "snippet", "stale", "marks", "superseded_by")
 
     def __init__(self, found: Match, node: VersionedNode, text: str, marks: Marks) -> None:
         self.node = node
@@ -70,6 +72,7 @@ class Hit(Outcome):
         self.snippet = text
         self.stale: str | None = None
         self.marks = marks
+        self.superseded_by: str | None = None
         self.score = found.score
 
     def as_json(self) -> dict[str, object]:
@@ -186,7 +189,10 @@ def _recall(
     matches.sort(key=ranking.order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
     hits = _load(store, matches[: 2 * limit], asked, weight)
-    return SearchResult(query, list(islice(hits, limit)), len(matches) > limit, asked.similar)
+    found = superseded.arrange(
+        store.db(), list(islice(hits, limit)), limit, lambda id, older: _successor(store, id, older, asked)
+    )
+    return SearchResult(query, found, len(matches) > limit, asked.similar)
 
 
 def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
@@ -230,6 +236,17 @@ def _load(store: Store, matches: Iterable[Match], question: FtsQuery, weight: fl
             hit = Hit(match, nodes[match.id], *snippet(nodes[match.id].content, question))
             hit.stale = stale.get(match.id)
             yield hit
+
+
+def _successor(store: Store, id: str, older: Hit, question: FtsQuery) -> Hit:
+    """Return the hit of a live node that did not match, with the scores of a hit that it supersedes."""
+    from copy import copy
+
+    hit, node = copy(older), load.load_one(store.db(), id)
+    hit.node, hit.superseded_by = node, None
+    hit.snippet, hit.marks = snippet(node.content, question)
+    hit.stale = anchors.stale(store, [node]).get(id)
+    return hit
 
 
 def _next(found: SearchResult, limit: int, options: RecallOptions) -> list[str]:

@@ -6,13 +6,15 @@ import itertools
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli.render.mem import listing as render
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.index.index_file import Index
-from gitmem.memory import edit, relations, show_node, superseded
+from gitmem.memory import edit, relations, search, show_node, superseded
 
 from ..sandbox import START
 from .desk import Desk
@@ -220,3 +222,58 @@ def test_a_batch_supersedes_too(repo: Path) -> None:
     assert superseded.ends_of(desk.store.db(), olds) == dict(
         zip(olds, (n.id for n in made.nodes), strict=True)
     )
+
+
+# Search
+
+
+def hits(desk: Desk, query: str, **options: Any) -> list[tuple[str, str | None]]:
+    return [(hit.node.id, hit.superseded_by) for hit in search.recall(desk.store, query, **options)]
+
+
+def test_a_superseded_hit_stands_directly_below_the_live_end_of_its_chain(repo: Path) -> None:
+    desk = Desk(repo)
+    old = desk.write("amounts are floats, amounts everywhere")
+    other = desk.write("amounts of tea")
+    middle = desk.write("amounts are decimals", supersedes=[old])
+    live = desk.write("amounts are integers of cents, written as texts in every file", supersedes=[middle])
+
+    found = hits(desk, "amounts")
+
+    assert sorted(found, key=str) == sorted(
+        [(live, None), (old, live), (middle, live), (other, None)], key=str
+    )
+    at = found.index((live, None))
+    assert {id for id, _ in found[at + 1 : at + 3]} == {old, middle}
+
+
+def test_a_live_end_that_does_not_match_is_inserted_in_the_limit(repo: Path) -> None:
+    """Who finds the old text by its words must see the new one."""
+    desk = Desk(repo)
+    old = desk.write("floats, floats, floats")
+    live = desk.write("Integers", type="note", supersedes=[old])
+    other = desk.write("floats in another place, which is much longer than the first")
+
+    assert hits(desk, "floats") == [(live, None), (old, live), (other, None)]
+    assert hits(desk, "floats", limit=2) == [(live, None), (old, live)]
+    assert hits(desk, "floats", type="discovery") == [(live, None), (old, live), (other, None)]
+    desk.change(live, deleted=True)
+    assert hits(desk, "floats") == [(old, None), (other, None)]
+
+
+def test_a_weaker_hit_goes_with_the_live_end_and_the_other_way_round(repo: Path) -> None:
+    desk = Desk(repo)
+    weak = desk.write("floats")
+    live = desk.write("floats of amounts", supersedes=[weak])
+    strong = desk.write("amounts of floats of tea")
+    newer = desk.write("tea", supersedes=[strong])
+
+    found = search.search(desk.store, "floats amounts")
+
+    assert [(hit.node.id, hit.matched) for hit in found.hits] == [
+        (live, "all"), (weak, "some"), (newer, "all"), (strong, "all")
+    ] or [(hit.node.id, hit.matched) for hit in found.hits] == [
+        (newer, "all"), (strong, "all"), (live, "all"), (weak, "some")
+    ]  # fmt: skip
+    lines = render.matching(found)
+    assert len(lines) == 2 * 4 and f" · superseded by {live}" in "\n".join(lines)

@@ -161,7 +161,7 @@ def matching(answer: SearchResult) -> list[str]:
     ]
     matched = "all"
     for hit in answer.hits:
-        if hit.matched != matched:
+        if hit.matched != matched and hit.superseded_by is None:
             matched = hit.matched
             lines.append(WIDER[matched])
         lines += _hit(hit)
@@ -179,6 +179,7 @@ def _hit(hit: Hit) -> list[str]:
         rest,
         sanitize(", ".join(node.paths[:3]), keep=""),
         sanitize(hit.stale or "", keep=""),
+        f"superseded by {hit.superseded_by}" if hit.superseded_by else "",
         sanitize(f"by {authors.byline(node)}", keep="") if authors.is_changed(node) else "",
     ]
     return [SEPARATOR.join(fact for fact in facts if fact), BAR + _marked(hit)]

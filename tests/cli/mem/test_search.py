@@ -71,7 +71,7 @@ def test_json_has_figures_and_no_marks_in_the_snippet(run: Run) -> None:
     assert found["query"] == "parser" and hit["node"]["id"] == id
     assert hit["snippet"] == "The parser drops tabs" and hit["matched"] == "all"
     assert hit["score"] > 0 and hit["bm25"] > 0 and 0.99 < hit["decay"] <= 1
-    assert set(hit) == {"node", "score", "bm25", "decay", "matched", "snippet", "stale"}
+    assert set(hit) == {"node", "score", "bm25", "decay", "matched", "snippet", "stale", "superseded_by"}
 
 
 def test_syntax_of_fts5_is_text(run: Run) -> None:
