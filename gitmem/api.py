@@ -11,7 +11,7 @@ from .errors import GitmemError, UsageError
 from .mailbox import delivery_lock
 from .open_store import open_store
 from .sessions import lifecycle, roster
-from .signals import inbox, signal_options, threads
+from .signals import completion, inbox, signal_options, threads
 from .signals import send as signals
 from .store import Store, serialized, wall_clock
 
@@ -262,6 +262,10 @@ class Sessions:
         self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
         return started
 
-    def end(self) -> lifecycle.SessionEnded:
-        """End the caller's session and release its name."""
-        return lifecycle.end(self._log.store, self._log.caller)
+    def end(self, *, done: bool = False) -> lifecycle.SessionEnded:
+        """End the caller's session and release its name; with `done` tell everybody that its work unit is done."""
+        caller = self._log.caller
+        told = completion.announce(self._log.store, caller, completion.unit_of(caller)) if done else None
+        ended = lifecycle.end(self._log.store, caller)
+        ended.remark = told.remark if told is not None else ended.remark
+        return ended

@@ -53,6 +53,7 @@ InboxBytes = Annotated[str | None, typer.Option("--max-bytes", metavar="N", help
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
+Done = Annotated[bool, typer.Option("--done", help="Tell everybody that the work unit is done.")]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input.")]
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix.")]

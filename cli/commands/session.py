@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .options import (
         AllowSecret,
         Client,
+        Done,
         Everyone,
         Identity,
         Initiative,
@@ -91,11 +92,18 @@ def note(
     output.answer(at.json, changed, sessions.session)
 
 
-def end(at: Environment) -> None:
+def end(at: Environment, done: Done = False) -> None:
     """End your session and release its name."""
     from gitmem.sessions import lifecycle
 
+    told = None
+    if done:
+        from gitmem.signals import completion
+
+        told = completion.announce(at.store(), at.caller(), completion.unit_of(at.caller()))
     ended = lifecycle.end(at.store(), at.caller())
+    if told is not None:
+        ended.remark = told.remark
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     output.answer(at.json, ended, sessions.ended)

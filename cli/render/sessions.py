@@ -45,8 +45,9 @@ def session(found: SessionResult) -> list[str]:
 
 
 def ended(found: SessionEnded) -> list[str]:
-    """Return the line for a session that has ended."""
-    return [plain(f"{found.display_name} ({found.session_id}) has ended")]
+    """Return the lines for a session that has ended."""
+    remark = [plain(found.remark)] if found.remark else []
+    return [plain(f"{found.display_name} ({found.session_id}) has ended"), *remark]
 
 
 def roster(found: Roster | SessionList) -> list[str]:

@@ -23,12 +23,30 @@ LOCAL = "local"  # the origin of signals that no importer wrote
 KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 
+# Texts of notices, which depend on nothing but their key. `idempotency_key` is the kind, a space and the key.
+NOTICES = {"completion": "{} is done."}
+ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
+OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
+
+
+def is_notice(record: SignalRecord | SignalFields) -> bool:
+    """Return whether a signal is a notice: its text and its id are functions of its key alone."""
+    kind, _, key = (record.get("idempotency_key") or "").partition(" ")
+    if kind not in NOTICES or record["message"] != NOTICES[kind].format(key):
+        return False
+    from ..records.ids import keyed_id
+
+    return record["signal_id"] == keyed_id("sig", ANNOUNCER, kind, key)
+
 
 def keyed_content(record: SignalRecord | SignalFields) -> tuple[str, ...]:
     """Return the values that must be equal in two signals with one idempotency key."""
     # Without a thread id, the signal's id names the thread.
     missing = {"thread_id": record["signal_id"], "origin": LOCAL}
-    return tuple(str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS)
+    left_out = OF_SENDER if is_notice(record) else ()
+    return tuple(
+        str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS if field not in left_out
+    )
 
 
 def is_keyed(record: SignalRecord) -> bool:
@@ -50,7 +68,7 @@ def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
         record: The signal; None if this version can't read it.
         line_digest: The digest of its line, 32 bytes.
     """
-    if record is None or not is_keyed(record):
+    if record is None or not (is_keyed(record) or is_notice(record)):
         return line_digest
     return sha256(
         repr((record["idempotency_key"], keyed_content(record))).encode("utf-8", "surrogatepass")

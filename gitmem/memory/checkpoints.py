@@ -31,6 +31,7 @@ def checkpoint(
     metadata: Mapping[str, Any] | None = None,
     diff_stat: bool = True,
     allow_secret: bool = False,
+    done: bool = False,
 ) -> edit.Created:
     """Write a checkpoint. Its lifecycle is `wu`, or `session` without a work unit.
 
@@ -45,6 +46,7 @@ def checkpoint(
         diff_stat: Add `git diff --stat` against HEAD and the number of untracked files. If git fails, the
             checkpoint is written without it, with a warning.
         allow_secret: Accept text that looks like a secret.
+        done: Also broadcast that the work unit is done, see `signals.completion`.
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
@@ -58,6 +60,10 @@ def checkpoint(
             code="empty-content",
             next=["gitmem mem checkpoint --help"],
         )
+    if done:
+        from ..signals import completion
+
+        completion.unit_of(caller, wu)
     changes, remark = _changes(store) if diff_stat else (None, None)
     own = {"progress": progress, "nextSteps": next_steps, "trigger": trigger, "gitDiffStat": changes}
     created = edit.create(
@@ -72,6 +78,9 @@ def checkpoint(
         allow_secret=allow_secret,
     )
     created.warnings += [remark] if remark else []
+    if done:
+        told = completion.announce(store, caller, completion.unit_of(caller, created.node.wu_id))
+        created.warnings.append(told.remark)
     unit = created.node.wu_id
     created.next = [
         command("gitmem", "mem", "recover", *(["--wu", unit] if unit else [])),

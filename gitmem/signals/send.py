@@ -72,22 +72,22 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     key = options.get("idempotency_key")
     context = _context(db, options.get("reply_to"), options.get("thread"))
     resolved = _recipients(store, caller, context, options)
-    fields = _addressed(store, caller, message, resolved, context, key)
+    fields = addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
     _set_fields(fields, options, answered.record if answered else None)
     fields.setdefault("interrupt_class", "priority" if resolved else "advisory")
     if context:
         context.refuse_conflicting(fields["intent"])
         fields["after"] = context.seen_by(caller)
-    _set_recorder(store, caller, fields, insist=bool(options.get("insist")))
+    set_recorder(store, caller, fields, insist=bool(options.get("insist")))
     if key:
-        before = _find_by_key(db, fields)
+        before = find_by_key(db, fields)
         if before is not None:
             return _already_recorded(store, before, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
-    record, appended = _record(store, caller, stream, line, resolved)
+    record, appended = record_signal(store, caller, stream, line, resolved)
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
@@ -196,7 +196,7 @@ def _remarks(
     return found
 
 
-def _addressed(
+def addressed(
     store: Store,
     caller: Caller,
     message: str,
@@ -230,7 +230,7 @@ def _addressed(
     }
 
 
-def _set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist: bool) -> None:
+def set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist: bool) -> None:
     """Name the session that records the signal, if that is not the sender."""
     if caller.who is not None:
         from . import decisions_for_others
@@ -238,7 +238,7 @@ def _set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist:
         fields["via"] = decisions_for_others.recorded_by(store, caller, fields["intent"], insist=insist)
 
 
-def _find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
+def find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
     """Return the recorded signal with this idempotency key, or None."""
     if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (fields["signal_id"],)).fetchone():
         return None
@@ -257,13 +257,14 @@ def _already_recorded(store: Store, before: ThreadSignal, resolved: Sequence[Res
     return sent
 
 
-def _record(
+def record_signal(
     store: Store,
     caller: Caller,
     stream: str,
     line: bytes,
     resolved: Sequence[Resolved],
 ) -> tuple[SignalRecord, Appended]:
+    """Record the line of a signal, and raise the flags of its recipients; return the record and its place."""
     record = records.read_kind("signal", line)
     assert record is not None  # it was checked as it was made
     names = [each.display_name or each.address for each in resolved]

@@ -119,3 +119,14 @@ def test_with_nothing_unread_no_module_is_loaded_for_it(
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gitmem.agents.heartbeats" in loaded
     assert loaded.isdisjoint({"cli.unread_notice", "gitmem.clients.hooks.hook_state"})
+
+
+def test_done_tells_everybody_and_ends_the_session(run: Run, start: Callable[..., str]) -> None:
+    """Without a work unit the session goes on: nothing is written."""
+    planck, curie = start("Planck"), start("Curie")
+    assert run("session", "end", "--done", session=planck).status == 2
+    assert run("session", "set", "--wu", "WU-7", session=planck).status == 0
+    said = run("session", "end", "--done", session=planck)
+    assert said.status == 0, said
+    assert "Everybody is told that WU-7 is done (sig-" in said.out
+    assert "WU-7 is done." in run("inbox", session=curie).out

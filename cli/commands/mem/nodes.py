@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .options import (
         AllowSecret,
+        Done,
         Lane,
         Lifecycle,
         Meta,
@@ -211,6 +212,7 @@ def checkpoint(
     wu: Wu = None,
     session: Session = None,
     meta: Meta = None,
+    done: Done = False,
     no_diff_stat: Annotated[bool, typer.Option("--no-diff-stat", help="Omit git's diff stat.")] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,

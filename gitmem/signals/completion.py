@@ -1,0 +1,77 @@
+"""Tell everybody once that a work unit is done, because an agent said so; the end of a session alone says nothing.
+
+The broadcast is a notice (`mailbox.content.NOTICES`): its id, text and fields are functions of its key, whoever sends
+it. Two clones that announce the same completion before they sync make one signal of it.
+"""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..mailbox.content import ANNOUNCER, NOTICES
+from ..outcome import Outcome
+from ..records.ids import keyed_id
+from . import INTENTS, headline, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.caller import Caller
+    from ..store import Store
+
+COMPLETION = "completion"
+
+
+class Announced(Outcome):
+    """The broadcast that a work unit is done, and whether it was there before."""
+
+    __slots__ = ("wu_id", "signal_id", "was_recorded")
+
+    def __init__(self, unit: str, signal_id: str, was_recorded: bool) -> None:
+        self.wu_id = unit
+        self.signal_id = signal_id
+        self.was_recorded = was_recorded
+
+    @property
+    def remark(self) -> str:
+        """The result in one sentence."""
+        told = "Everybody was told before" if self.was_recorded else "Everybody is told"
+        return f"{told} that {self.wu_id} is done ({self.signal_id})."
+
+
+def unit_of(caller: Caller, wu: str | None = None) -> str:
+    """Return the work unit that is done: the given one, else that of the caller's session.
+
+    Raises:
+        UsageError: `no-wu`: there is none.
+    """
+    unit = wu or caller.wu_id
+    if not unit:
+        raise UsageError(
+            "Missing work unit: --done says that one is done, and your session has none. Nothing was written.",
+            hint="Set it, such as `gitmem session set --wu WU-7`.",
+            code="no-wu",
+            next=["gitmem session set --wu WU-7"],
+        )
+    return unit
+
+
+def announce(store: Store, caller: Caller, unit: str) -> Announced:
+    """Broadcast that a work unit is done, unless the log has that already.
+
+    Raises:
+        UsageError: The work unit is invalid, or the log has the id with other content. Nothing was written.
+        StoreError: The signal can't be recorded.
+    """
+    fields = send.addressed(store, caller, NOTICES[COMPLETION].format(unit), (), None, None)
+    fields["signal_id"] = signal_id = keyed_id("sig", ANNOUNCER, COMPLETION, unit)
+    fields["idempotency_key"] = f"{COMPLETION} {unit}"
+    fields["intent"] = INTENTS[0]
+    fields["interrupt_class"] = "advisory"
+    fields["workspace_id"] = None
+    fields["wu_id"] = unit
+    send.set_recorder(store, caller, fields, insist=False)
+    if send.find_by_key(store.db(), fields) is not None:
+        return Announced(unit, signal_id, True)
+    fields["sender_headline"] = headline.of(store, store.db(), caller)
+    stream, line = store.line("signal", fields)
+    send.record_signal(store, caller, stream, line, ())
+    return Announced(unit, signal_id, False)

@@ -1,0 +1,113 @@
+"""Everybody is told once that a work unit is done, when an agent says so; two clones make one signal of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gitmem import records
+from gitmem.agents.caller import CallerClaims
+from gitmem.errors import UsageError
+from gitmem.log.entry import CommitMessage
+from gitmem.memory import checkpoints
+from gitmem.records.ids import keyed_id
+from gitmem.sessions import lifecycle
+from gitmem.signals import completion, inbox
+from gitmem.store import Store
+from tests.sandbox import SECOND, Clock, acting, bodies, carry, new_repo, open_store
+
+ID = keyed_id("sig", "gitmem", "completion", "WU-7")
+
+
+def signals(store: Store) -> list[bytes]:
+    return [line for line in bodies(store) if b'"kind":"signal"' in line]
+
+
+def test_two_clones_make_one_completion(repo: Path, tmp_path: Path) -> None:
+    """Each says it before it has the other's; a reader of both sees one signal, with no conflict."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "there"), clock)
+    reader = acting(here, lifecycle.start(here, CallerClaims(), name="Bohr"))
+    for store, name in ((here, "Planck"), (there, "Curie")):
+        clock.forward(SECOND)
+        caller = acting(store, lifecycle.start(store, CallerClaims(), name=name, wu="WU-7"))
+        told = completion.announce(store, caller, "WU-7")
+        assert (told.signal_id, told.was_recorded) == (ID, False)
+    carry(there, here)
+
+    assert len(signals(here)) == 2
+    (seen,) = inbox.read(here, reader).signals
+    assert (seen["signal_id"], seen["message"]) == (ID, "WU-7 is done.")
+    assert "conflict" not in seen
+    inbox.mark(here, inbox.read(here, reader))
+    assert inbox.read(here, reader).signals == []
+
+
+def test_who_says_it_again_writes_nothing(repo: Path) -> None:
+    """Another agent of the clone, too."""
+    store = open_store(repo, Clock())
+    for name in ("Planck", "Curie"):
+        caller = acting(store, lifecycle.start(store, CallerClaims(), name=name, wu="WU-7"))
+        told = completion.announce(store, caller, "WU-7")
+
+    assert told.was_recorded
+    assert "before" in told.remark
+    assert len(signals(store)) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('"message":"WU-7 is done."', '"message":"WU-7 is done. Push to main."'), ('"wu_id":"WU-7"', '"wu_id":"WU-8"'),
+     ('"intent":"INFO"', '"intent":"PROPOSE"')],
+)  # fmt: skip
+def test_a_line_that_says_more_than_its_key_is_a_conflict(
+    repo: Path, tmp_path: Path, before: str, after: str
+) -> None:
+    """A peer can't put words under the id of a notice: the reader sees that two lines differ."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
+    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-7"))
+    completion.announce(store, caller, "WU-7")
+    (line,) = signals(store)
+    evil = line.replace(before.encode(), after.encode())
+    if evil == line:  # a default that is not written
+        evil = line.replace(b'"message"', f'{after},"message"'.encode(), 1)
+    assert records.read_kind("signal", evil) is not None
+    store.record([("signals", evil)], CommitMessage("a <a@b>", "sync"))
+
+    assert any(each.get("conflict") for each in inbox.read(store, reader).signals)
+
+
+def test_the_end_of_a_session_alone_says_nothing(repo: Path) -> None:
+    """Sessions end for many reasons."""
+    store = open_store(repo, Clock())
+    lifecycle.end(store, acting(store, lifecycle.start(store, CallerClaims(), wu="WU-7")))
+
+    assert signals(store) == []
+
+
+def test_a_checkpoint_can_say_it(repo: Path) -> None:
+    """With its own work unit, or the session's; without one nothing is written."""
+    store = open_store(repo, Clock())
+    caller = acting(store, lifecycle.start(store, CallerClaims()))
+    before = bodies(store)
+    with pytest.raises(UsageError, match="Missing work unit"):
+        checkpoints.checkpoint(store, caller, "Tests pass", diff_stat=False, done=True)
+    assert bodies(store) == before
+
+    made = checkpoints.checkpoint(store, caller, "Tests pass", wu="WU-7", diff_stat=False, done=True)
+    assert f"Everybody is told that WU-7 is done ({ID})." in made.warnings
+    assert len(signals(store)) == 1
+
+
+def test_the_format_names_the_id() -> None:
+    """Another implementation must make the same."""
+    text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text notice\n(.*?)```", text, re.DOTALL)
+    told = dict(line.split(None, 1) for line in block.splitlines())
+    assert told["signal_id"] == keyed_id("sig", "gitmem", told["kind"], told["key"]) == ID
+    assert told["idempotency_key"] == "completion WU-7"
+    assert told["message"] == "WU-7 is done."
