@@ -74,7 +74,7 @@ def questions() -> list[str]:
 def recall(workbench: Workbench) -> list[Figure]:
     """Measure `mem search`, against FTS5's own query for any of the words: the median question."""
     asked = questions()
-    with _searched(workbench) as log:
+    with _searched(workbench, "Searcher") as log:
         took = [
             timings_in_turn(
                 workbench.size.rounds,
@@ -92,7 +92,7 @@ def recall_typo(workbench: Workbench) -> list[Figure]:
     """Measure `mem search` with a word that has a wrong letter, beside a common word."""
     words = nodes.vocabulary()
     question = f"{words[150][:-1]}x {words[3]}"
-    with _searched(workbench) as log:
+    with _searched(workbench, "Typist") as log:
         found = log.memory.search(question)
         assert found.similar, "no similar word was found"
         one, _ = timings_in_turn(
@@ -104,10 +104,10 @@ def recall_typo(workbench: Workbench) -> list[Figure]:
     return [Figure(what, "the limit", one.cpu, TYPO_MAX, 1, "ms")]
 
 
-def _searched(workbench: Workbench) -> Log:
+def _searched(workbench: Workbench, name: str) -> Log:
     """Return an open log whose full-text index is up to date."""
     where = nodes.memory(workbench, f"memory-{workbench.size.nodes}", workbench.size.nodes)
-    log = workbenches.open_log(where, workbenches.start(where, "Searcher"))
+    log = workbenches.open_log(where, workbenches.start(where, name))
     log.memory.search(questions()[0])
     return log
 
