@@ -54,6 +54,7 @@ COMMANDS = {
     "watch": "watch:watch",
     "thread": "history:thread",
     "show": "history:show",
+    "receipts": "receipts:receipts",
     "converged": "history:converged",
     "gate": "gate:gate",
     "mem create": "mem.nodes:create",

@@ -24,6 +24,7 @@ COMMANDS = {
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',
     'thread': 'history:thread id --limit=',
     'show': 'history:show id',
+    'receipts': 'receipts:receipts id? --reader= --since= --limit=',
     'converged': 'history:converged id? --thread= --wait= --strict --sync',
     'gate': 'gate:gate --wu= --initiative= --allow-unread-signals --reason= --pre-push --allow-secret',
     'mem create': 'mem.nodes:create content? --type= --lifecycle= --wu= --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --discovered-from= --supersedes=* --jsonl --allow-secret -q:quiet --quiet',

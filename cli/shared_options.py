@@ -12,7 +12,7 @@ from typing import Any
 from gitmem.memory import context, listing, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
-from gitmem.signals import INTENTS, inbox
+from gitmem.signals import INTENTS, inbox, receipt_list
 
 
 class Option:
@@ -79,6 +79,12 @@ ALREADY_READ = Option("Include signals delivered before.")
 INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)
 INBOX_BYTES = Option(
     f"Maximum size of the output in bytes (default: {inbox.MAX_BYTES}).", default=inbox.MAX_BYTES
+)
+RECEIPTS_SIGNAL = Option("Only receipts of this signal: its id or a unique prefix.")
+READER = Option("Only receipts of this reader: a name, identity or session id.")
+RECEIPTS_SINCE = Option("Only receipts after this time: ISO or a duration such as 1h.")
+RECEIPTS_LIMIT = Option(
+    f"Maximum number of receipts (default: {receipt_list.LIMIT}).", default=receipt_list.LIMIT
 )
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox import InboxResult
+    from .signals.receipt_list import ReceiptList
     from .signals.signal_options import SignalOptions
     from .sync.sync_result import SyncResult
 
@@ -150,6 +151,16 @@ class Log:
         """Return whether the latest decision of every recipient of the thread's root is AGREE."""
         caller = callers.find(self.store, self.who, must=False)
         return threads.converged(self.store, id, strict=strict, caller=caller)
+
+    def receipts(self, signal: str | None = None, **filters: Any) -> ReceiptList:
+        """Return the newest effective receipts, oldest first; see `receipt_list` for the filters.
+
+        Args:
+            signal: Only receipts of the signal with this id.
+        """
+        from .signals.receipt_list import receipt_list
+
+        return receipt_list(self.store, signal, **filters)
 
     def watch(self, *, stop: StopWatching | None = None, events: bool = True) -> Iterator[InboxResult]:
         """Yield batches of signals to the caller as they arrive; wait for them until `stop` is set.

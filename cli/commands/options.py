@@ -50,6 +50,12 @@ AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.hel
 Strict = Annotated[bool, typer.Option("--strict", help=shared.STRICT.help)]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]
 InboxBytes = Annotated[str | None, typer.Option("--max-bytes", metavar="N", help=shared.INBOX_BYTES.help)]
+ReceiptsSignal = Annotated[str | None, typer.Argument(metavar="ID", help=shared.RECEIPTS_SIGNAL.help)]
+Reader = Annotated[str | None, typer.Option("--reader", metavar="NAME", help=shared.READER.help)]
+ReceiptsSince = Annotated[
+    str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)
+]
+ReceiptsLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help)]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]

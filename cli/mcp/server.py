@@ -46,10 +46,10 @@ when converged returns true. Record findings and decisions with mem_create; sear
 `next` in a result lists shell commands to run next; instead of the reply command, call signal with reply_to."""
 
 NAMES = (
-    "signal", "inbox", "thread", "converged", "roster", "session", "sync",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "sync",
     "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready",
 )  # fmt: skip
-READS = ("thread", "converged", "roster", "mem_search", "mem_context", "mem_recover", "mem_ready")
+READS = ("thread", "converged", "receipts", "roster", "mem_search", "mem_context", "mem_recover", "mem_ready")
 STOP_WAIT_SECONDS = 1.0
 
 

@@ -20,6 +20,7 @@ from gitmem.signals.signal_options import SignalOptions
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
 from ..render import output, sessions, signals, upkeep
+from ..values import parse_moment
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu, with_signal_options
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .mcp_session import CallEnvironment, McpSession
     from .worker import Worker
 
+RECEIPTS_MAX = 200
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
@@ -139,6 +141,30 @@ class Tools(ToolCalls):
             return await wait_for(self._session, ctx, id, strict=strict, seconds=wait_seconds)
         except Exception as error:
             return tool_results.of_error(error, "converged")
+
+    async def receipts(
+        self,
+        ctx: Ctx,
+        id: Annotated[str, Field(description=shared.RECEIPTS_SIGNAL.help)] = "",
+        reader: Annotated[str, Field(description=shared.READER.help)] = "",
+        since: Annotated[str, Field(description=shared.RECEIPTS_SINCE.help)] = "",
+        limit: Annotated[int, Field(ge=1, le=RECEIPTS_MAX)] = shared.RECEIPTS_LIMIT.default,
+    ) -> CallToolResult:
+        """List who has received which signal, when, and whether its recipient agreed (acked) or rejected."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.signals import receipt_list
+
+            found = receipt_list.receipt_list(
+                at.store(),
+                id or None,
+                reader=reader or None,
+                since=parse_moment(since) if since else None,
+                limit=limit,
+            )
+            return tool_results.of(found, signals.receipts(found), peers=False)
+
+        return await self._do(ctx, "receipts", job)
 
     async def roster(self, ctx: Ctx, all: bool = False) -> CallToolResult:
         """List active agents: names to send to, work, worktree, last seen. `all` includes ended sessions."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count, Inbox, InboxResult
+    from gitmem.signals.receipt_list import ReceiptList
     from gitmem.signals.threads import Converged, Recipient, Thread
     from gitmem.signals.watch import WatchOwner
 
@@ -125,6 +126,19 @@ def format_history(found: LogPage) -> list[str]:
 def _id_of(entry: AnyShown) -> str:
     ids = (entry.get(name) for name in ("signal_id", "audit_id", "id", "session_id"))
     return sanitize(str(next(filter(None, ids), "")), keep="")
+
+
+def receipts(found: ReceiptList) -> list[str]:
+    """Return receipts as a table: age, signal, state, reader and idempotency key."""
+    if not found.receipts:
+        return ["No receipts match.", *_notes(found.warnings)]
+    rows = [
+        (format_ago(each.read_at), each.signal_id, each.delivery_state, sender_text(each.reader_name, each.reader_identity),
+         f"key {sanitize(each.idempotency_key, keep='')}" if each.idempotency_key else "")
+        for each in found.receipts
+    ]  # fmt: skip
+    left = [f"{found.more} older not shown"] if found.more else []
+    return [*left, *table(rows), *_notes(found.warnings)]
 
 
 def one(found: RecordDetail) -> list[str]:

@@ -107,6 +107,21 @@ def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None)
     return found
 
 
+def state(db: sqlite3.Connection, signal_id: str, reader: str, *, counts: str = HAS_LINE) -> str | None:
+    """Return the recorded delivery state of a signal for one reader, or None.
+
+    Args:
+        counts: The condition that a receipt `r` counts.
+    """
+    row = db.execute(
+        f"SELECT state FROM receipt r WHERE signal_id = ? AND reader = ? AND {counts} ORDER BY at DESC, state DESC LIMIT 1",
+        (signal_id, reader),
+    ).fetchone()
+    if row is None:
+        return None
+    return "delivered" if row[0] == "replied" else str(row[0])
+
+
 def has_read(db: sqlite3.Connection, reader: str) -> bool:
     """Return whether a reader has a receipt for anything."""
     return db.execute("SELECT 1 FROM receipt WHERE reader = ? LIMIT 1", (reader,)).fetchone() is not None

@@ -21,7 +21,7 @@ from .peers import Town
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
-    "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "log", "sync",
+    "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "receipts", "converged", "log", "sync",
     "init", "doctor", "name", "schema", "demo", "hooks",
 }  # fmt: skip
 NOBODYS = ("git", "export", "unset", "pip", "rm")

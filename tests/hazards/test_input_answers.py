@@ -43,6 +43,8 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
             "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending", "commit",
         },
     ),
+    "receipts": (["receipts", "{root}"], {"receipts", "more", "warnings"}),
+    "receipts none": (["receipts", "--reader", "Zorba"], {"receipts", "more", "warnings"}),
     "log": (["log"], {"entries"}),
     "log empty": (["log", "--wu", "WU-404"], {"entries"}),
     "sync": (["sync", "--publish"], {"remotes"}),

@@ -22,7 +22,7 @@ SCHEMA_MAX_BYTES = 8 * 1024
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
-    "signal", "inbox", "thread", "converged", "roster", "sync", "session", "mem_create", "mem_search", "mem_context",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "mem_create", "mem_search", "mem_context",
     "mem_recover", "mem_checkpoint", "mem_ready",
 }  # fmt: skip
 

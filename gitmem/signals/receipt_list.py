@@ -1,0 +1,262 @@
+"""The receipts of signals in the contract's shape: who has received a signal, when, and what became of it."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import presence, suggestions
+from ..errors import UsageError
+from ..index import resolve_id
+from ..log.lines import digest, format_at
+from ..mailbox import receipts
+from ..outcome import Outcome
+from ..text.sanitize import sanitize
+from ..text.shell_quote import command
+from . import threads
+from .inbox import FOLD_MAX_BYTES
+from .thread_lines import ThreadCache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from ..store import Store
+    from .causality import FoldedThread, ThreadSignal
+
+LIMIT = 50
+# A reply counts for a recipient of the answered line, and for a reader of a broadcast. There, the reply of a session
+# counts for its agent identity alone.
+_ANSWERED = (
+    "(SELECT CASE WHEN k.broadcast THEN k.sender <> r.reader AND NOT EXISTS"
+    " (SELECT 1 FROM session s WHERE s.session_id = r.reader AND s.agent_identity IS NOT NULL)"
+    " ELSE r.reader IN (SELECT value FROM json_each(coalesce(json_extract(l.body, '$.recipients'),"
+    " json_array(json_extract(l.body, '$.target_agent'))))) END"
+    " FROM signal k JOIN line l ON l.id = k.line"
+    " WHERE k.signal_id = r.signal_id AND (k.digest = r.digest OR r.digest = x'') LIMIT 1)"
+)
+_COUNTS = f"{receipts.HAS_LINE} AND (r.state <> 'replied' OR {_ANSWERED})"
+# The first line of each signal and reader that counts: its time, which has 27 characters, and the digest in it.
+_FIRST = (
+    "SELECT * FROM (SELECT r.signal_id AS id, r.reader AS reader, min(r.at || lower(hex(r.digest))) AS first"
+    " FROM receipt r WHERE {where} GROUP BY r.signal_id, r.reader) WHERE first >= :since"
+)
+_AT = 27
+
+
+class EffectiveReceipt(Outcome):
+    """The one effective receipt of a reader for a signal, with the contract's names.
+
+    Attributes:
+        read_at: When the signal was first displayed to the reader or answered by it.
+        delivery_state: delivered, acked or rejected.
+        answers_digest: The digest of the line that was read; None for an imported reply without one.
+        idempotency_key: The key of an importing adapter, or None.
+        reader_name: The reader's display name, or None.
+    """
+
+    __slots__ = ("signal_id", "reader_identity", "read_at", "delivery_state", "answers_digest", "idempotency_key",
+                 "reader_name")  # fmt: skip
+
+    def __init__(self, signal_id: str, reader: str, read_at: str, answered: str | None) -> None:
+        self.signal_id = signal_id
+        self.reader_identity = reader
+        self.read_at = read_at
+        self.delivery_state = "delivered"
+        self.answers_digest = answered
+        self.idempotency_key: str | None = None
+        self.reader_name: str | None = None
+
+
+class ReceiptList(Outcome):
+    """Receipts, oldest first.
+
+    Attributes:
+        more: The number of older matching receipts that are not in `receipts`.
+    """
+
+    __slots__ = ("receipts", "more", "warnings", "next")
+
+    def __init__(self, found: Sequence[EffectiveReceipt], more: int) -> None:
+        self.receipts = list(found)
+        self.more = more
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def receipt_list(
+    store: Store,
+    signal: str | None = None,
+    *,
+    reader: str | None = None,
+    since: int | None = None,
+    limit: int = LIMIT,
+    fold_most: int = FOLD_MAX_BYTES,
+) -> ReceiptList:
+    """Return the newest effective receipts. Mark nothing as read.
+
+    Args:
+        signal: Only receipts of this signal, by its id or a prefix. They include those of recipients that decided
+            without a receipt or an answer for this signal itself.
+        reader: Only receipts of this reader: a name, an agent identity, a session id or a person.
+        since: Only receipts from this time on, microseconds since the epoch.
+        limit: Maximum number of receipts.
+        fold_most: Maximum bytes of lines of threads to fold. The state of a receipt beyond that is as recorded.
+
+    Raises:
+        UsageError: The log has no such signal.
+    """
+    db = store.db()
+    signal_id = _signal(db, signal) if signal else None
+    readers = presence.readers_named(db, reader) | {reader} if reader else None
+    oldest = format_at(since) if since is not None else ""
+    found, total = _recorded(db, signal_id, readers, oldest, limit)
+    cache = ThreadCache(db, fold_most)
+    large = _set_states(db, found, cache)
+    if signal_id is not None:
+        implied = _implied(db, signal_id, cache)
+        added = [
+            each
+            for each in implied
+            if (readers is None or each.reader_identity in readers) and each.read_at >= oldest
+        ]
+        found = sorted([*found, *added], key=_newest)[-limit:]
+        total += len(added)
+    _set_keys(db, found)
+    names = presence.names_by_reader(db)
+    for each in found:
+        each.reader_name = names.get(each.reader_identity)
+    outcome = ReceiptList(found, total - len(found))
+    outcome.warnings = [
+        *_unknown(store, reader),
+        *(
+            f"{sanitize(id)} is too large to evaluate here; states of its receipts are as recorded."
+            for id in large
+        ),
+    ]
+    filters = {"--reader": reader, "--since": oldest or None}
+    outcome.next = _next(outcome, signal, filters, limit)
+    return outcome
+
+
+def _signal(db: sqlite3.Connection, text: str) -> str:
+    id = resolve_id.resolve(db, text)
+    if db.execute("SELECT 1 FROM signal WHERE signal_id = ? LIMIT 1", (id,)).fetchone():
+        return id
+    raise UsageError(
+        f"{id} is a thread id; receipts need the id of a signal.",
+        hint="`gitmem thread` lists its signals.",
+        code="not-a-signal",
+        next=[command("gitmem", "thread", id)],
+    )
+
+
+def _unknown(store: Store, reader: str | None) -> list[str]:
+    """Return a sentence if the name of the reader is unknown, because an empty list does not show that."""
+    if not reader or suggestions.is_known(store, reader):
+        return []
+    return [f"Unknown reader: {sanitize(reader)}. `gitmem roster --all` lists all agents."]
+
+
+def _newest(each: EffectiveReceipt) -> tuple[str, str, str]:
+    return each.read_at, each.signal_id, each.reader_identity
+
+
+def _recorded(
+    db: sqlite3.Connection, signal_id: str | None, readers: set[str] | None, since: str, limit: int
+) -> tuple[list[EffectiveReceipt], int]:
+    """Return the newest receipts with a line of their own, oldest first, and the number of all."""
+    where, values = [_COUNTS], {"since": since, "limit": limit, "signal": signal_id}
+    if signal_id is not None:
+        where.append("r.signal_id = :signal")
+    if readers is not None:
+        import json
+
+        where.append("r.reader IN (SELECT value FROM json_each(:readers))")
+        values["readers"] = json.dumps(sorted(readers))
+    first = _FIRST.format(where=" AND ".join(where))
+    rows = db.execute(f"{first} ORDER BY first DESC, id DESC, reader DESC LIMIT :limit", values).fetchall()
+    total = len(rows)
+    if total == limit:
+        (total,) = db.execute(f"SELECT count(*) FROM ({first})", values).fetchone()
+    found = [EffectiveReceipt(id, who, at[:_AT], at[_AT:] or None) for id, who, at in rows]
+    return sorted(found, key=_newest), int(total)
+
+
+def _thread_of(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> tuple[str, FoldedThread | None]:
+    thread_id = resolve_id.thread_of(db, signal_id)
+    return thread_id, cache.of(thread_id)
+
+
+def _set_states(db: sqlite3.Connection, found: Sequence[EffectiveReceipt], cache: ThreadCache) -> list[str]:
+    """Set the states; return the ids of the threads that are too large."""
+    large: dict[str, None] = {}
+    for each in found:
+        recorded = receipts.state(db, each.signal_id, each.reader_identity)
+        thread_id, folded = _thread_of(db, each.signal_id, cache)
+        said = folded.signals.get(each.signal_id) if folded else None
+        state: str | None = recorded
+        if folded is None:
+            large[thread_id] = None
+        elif said is not None:
+            state = threads.delivery_state(each.reader_identity, said, folded, recorded)
+        each.delivery_state = state or "delivered"
+    return list(large)
+
+
+def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list[EffectiveReceipt]:
+    """Return the receipts of recipients that decided in the thread, and have no receipt or answer for the signal."""
+    _, folded = _thread_of(db, signal_id, cache)
+    said = folded.signals.get(signal_id) if folded else None
+    if folded is None or said is None:
+        return []
+    found = []
+    for reader in dict.fromkeys(said.record["recipients"]):
+        standing = _decision(reader, said, folded)
+        if standing is None or receipts.state(db, signal_id, reader, counts=_COUNTS) is not None:
+            continue
+        one = EffectiveReceipt(signal_id, reader, standing.line[7:34].decode(), digest(said.line))
+        one.delivery_state = threads.STATES.get(standing.intent, "delivered")
+        found.append(one)
+    return found
+
+
+def _decision(reader: str, said: ThreadSignal, folded: FoldedThread) -> ThreadSignal | None:
+    return folded.decision(reader) if said is folded.root else folded.answer(reader, said.id)
+
+
+def _set_keys(db: sqlite3.Connection, found: Sequence[EffectiveReceipt]) -> None:
+    """Set the idempotency keys: those of the lines with the reader, the time and the digest of the receipt."""
+    import json
+
+    wanted = {
+        (each.signal_id, each.reader_identity, each.read_at, each.answers_digest): each for each in found
+    }
+    rows = db.execute(
+        "SELECT l.body FROM line l WHERE l.kind = 'receipt' AND l.at IN (SELECT value FROM json_each(?))"
+        " AND json_extract(l.body, '$.idempotency_key') IS NOT NULL"
+        " AND json_extract(l.body, '$.signal_id') IN (SELECT value FROM json_each(?)) ORDER BY l.body DESC",
+        (
+            json.dumps(sorted({each.read_at for each in found})),
+            json.dumps(sorted({each.signal_id for each in found})),
+        ),
+    )
+    for (body,) in rows:
+        record = records.read_kind("receipt", body.encode())
+        if record is None:
+            continue
+        key = (record["signal_id"], record["reader_identity"], body[7:34], record["answers_digest"])
+        if key in wanted:
+            wanted[key].idempotency_key = record.get("idempotency_key")
+
+
+def _next(
+    outcome: ReceiptList, signal: str | None, filters: Mapping[str, str | None], limit: int
+) -> list[str]:
+    found = []
+    if outcome.more:
+        typed = [signal] if signal else []
+        typed += [word for option, value in filters.items() if value for word in (option, value)]
+        found.append(command("gitmem", "receipts", *typed, "--limit", str(limit + outcome.more)))
+    if outcome.receipts:
+        found.append(command("gitmem", "thread", outcome.receipts[-1].signal_id))
+    return found or ["gitmem log"]

@@ -1,0 +1,183 @@
+"""Receipts in the contract's shape, by the library, the command and its text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gitmem
+from gitmem import UsageError
+from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import digest
+from gitmem.mailbox import mailbox_view
+from gitmem.signals import receipt_list
+from tests.in_process import gitmem as program
+
+A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
+START = 1_793_000_000_000_000
+
+
+class Agents:
+    """Agents in one clone, with a clock that moves a second at each call."""
+
+    def __init__(self, repo: Path) -> None:
+        self.repo = repo
+        self.micros = START
+        self.logs: list[gitmem.Log] = []
+
+    def now(self) -> int:
+        self.micros += 1_000_000
+        return self.micros
+
+    def start(self, identity: str) -> gitmem.Log:
+        log = gitmem.open(str(self.repo), identity=identity, now=self.now)
+        log.sessions.start(name=identity.split(":")[1].title())
+        self.logs.append(log)
+        return log
+
+    def record(self, *receipts: dict[str, Any]) -> None:
+        """Record receipts as another clone would have."""
+        lines = [
+            (
+                "receipts",
+                json.dumps({"at": "2026-01-01T00:00:00.000000Z", "kind": "receipt", "schema_version": "A2A.V1", **each},
+                           separators=(",", ":")).encode(),
+            )
+            for each in receipts
+        ]  # fmt: skip
+        self.logs[0].store.record(lines, CommitMessage("elsewhere <elsewhere@gitmem>", "from elsewhere"))
+
+    def digest(self, signal_id: str) -> str:
+        return digest(mailbox_view.line_of(self.logs[0].store.db(), signal_id))
+
+
+@pytest.fixture
+def agents(repo: Path) -> Iterator[Agents]:
+    made = Agents(repo)
+    yield made
+    for log in made.logs:
+        log.close()
+
+
+def shown(log: gitmem.Log, *args: Any, **filters: Any) -> list[tuple[str, str]]:
+    return [(each.reader_identity, each.delivery_state) for each in log.receipts(*args, **filters).receipts]
+
+
+def test_a_receipt_has_the_fields_of_the_contract(agents: Agents) -> None:
+    """`read_at` is when it was read, and stays so when the reader decides later."""
+    a, b = agents.start(A), agents.start(B)
+    sent = a.signals.send("shall we?", to=[B], intent="PROPOSE").signal
+    b.inbox()
+    (first,) = a.receipts(sent["signal_id"]).as_json()["receipts"]  # type: ignore[misc]
+    b.signals.reply(sent["signal_id"], "yes", intent="AGREE")
+    (last,) = a.receipts(sent["signal_id"][:10]).as_json()["receipts"]  # type: ignore[misc]
+
+    assert first == {
+        "signal_id": sent["signal_id"], "reader_identity": B, "read_at": first["read_at"],
+        "delivery_state": "delivered", "answers_digest": agents.digest(sent["signal_id"]), "idempotency_key": None,
+        "reader_name": "Builder",
+    }  # fmt: skip
+    assert sent["created_at"] < first["read_at"]
+    assert last == {**first, "delivery_state": "acked"}
+
+
+def test_the_filters_select_and_the_limit_says_what_it_left(agents: Agents) -> None:
+    """By signal, reader and time; the newest remain, and `next` shows the rest."""
+    a, b, c = agents.start(A), agents.start(B), agents.start(C)
+    one, two = (str(a.signals.send(each, to=[B, C]).signal["signal_id"]) for each in ("one", "two"))
+    b.inbox()
+    between = agents.now()
+    c.inbox()
+
+    assert shown(a, one) == [(B, "delivered"), (C, "delivered")]
+    assert [each.signal_id for each in a.receipts(reader="Builder").receipts] in ([one, two], [two, one])
+    assert {who for who, _ in shown(a, since=between)} == {C}
+    page = a.receipts(limit=1, reader=C)
+    assert (len(page.receipts), page.more) == (1, 1)
+    assert page.next[0] == f"gitmem receipts --reader {C} --limit 2"
+    assert a.receipts(reader="nobody:at:all").receipts == []
+    with pytest.raises(UsageError, match="thread id"):
+        a.receipts(str(a.inbox(all=True).signals or a.thread(one).thread_id))
+
+
+def test_a_decision_without_reading_is_a_receipt_of_the_signal(agents: Agents) -> None:
+    """It counts for the thread's root, also if it answers another signal of the thread."""
+    a, b = agents.start(A), agents.start(B)
+    root = a.signals.send("shall we?", to=[B], intent="PROPOSE").signal
+    more = a.signals.send("well?", thread=root["thread_id"], to=[B]).signal
+    b.signals.reply(more["signal_id"], "no", intent="REJECT")
+
+    assert shown(a, root["signal_id"]) == [(B, "rejected")]
+    assert shown(a, root["signal_id"], reader=C) == []
+
+
+def test_a_receipt_for_another_text_and_a_reply_of_an_onlooker_are_none(agents: Agents) -> None:
+    """What does not count marks nothing as read; the sender's own follow-up is no receipt of its signal."""
+    a, b, c = agents.start(A), agents.start(B), agents.start(C)
+    sent = str(a.signals.send("x", to=[B]).signal["signal_id"])
+    agents.record({"signal_id": sent, "reader_identity": B, "answers_digest": "0" * 64})
+    a.signals.reply(sent, "and more", to=[B])
+    c.signals.reply(sent, "by the way", to=[A])
+
+    assert shown(a, sent) == []
+    b.inbox()
+    assert shown(a, sent) == [(B, "delivered")]
+
+
+def test_an_imported_receipt_keeps_its_key_and_its_time(agents: Agents) -> None:
+    """The key is that of the line with the receipt's own time."""
+    a, _ = agents.start(A), agents.start(B)
+    sent = str(a.signals.send("x", to=[B]).signal["signal_id"])
+    one = {"signal_id": sent, "reader_identity": B, "answers_digest": agents.digest(sent)}
+    agents.record({**one, "idempotency_key": "k-1", "at": "2026-01-01T00:00:00.000000Z"},
+                  {**one, "idempotency_key": "k-2", "at": "2026-01-02T00:00:00.000000Z"})  # fmt: skip
+
+    (found,) = a.receipts(sent).receipts
+    assert (found.read_at, found.idempotency_key) == ("2026-01-01T00:00:00.000000Z", "k-1")
+
+
+def test_a_flood_of_receipts_is_one_page(agents: Agents) -> None:
+    """Thousands of readers at one time: the limit holds, the number of the others is right."""
+    a, _ = agents.start(A), agents.start(B)
+    sent = str(a.signals.send("x", to=[B]).signal["signal_id"])
+    agents.record(
+        *({"signal_id": sent, "reader_identity": f"claude:flood:{number}", "answers_digest": agents.digest(sent)}
+          for number in range(3_000))
+    )  # fmt: skip
+
+    page = a.receipts()
+    assert (len(page.receipts), page.more) == (receipt_list.LIMIT, 3_000 - receipt_list.LIMIT)
+
+
+def test_a_thread_that_is_too_large_is_not_folded(agents: Agents) -> None:
+    """The state is as recorded, and a warning says so."""
+    a, b = agents.start(A), agents.start(B)
+    sent = str(a.signals.send("shall we?", to=[B], intent="PROPOSE").signal["signal_id"])
+    b.inbox()
+    b.signals.reply(sent, "yes", intent="AGREE")
+
+    found = receipt_list.receipt_list(a.store, sent, fold_most=100)
+    assert [each.delivery_state for each in found.receipts] == ["delivered"]
+    assert "too large to evaluate" in found.warnings[0]
+    assert shown(a, sent) == [(B, "acked")]
+
+
+def test_the_text_has_one_line_for_a_receipt_whatever_its_key(agents: Agents) -> None:
+    """A peer's key is one cell of the table."""
+    a, _ = agents.start(A), agents.start(B)
+    sent = str(a.signals.send("x", to=[B]).signal["signal_id"])
+    agents.record({"signal_id": sent, "reader_identity": B, "answers_digest": agents.digest(sent),
+                   "idempotency_key": "k <system-reminder>"})  # fmt: skip
+
+    said = program("receipts", sent, cwd=agents.repo)
+    line, then = (said.stdout + said.stderr).decode().splitlines()
+    assert sent in line and "delivered" in line and "Builder" in line
+    assert "<system-reminder>" not in line
+    assert then.startswith("next: gitmem thread ")
+    assert program("receipts", "--limit", "0", cwd=agents.repo).returncode == 2
+    assert program("receipts", "--since", "when", cwd=agents.repo).returncode == 2
+    assert "Unknown reader" in program("receipts", "--reader", "nobody", cwd=agents.repo).stdout.decode()
