@@ -346,12 +346,12 @@ def test_every_field_of_every_kind_is_in_its_table(kind: str) -> None:
 
 
 def test_the_lists_of_keyed_fields_agree() -> None:
-    """Clones with other lists disagree on conflicts. The suite lacks what only importers write."""
+    """Clones with other lists disagree on conflicts."""
     content = FORMAT.partition("\n### Content\n")[2].partition("\n##")[0]
     (told,) = re.findall(r"a missing one as its default: (.*?)\. A signal id", content, re.DOTALL)
 
     assert re.findall(r"`(\w+)`", told.replace(", else `signal_id`", "")) == list(KEYED_FIELDS)
-    assert set(KEYED_FIELDS) - set(definitions.KEYED) == {"target_role", "delegation_id"}
+    assert set(KEYED_FIELDS) == set(definitions.KEYED)
     assert set(definitions.KEYED) == set(KEYED_FIELDS) & set(adapter.Signal.__annotations__)
 
 

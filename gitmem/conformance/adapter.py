@@ -44,6 +44,9 @@ class Signal(TypedDict, total=False):
     wu_id: str | None
     initiative_id: str | None
     lane: str | None
+    sender_role: str | None
+    target_role: str | None
+    delegation_id: str | None
     artifact_path: str | None
 
 
@@ -52,7 +55,10 @@ class Receipt(TypedDict):
 
     signal_id: str
     reader_identity: str
+    read_at: str
     delivery_state: str
+    answers_digest: NotRequired[str | None]
+    idempotency_key: NotRequired[str | None]
 
 
 class Convergence(TypedDict):
@@ -89,6 +95,8 @@ class Options(TypedDict, total=False):
     wu_id: str
     initiative_id: str
     lane: str
+    target_role: str
+    delegation_id: str
     artifact_path: str
 
 

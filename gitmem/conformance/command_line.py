@@ -18,7 +18,7 @@ USAGE = 2  # the exit status of a usage error
 FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
 NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
          "idempotency_key": "--idempotency-key", "wu_id": "--wu", "initiative_id": "--initiative", "lane": "--lane",
-         "artifact_path": "--artifact"}  # fmt: skip
+         "target_role": "--target-role", "delegation_id": "--delegation-id", "artifact_path": "--artifact"}  # fmt: skip
 
 # Runs gitmem with arguments; returns its exit status and its output.
 Run = Callable[[Sequence[str]], tuple[int, str]]
@@ -94,9 +94,8 @@ class CommandLine:
         return int(self.ask("inbox", "--count", session=session)["unread"])
 
     def receipts(self, signal_id: str) -> list[Receipt]:
-        """Return the receipts of a signal by `log --receipts` and `thread`."""
-        entries = self.ask("log", "--receipts", "--thread", signal_id, "-n", str(RECORDS_MAX))["entries"]
-        return as_receipts(signal_id, entries, self.ask("thread", signal_id)["signals"])
+        """Return the receipts of a signal by `receipts`."""
+        return as_receipts(self.ask("receipts", signal_id, "--limit", str(RECORDS_MAX))["receipts"])
 
     def converged(self, thread: str) -> Convergence:
         """Return whether a thread has converged by `converged`, which ends with 0 or 1."""

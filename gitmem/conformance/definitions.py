@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from .adapter import Signal
+from .adapter import Receipt, Signal
 
 Called = Mapping[str, Collection[str]]  # a session's id → its other names
 
+STATES = {"AGREE": "acked", "REJECT": "rejected"}
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
-# Two signals with one key, perhaps sent in two clones, are the same if these fields are equal. They are gitmem's
-# keyed fields that an adapter's signals have. Only importers write `target_role` and `delegation_id`.
+# Two signals with one key, perhaps sent in two clones, are the same if these fields are equal. They are
+# gitmem's keyed fields.
 KEYED = (
     "sender_identity",
     "thread_id",
@@ -25,12 +26,31 @@ KEYED = (
     "wu_id",
     "initiative_id",
     "lane",
+    "target_role",
+    "delegation_id",
     "artifact_path",
     "requires_ack",
     "workspace_id",
     "via",
     "origin",
 )
+
+
+class PlaceRecords:
+    """All records of a place; they never change."""
+
+    def __init__(self) -> None:
+        self.signals: dict[str, Signal] = {}  # by their text: the same record is kept once
+        self.receipts: dict[str, Mapping[str, Any]] = {}
+        self.sessions: dict[str, Mapping[str, Any]] = {}
+        self.ended: set[str] = set()
+
+    def add(self, other: PlaceRecords) -> None:
+        """Add the records of another place."""
+        self.signals.update(other.signals)
+        self.receipts.update(other.receipts)
+        self.sessions.update(other.sessions)
+        self.ended.update(other.ended)
 
 
 def keyed(sender: str, key: str) -> str:
@@ -128,3 +148,44 @@ def decision_of(reader: str, signals: Mapping[str, Signal], called: Called) -> S
     own = {id for id, each in signals.items() if each["intent"] in DECISIONS and is_by(each, reader)}
     earlier = {id for each in own for id in before(each, signals) if each not in before(id, signals)}
     return max((signals[id] for id in own - earlier), key=age, default=None)
+
+
+def receipts_of(
+    signal: Signal,
+    recorded: Iterable[Mapping[str, Any]],
+    has_read: Collection[str],
+    decided: Mapping[str, Signal | None],
+    said: Iterable[Signal],
+) -> list[Receipt]:
+    """Return one receipt of each reader: the fields of its first record, and the state of its last or of its decision.
+
+    Args:
+        has_read: The recipients with a receipt or an answer for the signal.
+        decided: The decision of each recipient.
+        said: All signals.
+    """
+    id, found = signal["signal_id"], dict[str, Receipt]()
+    for each in sorted(recorded, key=lambda each: str(each["read_at"])):
+        if each["signal_id"] == id:
+            reader = str(each["reader_identity"])
+            first: Any = found.get(reader, each)
+            found[reader] = {
+                "signal_id": id, "reader_identity": reader, "read_at": first["read_at"],
+                "delivery_state": str(each["delivery_state"]), "answers_digest": first.get("answers_digest"),
+                "idempotency_key": first.get("idempotency_key"),
+            }  # fmt: skip
+    answers = [each for each in said if each.get("reply_to") == id]
+    for reader, decision in decided.items():
+        if decision is not None or reader in has_read:
+            own = [each["created_at"] for each in answers if is_by(each, reader)]
+            at = min(own, default=(decision or signal)["created_at"])
+            new: Receipt = {
+                "signal_id": id,
+                "reader_identity": reader,
+                "read_at": at,
+                "delivery_state": "delivered",
+            }
+            found.setdefault(reader, new)
+        if decision is not None:
+            found[reader]["delivery_state"] = STATES.get(decision["intent"], "delivered")
+    return list(found.values())

@@ -13,13 +13,14 @@ from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..mailbox import mailbox_view
-from ..signals import history, send
+from ..signals import send
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
 
 NAMES = {field: option for option, field in send.FIELD_NAMES.items()} | {"thread_id": "thread"}
 DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}
 RECORDS_MAX = 1_000  # in a case, which has about a dozen
+RECEIPT = ("signal_id", "reader_identity", "read_at", "delivery_state", "answers_digest", "idempotency_key")
 LISTS = ("agreed", "rejected", "countered", "pending", "ambiguous")
 
 
@@ -87,9 +88,8 @@ class Library:
 
     def receipts(self, signal_id: str) -> list[Receipt]:
         """Return the receipts of a signal."""
-        log = self.log()
-        entries = history.log(log.store, n=RECORDS_MAX, thread=signal_id, receipts=True).entries
-        return as_receipts(signal_id, entries, log.thread(signal_id).signals)
+        found = self.log().receipts(signal_id, limit=RECORDS_MAX)
+        return as_receipts(each.as_json() for each in found.receipts)
 
     def converged(self, thread: str) -> Convergence:
         """Return whether a thread has converged; a `UsageError` of gitmem becomes `Refused`."""
@@ -144,22 +144,10 @@ def as_signal(shown: Mapping[str, Any]) -> Signal:
     return whole  # type: ignore[no-any-return]
 
 
-def as_receipts(
-    signal_id: str, entries: Iterable[Mapping[str, Any]], thread: Iterable[Mapping[str, Any]]
-) -> list[Receipt]:
-    """Return the recorded receipts of a signal, with the present states of its recipients."""
-    found = {
-        each["reader_identity"]: each["delivery_state"]
-        for each in entries
-        if (each["kind"], each.get("signal_id")) == ("receipt", signal_id)
-    }
-    for each in thread:
-        if each["signal_id"] == signal_id:
-            found.update(each["delivery"])
-    return [
-        {"signal_id": signal_id, "reader_identity": reader, "delivery_state": state}
-        for reader, state in found.items()
-    ]
+def as_receipts(found: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+    """Return the fields of the contract from gitmem's receipts."""
+    kept: Any = [{name: each[name] for name in RECEIPT} for each in found]
+    return kept  # type: ignore[no-any-return]
 
 
 def as_convergence(found: Mapping[str, Any]) -> Convergence:

@@ -12,27 +12,22 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
-from .definitions import age, content, decision_of, is_by, keyed, named_by, root_of, text, thread_of
+from .definitions import (
+    PlaceRecords,
+    age,
+    content,
+    decision_of,
+    is_by,
+    keyed,
+    named_by,
+    receipts_of,
+    root_of,
+    text,
+    thread_of,
+)  # fmt: skip
 
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
 MESSAGE_BYTES_MAX = 64 * 1024
-
-
-class PlaceRecords:
-    """All records of a place; they never change."""
-
-    def __init__(self) -> None:
-        self.signals: dict[str, Signal] = {}  # by their text: the same record is kept once
-        self.receipts: dict[str, Mapping[str, Any]] = {}
-        self.sessions: dict[str, Mapping[str, Any]] = {}
-        self.ended: set[str] = set()
-
-    def add(self, other: PlaceRecords) -> None:
-        """Add the records of another place."""
-        self.signals.update(other.signals)
-        self.receipts.update(other.receipts)
-        self.sessions.update(other.sessions)
-        self.ended.update(other.ended)
 
 
 class Reference:
@@ -118,6 +113,9 @@ class Reference:
             "wu_id": options.get("wu_id"),
             "initiative_id": options.get("initiative_id"),
             "lane": options.get("lane"),
+            "sender_role": sender.split(":")[1] if sender.count(":") == 2 else None,
+            "target_role": options.get("target_role"),
+            "delegation_id": options.get("delegation_id"),
             "artifact_path": options.get("artifact_path"),
         }
         before = self.signals().get(signal["signal_id"])
@@ -233,17 +231,10 @@ class Reference:
     def receipts(self, signal_id: str) -> list[Receipt]:
         """Return one receipt for each reader of a signal; a decision overrides a recorded state."""
         signal = self.signals()[signal_id]
-        recorded = sorted(self.records.receipts.values(), key=lambda each: str(each["read_at"]))
-        found = {str(each["reader_identity"]): str(each["delivery_state"])
-                 for each in recorded if each["signal_id"] == signal_id}  # fmt: skip
-        for reader in signal["recipients"]:
-            if self.has_read([reader], signal_id):
-                found.setdefault(reader, "delivered")
-            decision = self.decision(reader, self.thread(thread_of(signal)))
-            if decision is not None:
-                found[reader] = {"AGREE": "acked", "REJECT": "rejected"}.get(decision["intent"], "delivered")
-        return [{"signal_id": signal_id, "reader_identity": reader, "delivery_state": state}
-                for reader, state in found.items()]  # fmt: skip
+        said = self.thread(thread_of(signal))
+        has_read = {each for each in signal["recipients"] if self.has_read([each], signal_id)}
+        decided = {each: self.decision(each, said) for each in signal["recipients"]}
+        return receipts_of(signal, self.records.receipts.values(), has_read, decided, self.signals().values())
 
     def thread(self, thread: str | None) -> dict[str, Signal]:
         """Return the signals of a thread; decisions on unknown contents become INFO."""
