@@ -23,14 +23,22 @@ class Option:
         default: The value of an option that is not given; None if other things decide it.
         values: The allowed texts; empty if others are allowed.
         metavar: What help shows for the value of an option of signals; None for a flag.
+        aliases: Further flags of commands.
     """
 
-    __slots__ = ("default", "help", "metavar", "values")
+    __slots__ = ("aliases", "default", "help", "metavar", "values")
 
     def __init__(
-        self, help: str, *, metavar: str | None = None, default: Any = None, values: Sequence[str] = ()
+        self,
+        help: str,
+        *,
+        metavar: str | None = None,
+        default: Any = None,
+        values: Sequence[str] = (),
+        aliases: Sequence[str] = (),
     ) -> None:
         self.help = help
+        self.aliases = tuple(aliases)
         self.metavar = metavar
         self.default = default
         self.values = tuple(values)
@@ -40,7 +48,7 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
-WU = Option("Work unit, such as WU-123.", metavar="ID")
+WU = Option("Work unit, such as WU-123, #123 or fix-login.", metavar="ID", aliases=["--issue"])
 INITIATIVE = Option("Initiative.", metavar="ID")
 LANE = Option("Lane.", metavar="LANE")
 ANY_ID = Option("An id or a unique prefix.")
@@ -89,7 +97,7 @@ RECEIPTS_LIMIT = Option(
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")
 
-NODE_WU = Option("Work unit, such as WU-123 (default: your session's).")
+NODE_WU = Option("Work unit, such as WU-123, #123 or fix-login (default: your session's).")
 ONLY_WU = Option("Only nodes of this work unit, or `unlinked`.")
 NODE_TYPE = Option(
     f"{_listed(TYPES)}; {_listed(ALIASES, 'and')} create a discovery with that tag.", default=DEFAULT_TYPE

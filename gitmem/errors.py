@@ -62,3 +62,18 @@ class RemoteError(GitmemError):
 
     status = 5
     code = "remote"
+
+
+class RecordError(UsageError):
+    """A record that violates the contract. Nothing was written."""
+
+    code = "invalid-record"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}. Nothing was written.")
+
+
+class SecretError(UsageError):
+    """A record with text that looks like a secret. Nothing was written."""
+
+    code = "secret"

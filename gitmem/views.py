@@ -34,7 +34,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
     return View(sender_tables.KINDS, sender_tables.DDL, add, version=4)
 
 
-NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=4)
+NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
 SENDERS = sender_view(lambda: None)
 VIEWS = (mailbox_view.VIEW, session_view.VIEW, NODES, SENDERS)
 

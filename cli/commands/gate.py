@@ -45,6 +45,10 @@ def gate(
             help="For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`.",
         ),
     ] = False,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Accept a work unit that no session, signal or memory node names."),
+    ] = False,
     allow_secret: AllowSecret = False,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT."""
@@ -65,7 +69,13 @@ def gate(
         return _before_push(at)
     at.store().asks_once = reason is None
     found = operation.check(
-        at.store(), at.caller(), wu=wu, initiative=initiative, reason=reason, allow_secret=allow_secret
+        at.store(),
+        at.caller(),
+        wu=wu,
+        initiative=initiative,
+        reason=reason,
+        new=new,
+        allow_secret=allow_secret,
     )
     _print_answer(at, found)
     return 0 if found.open else CLOSED

@@ -7,6 +7,7 @@ what its own sessions have read. They ignore forged lines (`trust.line_checks`).
 from __future__ import annotations
 
 from .. import records
+from ..records.ids import unit_key
 from ..trust import clone_key, sender_tables
 from . import heartbeats, presence
 from .presence import Presence
@@ -178,6 +179,6 @@ def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:
         audit = records.read_kind("audit", line)
         if audit is None or (mac is not None and not mac.is_valid(line)):
             continue
-        if audit["reader_identity"] in caller.ids and audit.get("wu_id") == wu:
+        if audit["reader_identity"] in caller.ids and unit_key(audit.get("wu_id")) == unit_key(wu):
             found.update(audit.get("signal_ids") or ())
     return found

@@ -5,6 +5,7 @@ Imported where needed, and rapidfuzz only for a comparison: its import costs twi
 
 from __future__ import annotations
 
+from ..records.ids import unit_key
 from ..text.name_matching import fold
 from . import presence
 from .presence import Presence, format_age
@@ -102,12 +103,11 @@ def _score(text: str, one: Presence) -> float:
 
     query = fold(text)
     identity = fold(one.agent_identity or "")
-    about = [
-        fold(one.record.get(field, "")) for field in ("wu_id", "lane", "worktree", "initiative_id", "client")
-    ]
+    about = [fold(one.record.get(field, "")) for field in ("lane", "worktree", "initiative_id", "client")]
+    about.append(unit_key(one.wu_id))
     if query in (fold(one.name), identity, one.session_id):
         return 1.0
-    if query and (query in identity.split(":") or query in about):
+    if query and (query in identity.split(":") or query in about or unit_key(query) == about[-1]):
         return 0.9
     if len(query) >= 3 and any(query in each for each in (fold(one.name), identity, one.session_id, *about)):
         return 0.8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..digests import hash_function_for
 from ..log.lines import content_without_time
+from ..records.ids import unit_key
 from . import broadcasts, receipts
 from .content import content_of
 
@@ -69,7 +70,7 @@ def _add_signals(
         sessions,
         [intent or "INFO" for intent in signals.column("intent")],
         interrupts,
-        work_units,
+        map(unit_key, work_units),
         lanes,
         [0 if to else 1 for to in signals.column("recipients")],
         map(bytearray, digests),

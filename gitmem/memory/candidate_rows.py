@@ -6,6 +6,7 @@ left out, and nodes whose summary is visible. The live end of a chain replaces t
 
 from __future__ import annotations
 
+from ..records.ids import unit_key
 from . import decay, superseded
 from .node_tables import HIDDEN, IS_SUMMARIZED
 
@@ -104,7 +105,12 @@ class RowReader:
         self._wanted = wanted
         without = superseded.as_json(wanted.without)
         until = self._now + CLOCK_SKEW_MAX
-        self._values = {"wu": wanted.wu, "lane": wanted.lane, "without": without, "until": until}
+        self._values = {
+            "wu": unit_key(wanted.wu) or None,
+            "lane": wanted.lane,
+            "without": without,
+            "until": until,
+        }
         self._seen = SEEN
         if wanted.without:
             self._seen += " AND n.id NOT IN (SELECT value FROM json_each(:without))"

@@ -10,6 +10,7 @@ from ..agents import presence
 from ..commit_message import cut
 from ..errors import UsageError
 from ..outcome import Outcome
+from ..records.ids import unit_key
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import accesses, candidates, decay, load, node_fields, open_threads, session_checkpoints, work_brief
@@ -280,14 +281,14 @@ def count_hidden(db: sqlite3.Connection, wu: str | None) -> int:
         "SELECT count(*) FROM node n WHERE n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
         f" AND ((n.state >= {HIDDEN} AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY}"
         f" AND {IS_SUMMARIZED}))",
-        (wu,),
+        (unit_key(wu) or None,),
     ).fetchone()
     # Forged patches in the author's name are by others, too.
     rows = db.execute(
         "SELECT DISTINCT n.id FROM forged f JOIN patch_of p ON p.line = f.line JOIN node n ON n.id = p.id"
         " WHERE NOT n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
         f" AND (n.state >= {HIDDEN} OR {IS_SUMMARIZED})",
-        (wu,),
+        (unit_key(wu) or None,),
     ).fetchall()
     forged = [node for node in load.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDDEN)]
     return int(count) + len(forged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
+from ..records.ids import unit_key
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, superseded
 from .node_tables import HIDDEN
@@ -117,7 +118,7 @@ class Filter:
         if wu == UNLINKED:
             self._add("n.wu_id IS NULL")
         elif wu is not None:
-            self._add("n.wu_id = ?", node_fields.work_unit(wu))
+            self._add("n.wu_id = ?", unit_key(node_fields.work_unit(wu)))
         if lifecycle is not None:
             self._add("n.lifecycle = ?", node_fields.one_of("lifecycle", lifecycle, node_fields.LIFECYCLES))
         if priority is not None:

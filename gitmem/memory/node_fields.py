@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..records import ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,13 +92,12 @@ def node_type(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def work_unit(text: str) -> str:
-    """Validate a work unit such as WU-123."""
-    if not records.fits("node", "wu_id", text):
+    """Validate a work unit such as WU-123 or fix-login."""
+    if not ids.is_work_unit(text):
         raise UsageError(
             f"{invalid_message('work unit', text)}. Nothing was written.",
-            hint="Use capital letters and digits, a dash and a number, such as WU-123.",
+            hint=f"Use {ids.UNIT_FORM}.",
             code="bad-wu",
-            suggestions=[text.upper()] if records.fits("node", "wu_id", text.upper()) else [],
         )
     return text
 

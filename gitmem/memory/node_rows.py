@@ -7,6 +7,7 @@ must not load them. Every other node is folded again from all of its lines.
 from __future__ import annotations
 
 from ..log.lines import parse_all, parse_at
+from ..records.ids import unit_key
 from . import authors, load, relations, superseded
 from .node_tables import HIDDEN
 from .versioned_node import PatchChange
@@ -79,7 +80,7 @@ def _add_fresh(db: sqlite3.Connection, nodes: NewLines) -> None:
     ranks = [3 if deleted else 2 if archived else 1 if closed else 0 for deleted, archived, closed in marks]
     sensitive = [1 if each else 0 for each in column("sensitive")]
     values = zip(
-        ids, nodes.ids, column("type"), column("lifecycle"), work_units, sessions, lanes, priorities, ranks, sensitive,
+        ids, nodes.ids, column("type"), column("lifecycle"), map(unit_key, work_units), sessions, lanes, priorities, ranks, sensitive,
         summaries, created, touched, column("sender_identity"), strict=True,
     )  # fmt: skip
     db.executemany(_NEW, sorted(values))  # sorted by key, as below: takes half the time
@@ -87,7 +88,7 @@ def _add_fresh(db: sqlite3.Connection, nodes: NewLines) -> None:
 
 def _values(node: VersionedNode, line: int, patched: int) -> tuple[object, ...]:
     return (
-        node.id, line, node.type, node.lifecycle, node.wu_id, node.session_id, node.lane, node.priority, node.rank,
+        node.id, line, node.type, node.lifecycle, unit_key(node.wu_id) or None, node.session_id, node.lane, node.priority, node.rank,
         int(node.sensitive), node.summarized_into, node.created, node.touched, patched,
         node.sender_identity, node.hidden_by_other,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome, plain
-from ..records.ids import keyed_id
+from ..records.ids import keyed_id, unit_key
 from ..text.shell_quote import command
 from . import load, node_fields, relations, resolve_node, write
 from .edit import LISTED_MAX, summary_line
@@ -151,7 +151,7 @@ def _summaries(store: Store, wu: str) -> list[VersionedNode]:
     db = store.db()
     rows = db.execute(
         f"SELECT id FROM node WHERE wu_id = ? AND state < {HIDDEN} AND type = 'summary' ORDER BY created, id",
-        (wu,),
+        (unit_key(wu),),
     )
     found = load.load(db, [id for (id,) in rows])
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..records.ids import is_id
+from ..records.ids import is_id, unit_key
 from ..text.shell_quote import command
 from . import load, node_fields, superseded
 from .cycles import find_cycles
@@ -108,7 +108,7 @@ def ready(
     rows = db.execute(
         f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND type IN ({among}) AND NOT {IS_SUMMARIZED}"
         f"{superseded.and_live(db)}",
-        (wu, hidden),
+        (unit_key(wu), hidden),
     )
     nodes = [
         node

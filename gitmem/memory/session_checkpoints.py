@@ -5,6 +5,7 @@ Nodes are folded only if there is a checkpoint: most signals come from sessions 
 
 from __future__ import annotations
 
+from ..records.ids import unit_key
 from ..trust import sender_tables
 from .node_tables import HIDDEN
 
@@ -67,19 +68,23 @@ def last_checkpoint(
     row = None
     if session is not None and sender_tables.is_forged(db, (session,)):
         for node in own_checkpoints(db, session):
-            if asked in (None, node.wu_id) and node.touched <= until:
+            if unit_key(asked) in ("", unit_key(node.wu_id)) and node.touched <= until:
                 return node
         session = None
     # Only checkpoints written by the session itself: others may claim anything about it.
     by_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
     said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
-    for condition, value in ((by_session, session), ("n.wu_id = ?1", unit), (said_by, writer)):
+    for condition, value in (
+        (by_session, session),
+        ("n.wu_id = ?1", unit_key(unit) or None),
+        (said_by, writer),
+    ):
         if row is None and value is not None:
             row = db.execute(
                 f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
                 f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
                 " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
-                (value, asked, until),
+                (value, unit_key(asked) or None, until),
             ).fetchone()
     return load.load_one(db, row[0]) if row else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, plain
-from ..records.ids import keyed_id
+from ..records.ids import keyed_id, unit_key
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, resolve_node, write
 from .archive import URGENT, format_count
@@ -149,7 +149,7 @@ def _open_nodes(db: sqlite3.Connection, wu: str) -> list[VersionedNode]:
     rows = db.execute(
         f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
         f" AND NOT {IS_SUMMARIZED} ORDER BY n.created, n.id",
-        (wu,),
+        (unit_key(wu),),
     )
     return load.load(db, [id for (id,) in rows])
 

@@ -11,6 +11,7 @@ from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, plain
+from ..records.ids import unit_key
 from ..text.shell_quote import command
 from . import anchors, contradictions, edit, load, node_fields, resolve_node, superseded, write
 from .node_tables import IS_SUMMARIZED
@@ -148,7 +149,7 @@ def _filter(wu: str | None, tag: str | None) -> tuple[str, list[str]]:
         where += " AND n.wu_id IS NULL"
     elif wu is not None:
         where += " AND n.wu_id = ?"
-        given.append(node_fields.work_unit(wu))
+        given.append(unit_key(node_fields.work_unit(wu)))
     if tag is not None:
         where += " AND EXISTS (SELECT 1 FROM tag t WHERE t.tag = ? AND t.id = n.id)"
         given.append(node_fields.tag(tag))
@@ -210,7 +211,7 @@ def promote(
         )
     before = source.metadata.get("promoted_to") if source.closed else None
     before = before if isinstance(before, str) and records.fits("node", "wu_id", before) else None
-    if unit is not None and before not in (None, unit):
+    if unit is not None and unit_key(before) not in ("", unit_key(unit)):
         raise UsageError(
             f"{source.id} was already promoted to {sanitize(str(before))[:80]}. Nothing was written.",
             hint="Reopen it if that was a mistake.",

@@ -6,6 +6,7 @@ the tag `invariant`, `convention` or `rule`, files are the paths of the work uni
 
 from __future__ import annotations
 
+from ..records.ids import unit_key
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import candidates, load, superseded
@@ -54,7 +55,9 @@ def find(store: Store, wu: str | None, lane: str | None) -> WorkBrief:
     found = WorkBrief()
     if wu is not None:
         own = "n.wu_id = ?"
-        found.add(CRITERIA, _tagged(store, CRITERIA_TAGS, own, [wu], "n.created, n.id", CRITERIA_MAX))
+        found.add(
+            CRITERIA, _tagged(store, CRITERIA_TAGS, own, [unit_key(wu)], "n.created, n.id", CRITERIA_MAX)
+        )
         found.pieces += _paths(store, wu)
     rules = "n.lifecycle = 'project' AND (? IS NULL OR n.lane IS NULL OR n.lane = ?)"
     found.add(RULES, _tagged(store, RULE_TAGS, rules, [lane, lane], "n.touched DESC, n.id", RULES_MAX))
@@ -83,7 +86,7 @@ def _paths(store: Store, wu: str) -> list[Section]:
         .execute(
             f"SELECT a.path, count(*), max(n.touched) FROM node n JOIN anchor a ON a.id = n.id WHERE n.wu_id = ? AND {SEEN}"
             " GROUP BY a.path ORDER BY 2 DESC, 3 DESC, 1 LIMIT ?",
-            (wu, PATHS_MAX + 1),
+            (unit_key(wu), PATHS_MAX + 1),
         )
         .fetchall()
     )

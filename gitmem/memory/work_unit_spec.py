@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import cut
 from ..outcome import Outcome
+from ..records.ids import unit_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def next_unit(db: sqlite3.Connection) -> str:
         " UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
         " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
     ):
-        number = unit.removeprefix(PREFIX) if isinstance(unit, str) else ""
-        if number != unit and number.isascii() and number.isdigit() and len(number) <= 9:
+        prefix, dash, number = unit_key(str(unit)).partition("-")
+        if prefix + dash == unit_key(PREFIX) and number.isascii() and number.isdigit() and len(number) <= 9:
             greatest = max(greatest, int(number))
     return f"{PREFIX}{greatest + 1}"

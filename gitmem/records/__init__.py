@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from .codec import LINE_MAX_BYTES, RecordError, SecretError, explain_unreadable, line, read
+from ..errors import RecordError, SecretError
+from .codec import LINE_MAX_BYTES, explain_unreadable, line, read
 from .fast_validate import fits
 from .table import MODELS, STREAMS
 

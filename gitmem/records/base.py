@@ -11,6 +11,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from .ids import UNIT_FORM
+
 MESSAGE_MAX_BYTES = 64 * 1024
 
 # Character classes, in escapes that both Rust's and JSON Schema's regexes support.
@@ -25,6 +27,7 @@ _SIGNAL_ID = r"^sig-[a-z0-9]{4,32}$"
 _SESSION_ID = r"^sess-[a-z0-9]{4,32}$"
 _THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 _WORK_UNIT = r"^[A-Z][A-Z0-9]*-[0-9]+$"
+_UNIT = r"^[A-Za-z0-9._/#-]+$"
 _DIGEST = r"^[0-9a-f]{64}$"
 _NODE_ID = r"^mem-[a-z0-9]{4,32}$"
 _PATCH_ID = r"^patch-[a-z0-9]{4,32}$"
@@ -45,6 +48,7 @@ FORMS = {
     _SESSION_ID: "sess- and 4 to 32 lower-case letters or digits",
     _THREAD_ID: "1 to 128 letters, digits, dots, colons, dashes or underscores, a letter or digit first",
     _WORK_UNIT: "capitals and digits, a dash and a number, such as WU-123",
+    _UNIT: UNIT_FORM,
     _DIGEST: "64 hexadecimal digits",
     _NODE_ID: "mem- and 4 to 32 lower-case letters or digits",
     _PATCH_ID: "patch- and 4 to 32 lower-case letters or digits",
@@ -110,6 +114,7 @@ SignalId = Annotated[str, StringConstraints(pattern=_SIGNAL_ID)]
 SessionId = Annotated[str, StringConstraints(pattern=_SESSION_ID)]
 ThreadId = Annotated[str, StringConstraints(pattern=_THREAD_ID)]
 WorkUnit = Annotated[str, StringConstraints(pattern=_WORK_UNIT, max_length=64)]
+Unit = Annotated[str, StringConstraints(pattern=_UNIT, max_length=100)]
 Digest = Annotated[str, StringConstraints(pattern=_DIGEST)]
 NodeId = Annotated[str, StringConstraints(pattern=_NODE_ID)]
 PatchId = Annotated[str, StringConstraints(pattern=_PATCH_ID)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from ..strict_json import read as read_json
-from .codec import LINE_MAX_BYTES, is_time
+from .codec import LINE_MAX_BYTES, UNIT, WORK_UNIT, is_time, take_unit
 from .fast_validate import is_valid_value, matches
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -110,15 +110,23 @@ def _are_right(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[R
             name not in specs or not is_valid_column(specs[name], values, writing=False)
         ):
             return False
-    for old, new in FIRST_OF[kind].items():
-        if new not in columns and old in columns:
-            return False
+    if any(new not in columns and old in columns for old, new in FIRST_OF[kind].items()):
+        return False
+    _fill_in(kind, columns, records)
+    return True
+
+
+def _fill_in(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[Record]) -> None:
+    """Set the defaults, and the work unit, as `codec.read` does."""
+    if UNIT in columns and UNIT in FIELDS[kind]:
+        columns[WORK_UNIT] = columns.pop(UNIT)
+        for record in records:
+            take_unit(kind, record)
     for name, value in FILLED[kind].items():
         if name not in columns:
             columns[name] = [list(value) if isinstance(value, tuple) else value for _ in records]
             for record, own in zip(records, columns[name], strict=True):
                 record[name] = own
-    return True
 
 
 def _are_times(values: Sequence[Any]) -> bool:

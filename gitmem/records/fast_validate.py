@@ -6,6 +6,7 @@ starting an empty Python. So it may accept less than the models do, but nothing 
 
 from __future__ import annotations
 
+from .ids import is_work_unit
 from .table import FIELDS, REQUIRED
 
 DEPTH = 32  # of lists and objects in unknown fields
@@ -40,6 +41,8 @@ def is_certainly_valid(kind: str, fields: Mapping[str, object], *, writing: bool
 
 def fits(kind: str, name: str, value: object) -> bool:
     """Return whether a value is certainly valid for a field of a known kind."""
+    if name == "wu_id":  # `codec.put_unit` writes those that the form of the line's field excludes
+        return isinstance(value, str) and is_work_unit(value)
     return is_valid_value(FIELDS[kind][name], value, writing=True)
 
 

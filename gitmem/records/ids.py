@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 12
-_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_DIGITS = "0123456789"
-_WORK_UNIT_MAX = 64
 _ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_UNIT_CHARACTERS = f"{_ID_CHARACTERS}ABCDEFGHIJKLMNOPQRSTUVWXYZ._/#-"
+_UNIT_MAX = 100
+NO_UNIT = "unlinked"  # in filters: records without a work unit
+UNIT_FORM = "1 to 100 letters, digits or characters of ._/#-, such as WU-123, #123 or fix-login"
 
 
 def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -58,10 +59,19 @@ def is_id(prefix: str, text: str) -> bool:
 
 
 def is_work_unit(text: str) -> bool:
-    """Return whether a text is the name of a work unit, such as `WU-123`."""
-    word, dash, number = text.rpartition("-")
-    plain = bool(dash) and not word.strip(_CAPITALS + _DIGITS) and word[:1] in _CAPITALS
-    return plain and bool(word and number) and not number.strip(_DIGITS) and len(text) <= _WORK_UNIT_MAX
+    """Return whether a text can name a work unit: an issue's key or a branch, such as `WU-123`, `#123` or `fix-login`."""
+    return 1 <= len(text) <= _UNIT_MAX and not text.strip(_UNIT_CHARACTERS) and unit_key(text) != NO_UNIT
+
+
+def unit_key(text: str | None) -> str:
+    """Return the form in which work units are compared: in lower case, without a leading `#`; "" for none."""
+    text = text or ""
+    return (text[1:] if text[:1] == "#" and text[1:] else text).lower()
+
+
+def unit_key_sql(column: str) -> str:
+    """Return the SQL expression of `unit_key`."""
+    return f"lower(substr({column}, 1 + ({column} GLOB '#?*')))"
 
 
 def _crockford(data: bytes) -> str:

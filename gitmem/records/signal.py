@@ -17,6 +17,7 @@ from .base import (
     SignalId,
     TextRule,
     ThreadId,
+    Unit,
     WorkUnit,
 )
 
@@ -86,6 +87,9 @@ class Signal(Record):
         default="local", description="`local`, or the name of the adapter that imported it."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
+    unit: Unit | None = Field(
+        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
+    )
     initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
     lane: ShortLine | None = Field(default=None, description="The lane.")
     sender_role: ShortLine | None = Field(default=None, description="The role of the sender.")

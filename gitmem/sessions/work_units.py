@@ -1,8 +1,11 @@
-"""The work units of the checked-out branch."""
+"""The work units of the checked-out branch, and those that the log knows."""
 
 from __future__ import annotations
 
+from ..commit_message import sanitize
+from ..errors import UsageError
 from ..outcome import Outcome
+from ..records.ids import UNIT_FORM, is_work_unit, unit_key, unit_key_sql
 from ..text.shell_quote import command
 
 TYPE_CHECKING = False
@@ -11,6 +14,9 @@ if TYPE_CHECKING:
 
 
 SETTING = "gitmem.wu"
+SUGGESTIONS_MAX = 3
+SIMILARITY_MIN = 0.6
+COMPARED_MAX = 10_000  # names: peers can write any number
 
 
 class GateUnchecked(Outcome):
@@ -41,7 +47,7 @@ def unchecked(store: Store) -> GateUnchecked:
         else "no branch is checked out"
     )
     reason = f"{where}, and {SETTING} is not set; signals were not checked, and the push continues."
-    named = named_by(branch or "")
+    named = _keys_in(branch or "")
     setting = ["git", "config", SETTING, named[0] if named else "WU-123"]
     return GateUnchecked(None, reason, [command(*setting), "gitmem inbox"])
 
@@ -55,26 +61,100 @@ def unknown_pusher(wu: str) -> GateUnchecked:
 
 
 def of_checkout(store: Store, setting: str | None) -> list[str]:
-    """Return the work units of the branch's name that the log knows, ignoring case; else the configured one or none."""
+    """Return the work units of the branch's name that the log knows; else the configured one or none."""
     known = [wu for wu in named_by(store.branch() or "") if is_known(store, wu)]
-    return known or ([setting.strip().upper()] if setting and setting.strip() else [])
+    return known or ([setting.strip()] if setting and setting.strip() else [])
 
 
 def named_by(branch: str) -> list[str]:
     """Return the possible work units in a branch's name.
 
-    `lane/wu-12-retry-3` may be about WU-12 and about RETRY-3: only the log can tell.
+    `lane/wu-12-retry-3` may be about WU-12, about RETRY-3 and about itself: only the log can tell.
     """
     import re
 
+    numbers = re.findall(r"(?:^|/)#?([0-9]+)(?=-|$)", branch)  # as GitHub names branches for issues
+    names = [*_keys_in(branch), branch, branch.rpartition("/")[2], *numbers]
+    found: dict[str, str] = {}
+    for name in filter(is_work_unit, names):
+        found.setdefault(unit_key(name), name)
+    return list(found.values())
+
+
+def _keys_in(branch: str) -> list[str]:
+    """Return the parts of a branch's name that look like `WU-123`, in upper case."""
+    import re
+
     form = r"(?<![A-Za-z0-9])([A-Za-z][A-Za-z0-9]*-[0-9]+)(?![A-Za-z0-9])"
-    return list(dict.fromkeys(each.upper() for each in re.findall(form, branch)))
+    return [key.upper() for key in re.findall(form, branch)]
 
 
 def is_known(store: Store, wu: str) -> bool:
-    """Return whether a session or a signal of the log names this work unit."""
+    """Return whether a session, a signal or a memory node names this work unit."""
     queries = (
-        "SELECT 1 FROM session WHERE wu_id = ? LIMIT 1",
+        f"SELECT 1 FROM session_event WHERE {unit_key_sql('wu_id')} = ? LIMIT 1",
+        "SELECT 1 FROM node WHERE wu_id = ? LIMIT 1",
         "SELECT 1 FROM signal WHERE wu_id = ? LIMIT 1",
     )
-    return any(store.db().execute(query, (wu,)).fetchone() for query in queries)
+    return any(store.db().execute(query, (unit_key(wu),)).fetchone() for query in queries)
+
+
+def missing() -> UsageError:
+    """Return the error about a caller who names no work unit, and whose session has none."""
+    return UsageError(
+        "Missing work unit.",
+        hint="Name it with --wu WU-123, or set your session's.",
+        code="no-work-unit",
+        next=["gitmem session set --wu WU-123", "gitmem gate --help"],
+    )
+
+
+def unnamed(store: Store, wu: str) -> UsageError | None:
+    """Return the error about a work unit that no record names; None if one does.
+
+    Raises:
+        UsageError: `bad-work-unit`.
+    """
+    if not is_work_unit(wu):
+        raise UsageError(
+            f"Invalid work unit: {sanitize(wu)[:60]}.", hint=f"Use {UNIT_FORM}.", code="bad-work-unit"
+        )
+    if is_known(store, wu):
+        return None
+    similar = _similar(store, wu)
+    return UsageError(
+        not_named(wu),
+        hint="Check its spelling. To name a new one, set it for your session.",
+        code="unknown-work-unit",
+        suggestions=similar,
+        next=[
+            *(command("gitmem", "gate", "--wu", each) for each in similar[:1]),
+            command("gitmem", "session", "set", "--wu", wu),
+            command("gitmem", "gate", "--wu", wu, "--new"),
+        ],
+    )
+
+
+def not_named(wu: str) -> str:
+    """Return the sentence about a work unit that no record names."""
+    return f"No session, signal or memory node names the work unit {wu} yet."
+
+
+def _similar(store: Store, wu: str) -> list[str]:
+    """Return known work units that are spelt alike, the most similar first."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    known: dict[str, str] = {}  # as typed for a session, else as the index has it
+    for table in ("session_event", "node", "signal"):
+        query = (
+            f"SELECT DISTINCT wu_id FROM {table} WHERE wu_id IS NOT NULL ORDER BY wu_id LIMIT {COMPARED_MAX}"
+        )
+        for (name,) in store.db().execute(query):
+            known.setdefault(unit_key(name), name)
+    choices = {name: key for key, name in known.items()}
+    best = process.extract(
+        unit_key(wu), choices, scorer=Levenshtein.normalized_similarity, limit=SUGGESTIONS_MAX,
+        score_cutoff=SIMILARITY_MIN,
+    )  # fmt: skip
+    return [name for _, _, name in best]

@@ -8,7 +8,8 @@ from ..agents.serialize import sender_name
 from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
 from ..outcome import Outcome
-from ..records.ids import is_work_unit, new_id
+from ..records.ids import new_id, unit_key, unit_key_sql
+from ..sessions import work_units
 from ..text.shell_quote import command
 from . import next_steps, threads
 from .thread_lines import ThreadLines
@@ -78,6 +79,7 @@ def check(
     initiative: str | None = None,
     reason: str | None = None,
     heed_passes: bool = False,
+    new: bool = False,
     allow_secret: bool = False,
 ) -> Gate:
     """Check whether signals on a work unit or its initiatives block the caller. Mark nothing as read.
@@ -91,9 +93,10 @@ def check(
         reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing. The
             signals stay unread.
         heed_passes: Ignore signals that the caller has passed before: for a push, which can't give a reason.
+        new: Accept a work unit that no record names. Otherwise a push gets a warning, and others the error.
 
     Raises:
-        UsageError: `no-work-unit`, `bad-work-unit` or `no-reason`.
+        UsageError: `no-work-unit`, `bad-work-unit`, `unknown-work-unit` or `no-reason`.
         StoreError: The audit can't be recorded.
     """
     if reason is not None and not reason.strip():
@@ -104,18 +107,10 @@ def check(
         )
     wu = wu if wu is not None or initiative is not None else caller.wu_id
     if not wu and not initiative:
-        raise UsageError(
-            "Missing work unit.",
-            hint="Name it with --wu WU-123, or set your session's.",
-            code="no-work-unit",
-            next=["gitmem session set --wu WU-123", "gitmem gate --help"],
-        )
-    if wu is not None and not is_work_unit(wu):
-        raise UsageError(
-            f"Invalid work unit: {commit_message.sanitize(wu)}.",
-            hint="Use capital letters and digits, a dash and a number, such as WU-123.",
-            code="bad-work-unit",
-        )
+        raise work_units.missing()
+    unnamed = work_units.unnamed(store, wu) if wu is not None and not new else None
+    if unnamed is not None and not heed_passes:
+        raise unnamed
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
     passed = own_sessions.passed_at_gate(store, caller, wu) if heed_passes else set()
@@ -124,6 +119,7 @@ def check(
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
     found.next = _next(store, found)
+    found.warnings += [unnamed.message] if unnamed is not None else []
     moved_back.add_warning(store, found)
     return found
 
@@ -131,10 +127,10 @@ def check(
 def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
     """Return the initiatives that a session or a signal names together with a work unit."""
     rows = db.execute(
-        "SELECT initiative_id FROM session WHERE wu_id = :wu UNION"
+        f"SELECT initiative_id FROM session WHERE {unit_key_sql('wu_id')} = :wu UNION"
         " SELECT json_extract(l.body, '$.initiative_id') FROM signal s JOIN line l ON l.id = s.line"
         " WHERE s.wu_id = :wu AND instr(l.body, 'initiative_id')",
-        {"wu": wu},
+        {"wu": unit_key(wu)},
     )
     return sorted(str(name) for (name,) in rows if name)
 
@@ -151,7 +147,7 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
             " JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
             # The body is parsed last: most signals are on another work unit.
             " WHERE (s.wu_id IS NULL OR s.wu_id = :wu OR :initiative) AND json_extract(l.body, '$.requires_ack')",
-            {**values, "wu": found.wu_id, "initiative": bool(found.initiatives)},
+            {**values, "wu": unit_key(found.wu_id), "initiative": bool(found.initiatives)},
         )
     )
     kept: list[tuple[bytes, str, BlockingSignal]] = []
@@ -199,7 +195,7 @@ def _is_on(signal: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool
         first = root.record if root is not None else record
         wu = record.get("wu_id") or first.get("wu_id")
         initiative = record.get("initiative_id") or first.get("initiative_id")
-        if (wu and wu == found.wu_id) or (initiative and initiative in found.initiatives):
+        if (wu and unit_key(wu) == unit_key(found.wu_id)) or (initiative and initiative in found.initiatives):
             return True
     return False
 
@@ -288,7 +284,11 @@ def _next(store: Store, found: Gate) -> list[str]:
         return [command("gitmem", "show", str(found.audit_id)), "gitmem inbox"]
     steps: list[str] = []
     if found.unread:
-        on_it = all(fields["wu_id"] == found.wu_id for fields in found.signals if fields["why"] == "unread")
+        on_it = all(
+            unit_key(fields["wu_id"]) == unit_key(found.wu_id)
+            for fields in found.signals
+            if fields["why"] == "unread"
+        )
         steps.append(command("gitmem", "inbox", *(["--wu", found.wu_id] if found.wu_id and on_it else [])))
     open_ones = [fields for fields in found.signals if fields["why"] == "unanswered"]
     if open_ones:

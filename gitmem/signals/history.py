@@ -10,7 +10,7 @@ from ..index import resolve_id
 from ..log.ref import LOG_REF, lookup
 from ..mailbox.content import keyed_content
 from ..outcome import Outcome
-from ..records.ids import is_id
+from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.shell_quote import command
 from . import conflicts, threads
 
@@ -79,8 +79,9 @@ def log(
     marks = ", ".join("?" * len(kinds))
     where, values = [f"l.kind IN ({marks})"], list(kinds)
     if wu:
-        where.append("json_extract(l.body, '$.wu_id') = ?")
-        values.append(wu)
+        unit = "coalesce(json_extract(l.body, '$.unit'), json_extract(l.body, '$.wu_id'))"
+        where.append(f"{unit_key_sql(unit)} = ?")
+        values.append(unit_key(wu))
     if thread:
         thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
         ids = "SELECT signal_id FROM signal WHERE thread = ?"

@@ -8,6 +8,7 @@ from ..errors import StoreError
 from ..log.lines import digest, format_at
 from ..mailbox import delivery_lock, mailbox_view
 from ..outcome import Outcome
+from ..records.ids import unit_key
 from ..text.shell_quote import command
 from ..trust import sender_tables
 from . import has_conflict, message_frame, next_steps
@@ -222,7 +223,9 @@ def _filtered(
     since: int | None,
 ) -> list[tuple[bool, str, str]]:
     """Return (is not priority, at, signal id) of the wanted signals that match the filters."""
-    thread_id = _thread(db, thread) if thread else None
+    from ..index import resolve_id
+
+    thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread)) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
     senders = presence.readers_named(db, from_) | {from_} if from_ else set()
@@ -235,7 +238,7 @@ def _filtered(
         ).fetchone()
         at, interrupt, has_wu, has_lane, has_thread, has_intent, sender, session = row
         if (
-            (wu is None or wu == has_wu)
+            (wu is None or unit_key(wu) == has_wu)
             and (lane is None or lane == has_lane)
             and (thread_id is None or thread_id == has_thread)
             and (not intents or has_intent in intents)
@@ -244,12 +247,6 @@ def _filtered(
         ):
             found.append((interrupt != "priority", at, signal_id))
     return found
-
-
-def _thread(db: sqlite3.Connection, text: str) -> str:
-    from ..index import resolve_id
-
-    return resolve_id.thread_of(db, resolve_id.resolve(db, text))
 
 
 def _next(outcome: InboxResult) -> list[str]:

@@ -86,10 +86,11 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
             return _already_recorded(store, before, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
+    unit_remark = _unit_remark(store, caller, options.get("wu"))
     stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
     record, appended = record_signal(store, caller, stream, line, resolved)
     sent = Sent(records.shown(record), appended.commit, resolved)
-    said_of = [caller.remark, loop_warning, *(each.remark for each in resolved)]
+    said_of = [caller.remark, loop_warning, unit_remark, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
                      *_remarks(db, caller, context, record, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)
@@ -177,6 +178,15 @@ def _recipients(
         store, to, caller=caller,
         allow_unseen=bool(options.get("allow_unseen")), fuzzy=bool(options.get("fuzzy")),
     )  # fmt: skip
+
+
+def _unit_remark(store: Store, caller: Caller, wu: str | None) -> str | None:
+    """Return a sentence if no record names the work unit yet: it may be a typing error."""
+    if not wu or ids.unit_key(wu) == ids.unit_key(caller.wu_id) or not ids.is_work_unit(wu):
+        return None
+    from ..sessions import work_units
+
+    return None if work_units.is_known(store, wu) else f"{work_units.not_named(wu)} Check its spelling."
 
 
 def _remarks(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import format_at
+from ..records.ids import unit_key
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 
@@ -70,7 +71,7 @@ def _count_turns(
         sender = each.record["sender_identity"]
         if any(each.is_by(id) for id in caller.ids):
             sender = us
-        if each.record["at"] < oldest or each.record.get("wu_id") != (wu or None):
+        if each.record["at"] < oldest or unit_key(each.record.get("wu_id")) != unit_key(wu):
             break
         if sender.startswith("human:") or (sender != us and other and sender != other):
             break

@@ -120,7 +120,7 @@ def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, gi
         ({"lifecycle": "week"}, "Invalid lifecycle: week"),
         ({"priority": "P9"}, "Invalid priority: P9"),
         ({"status": "open"}, "Invalid status: open"),
-        ({"wu": "seven"}, "Invalid work unit: seven"),
+        ({"wu": "a b"}, "Invalid work unit: a b"),
         ({"tags": ["a,b"]}, "Invalid tag: "),
         ({"path": "../etc"}, "must be below the root"),
         ({"path": ""}, "path is empty"),

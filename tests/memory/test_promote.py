@@ -216,7 +216,7 @@ def test_dry_run_writes_nothing(store: Store) -> None:
         ({"tag": "faq"}, "usage"),
         ({"node": "mem-aaaaaa", "wu": "WU-7", "tag": "faq"}, "usage"),
         ({"wu": "WU-7", "tag": "faq"}, "no-summary"),
-        ({"wu": "seven", "tag": "faq"}, "bad-wu"),
+        ({"wu": "the seventh", "tag": "faq"}, "bad-wu"),
         ({"wu": "WU-7", "tag": ""}, "bad-taxonomy-tag"),
     ],
 )

@@ -172,10 +172,8 @@ def test_a_chain_is_no_circle(desk: Desk) -> None:
 
 
 def test_what_is_no_work_unit_is_refused(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="Invalid work unit: wu-7") as error:
-        ready(desk.store, "wu-7")
-
-    assert error.value.suggestions == ["WU-7"]
+    with pytest.raises(UsageError, match="Invalid work unit: WU 7"):
+        ready(desk.store, "WU 7")
 
 
 def test_an_empty_work_unit_says_what_to_look_at(desk: Desk) -> None:

@@ -211,7 +211,7 @@ def test_dry_run_writes_nothing(store: Store) -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"wu": "seven"}, "bad-wu"),
+        ({"wu": "the seventh"}, "bad-wu"),
         ({"wu": "WU-7", "text": "  "}, "empty-content"),
         ({"wu": "WU-7", "text": "é" * 40_000}, "invalid-record"),
         ({"wu": "WU-7", "text": "ghp_" + "a1B2" * 10}, "secret"),

@@ -78,7 +78,7 @@ def test_filters_by_unit_and_tag(store: Store) -> None:
     assert listed(store, tag="bug") == [loose]
     assert listed(store, tag="bug", wu="WU-7") == []
     with pytest.raises(UsageError, match="Invalid work unit"):
-        triage.listing(store, wu="seven")
+        triage.listing(store, wu="the seventh")
 
 
 def test_outgrown_nodes_are_listed_once_with_how(store: Store, repo: Path, git: Callable[..., str]) -> None:

@@ -41,7 +41,10 @@ def written(kind: str, fields: dict[str, Any], at: str = AT) -> bytes:
 
 GOOD = [written(kind, fields) for kind, fields in KINDS.items()]
 # What ends the array, opens another one, hides a name or a line in another line, or is no JSON.
+GOOD.append(GOOD[0].replace(b'"wu_id":"WU-1"', b'"unit":"fix-login"'))
 ODD = [
+    GOOD[0].replace(b'"wu_id"', b'"unit":"#1","wu_id"'), GOOD[0].replace(b'"wu_id":"WU-1"', b'"unit":"a b"'),
+    GOOD[0].replace(b'"WU-1"', b'"fix-login"'), GOOD[1].replace(b'"delivery', b'"unit":"a b","delivery'),
     b"", b"]", b"],[", b"[", b"{}", b"null", b"1", b'"', b"\\", b"\xff", b"{", b"}", b"Infinity", b",",
     GOOD[0] + b"]", GOOD[0] + b"," + GOOD[1], GOOD[0][:-1], GOOD[0] + b"}", GOOD[0] + b" ", b" " + GOOD[0],
     HEAD + b',"a":[{"b":1', HEAD + b'}]}', HEAD + b',"a":[1', HEAD + b"}]}", HEAD + b',"message":"', HEAD + b'"}',

@@ -33,6 +33,7 @@ FIELDS = [
     "head",
     "branch",
     "lane",
+    "wu_id",
     "sensitive",
     "closed",
     "metadata",
@@ -47,6 +48,7 @@ FIT = st.fixed_dictionaries({
     "content": st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40),
     "tags": st.lists(st.sampled_from(["one", "two", "späté"]), max_size=2),
     "priority": st.sampled_from(["P0", "P3", None, ""]), "sensitive": st.booleans(), "lane": st.sampled_from([None, "a lane"]),
+    "wu_id": st.sampled_from([None, "", "WU-1", "#1", "fix-login"]),
 })  # fmt: skip
 MAC = Mac(b"k" * 32)
 

@@ -36,10 +36,12 @@ NewLifecycle = Annotated[
 ]
 Wu = Annotated[
     str | None,
-    typer.Option("--wu", metavar="ID", help=shared.NODE_WU.help),
+    typer.Option("--wu", *shared.WU.aliases, metavar="ID", help=shared.NODE_WU.help),
 ]
-NewWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit.")]
-OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help)]
+NewWu = Annotated[str | None, typer.Option("--wu", *shared.WU.aliases, metavar="ID", help="New work unit.")]
+OnlyWu = Annotated[
+    str | None, typer.Option("--wu", *shared.WU.aliases, metavar="ID", help=shared.ONLY_WU.help)
+]
 Lane = Annotated[
     str | None,
     typer.Option("--lane", metavar="LANE", help="Lane that it applies to (default: all)."),

@@ -107,7 +107,7 @@ def test_a_path_is_typed_as_it_is_from_here(run: Run, write: Write, repo: Path) 
 
 @pytest.mark.parametrize(
     "options",
-    [["--type", "rumour"], ["--status", "open"], ["--wu", "seven"], ["--limit", "0"], ["--limit", "many"],
+    [["--type", "rumour"], ["--status", "open"], ["--wu", "the seventh"], ["--limit", "0"], ["--limit", "many"],
      ["--since", "then"], ["--path", "../x"]],
 )  # fmt: skip
 def test_an_unknown_word_is_refused(run: Run, write: Write, options: list[str]) -> None:

@@ -1,0 +1,180 @@
+"""Work units: any issue key or branch name, stored as typed, the same in any case and with or without `#`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitmem import records
+from gitmem.agents.caller import Caller, CallerClaims
+from gitmem.errors import UsageError
+from gitmem.memory import context, edit, listing, ready, session_checkpoints, summarize, triage
+from gitmem.records import ids
+from gitmem.sessions import lifecycle, roster
+from gitmem.signals import gate, history, inbox, send
+from gitmem.store import Store
+from tests.sandbox import Clock, acting, open_store
+
+FORMS = ["123", "#123", "gh-123", "fix-login", "bd-a1b2", "feature/x_1.2", "WU-12", "wu-12", "#" + "a" * 99]
+ALIKE = [("#123", "123"), ("Fix-Login", "fix-login"), ("GH-7", "#gh-7"), ("WU-12", "wu-12")]
+HOSTILE = [
+    "",
+    " ",
+    "a b",
+    "a\nb",
+    "a\0b",
+    "\u202eWU-1",
+    "WU-\u0661",
+    "a,b",
+    "$(id)",
+    "a" * 101,
+    "x" * 1_000_000,
+    "Unlinked",
+]
+
+
+@pytest.fixture
+def store(repo: Path) -> Store:
+    return open_store(repo, Clock())
+
+
+def start(store: Store, name: str, wu: str | None = None) -> Caller:
+    found = lifecycle.start(store, CallerClaims(), name=name, agent_identity=f"a:b:{name.lower()}", wu=wu)
+    return acting(store, found)
+
+
+def lines_of(store: Store, kind: str) -> list[dict[str, Any]]:
+    return [
+        json.loads(body) for (body,) in store.db().execute("SELECT body FROM line WHERE kind = ?", (kind,))
+    ]
+
+
+@pytest.mark.parametrize("unit", FORMS)
+def test_every_kind_of_record_keeps_a_unit_as_it_was_typed(store: Store, unit: str) -> None:
+    """A line has it where 0.1 can read it: in `wu_id` only if it has the form of 0.1, else in `unit`."""
+    curie, planck = start(store, "Curie", unit), start(store, "Planck")
+    sent = send.send(store, planck, "look", to=["Curie"], wu=unit)
+    made = edit.create(store, curie, "found", wu=unit)
+    passed = gate.check(store, curie, wu=unit, reason="later")
+
+    assert (sent.signal["wu_id"], made.node.wu_id, passed.wu_id) == (unit, unit, unit)
+    assert [each["wu_id"] for each in roster.roster(store).sessions if each["display_name"] == "Curie"] == [
+        unit
+    ]
+    for kind in ("session", "signal", "node", "audit"):
+        line = lines_of(store, kind)[0]
+        assert "unit" not in records.read(json.dumps(line, separators=(",", ":")).encode())  # type: ignore[operator]
+        named = ("wu_id", "unit") if unit == "WU-12" else ("unit", "wu_id")
+        assert (line[named[0]], named[1] in line) == (unit, False), kind
+
+
+@pytest.mark.parametrize(("typed", "asked"), [*ALIKE, *(pair[::-1] for pair in ALIKE)])
+def test_every_comparison_takes_two_spellings_as_one(store: Store, typed: str, asked: str) -> None:
+    """Gate, inbox, log and memory."""
+    curie, planck = start(store, "Curie"), start(store, "Planck")
+    sent = send.send(store, planck, "look", to=["Curie"], wu=typed, requires_ack=True)
+    node = edit.create(store, planck, "found", wu=typed).node
+    note = edit.create(store, planck, "where I am", wu=typed, type="checkpoint").node
+
+    assert [each["wu_id"] for each in inbox.read(store, curie, wu=asked).signals] == [typed]
+    assert gate.check(store, curie, wu=asked).unread == 1
+    assert gate.check(store, curie, wu=asked, reason="later").passed
+    assert gate.check(store, curie, wu=typed, heed_passes=True).open
+    assert {each.get("signal_id") or each.get("id") for each in history.log(store, wu=asked).entries} >= {
+        sent.signal["signal_id"], node.id,
+    }  # fmt: skip
+    assert {each.id for each in listing.by_wu(store, asked)} == {node.id, note.id}
+    assert node.id in {each.id for each in ready.ready(store, asked).nodes}
+    assert "found" in context.context_at(store, None, wu=asked).block
+    assert session_checkpoints.last_checkpoint(store, None, asked, None).id == note.id  # type: ignore[union-attr]
+    assert [each.id for each in triage.listing(store, wu=asked).discoveries] == [node.id]
+    assert summarize.summarize(store, planck, asked).source_ids == [node.id]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_what_can_name_no_unit_is_refused_with_the_valid_form(store: Store, unit: str) -> None:
+    """Also a megabyte, in a short answer, and the word of filters for "no work unit"."""
+    curie = start(store, "Curie")
+    before = store.db().execute("SELECT count(*) FROM line").fetchone()
+    if unit:
+        for write in (
+            lambda: send.send(store, curie, "look", broadcast=True, wu=unit),
+            lambda: edit.create(store, curie, "found", wu=unit),
+            lambda: lifecycle.change(store, curie, wu=unit),
+            lambda: gate.check(store, curie, wu=unit),
+        ):
+            with pytest.raises(UsageError) as refused:
+                write()
+            said = refused.value.message + refused.value.hint
+            assert ids.UNIT_FORM in said and len(said) < 300, said
+    assert not ids.is_work_unit(unit)
+    assert store.db().execute("SELECT count(*) FROM line").fetchone() == before
+
+
+def test_a_unit_that_nobody_named_does_not_open_the_gate(store: Store) -> None:
+    """A typing error is answered with the units that are spelt alike; the caller can say that it is new."""
+    curie, planck = start(store, "Curie"), start(store, "Planck", "fix-login")
+    send.send(store, planck, "look", to=["Curie"], wu="fix-login")
+
+    with pytest.raises(UsageError) as refused:
+        gate.check(store, curie, wu="fix-logn")
+
+    assert (refused.value.status, refused.value.code) == (2, "unknown-work-unit")
+    assert refused.value.suggestions == ["fix-login"]
+    assert refused.value.next == [
+        "gitmem gate --wu fix-login", "gitmem session set --wu fix-logn", "gitmem gate --wu fix-logn --new",
+    ]  # fmt: skip
+    assert gate.check(store, curie, wu="fix-logn", new=True).open
+    push = gate.check(store, curie, wu="fix-logn", heed_passes=True)
+    assert push.open and "fix-logn" in push.warnings[0]  # a push goes on
+    lifecycle.change(store, curie, wu="fix-logn")
+    assert gate.check(store, curie, wu="fix-logn").open
+
+
+def test_a_signal_on_a_unit_that_nobody_named_has_a_warning(store: Store) -> None:
+    """Once: then it is named. The work unit of the sender's session needs none."""
+    curie, planck = start(store, "Curie"), start(store, "Planck", "fix-login")
+
+    warned = send.send(store, planck, "look", to=["Curie"], wu="fix-logn").warnings
+    assert warned == [
+        "No session, signal or memory node names the work unit fix-logn yet. Check its spelling."
+    ]
+    for writer, unit in ((planck, "FIX-LOGN"), (planck, "#Fix-Login"), (curie, "fix-login")):
+        assert (
+            send.send(store, writer, "look", to=["Curie" if writer is planck else "Planck"], wu=unit).warnings
+            == []
+        )
+
+
+def test_a_session_moves_from_a_unit_of_either_form_to_the_other(store: Store) -> None:
+    """The later record counts, although the two are in different fields of the lines."""
+    curie = start(store, "Curie", "WU-1")
+
+    for unit in ("fix-login", "WU-2", "#7"):
+        assert lifecycle.change(store, curie, wu=unit).wu_id == unit
+    assert lifecycle.change(store, curie, wu="").wu_id is None
+
+
+def test_a_line_with_both_fields_means_unit() -> None:
+    """Also where many lines are read at once; other kinds of record keep a field of that name as it is."""
+    at = '{"at":"2026-11-21T20:00:00.123456Z","kind":'
+    signal = at + '"signal","signal_id":"sig-0001","sender_identity":"a:b:c","recipients":[],"message":"m",'
+    both = (signal + '"wu_id":"WU-1","unit":"fix-login"}').encode()
+    none = (signal + '"wu_id":"WU-1","unit":null}').encode()
+    wrong = (signal + '"wu_id":"WU-1","unit":"a b"}').encode()
+    access = (
+        at + '"access","id":"access-0001","node_ids":["mem-0001"],"reader_identity":"a","unit":"a b"}'
+    ).encode()
+
+    alone = [records.read(line) for line in (both, none, wrong, access)]
+    (signals, others) = records.read_groups([*[both] * 20, access])
+
+    assert [each and (each.get("wu_id"), each.get("unit")) for each in alone] == [
+        ("fix-login", None), ("WU-1", None), None, (None, "a b"),
+    ]  # fmt: skip
+    assert [each["wu_id"] for each in signals[2]] == ["fix-login"] * 20
+    assert signals[3] is not None and set(signals[3]["wu_id"]) == {"fix-login"} and "unit" not in signals[3]
+    assert others[2][0]["unit"] == "a b"
