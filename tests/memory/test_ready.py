@@ -133,6 +133,8 @@ def test_an_imported_node_is_blocked_by_what_its_metadata_names_while_that_is_op
     blocker = desk.write("first this")
     blocked = desk.write("then that", metadata={"blocked_by": [blocker, "mem-none", 7, None]})
     strange = desk.write("strange", metadata={"blocked_by": "mem-none"})
+    desk.write("newer", wu="WU-8", supersedes=[desk.write("older", wu="WU-8")])
+    desk.change(blocked, metadata={"blocked_by": [blocker, 'mem-"]', "mem-\\", 7]})
 
     assert [(each.node.id, each.blocked_by) for each in ready(desk.store, "WU-7").blocked] == [
         (blocked, [blocker])
