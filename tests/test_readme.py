@@ -30,7 +30,7 @@ INSTALLS = (".venv", "pipx")
 MARK = "@@@@"
 STATUS = "= exit status "
 
-Shell = Callable[[list[str]], list[str]]
+Shell = Callable[..., list[str]]
 
 
 def _blocks(page: str, language: str = "console") -> list[str]:
@@ -80,11 +80,11 @@ def shell(tmp_path: Path, repo: Path, git, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("GITMEM_MERGE", str(programs / "gitmem-merge"))
 
-    def run(commands: list[str]) -> list[str]:
+    def run(commands: list[str], cwd: Path = shop) -> list[str]:
         script = "".join(f"echo {MARK}\n{command}\necho {STATUS}$?\n" for command in commands)
         done = subprocess.run(
             ["bash", "-c", script],
-            cwd=shop,
+            cwd=cwd,
             capture_output=True,
             text=True,
             timeout=240,
@@ -104,8 +104,9 @@ def shell(tmp_path: Path, repo: Path, git, monkeypatch: pytest.MonkeyPatch) -> S
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_what_it_shows(page: str, shell: Shell) -> None:
-    """Every command is run in the order of the page, and prints what the page says."""
+def test_a_page_does_what_it_shows(page: str, shell: Shell, tmp_path: Path) -> None:
+    """Every command is run in the order of the page, and prints what the page says. The README starts with nothing."""
+    (tmp_path / "empty").mkdir()
     steps = [step for block in _blocks(page) if not _installs(block) for step in _steps(block)]
     keeps_variables = ("eval ", "unset ")
     commands = [
@@ -113,7 +114,7 @@ def test_a_page_does_what_it_shows(page: str, shell: Shell) -> None:
     ]
     assert commands
 
-    outputs = shell(commands)
+    outputs = shell(commands, tmp_path / "empty" if page == "README.md" else tmp_path / "shop")
 
     for (command, expected), output in zip(steps, outputs, strict=True):
         assert re.fullmatch(_pattern(expected), output), f"$ {command}\n{output}"
