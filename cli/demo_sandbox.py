@@ -142,6 +142,7 @@ def _environment(folder: str) -> dict[str, str]:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",
+            "NO_COLOR": "1",
             # Only for the commit of the README: gitmem works without a git identity.
             "GIT_AUTHOR_NAME": "Demo",
             "GIT_AUTHOR_EMAIL": "demo@localhost",

@@ -75,7 +75,7 @@ def _answer(args: list[str]) -> int:
         from .hooks.hook import main as hook
 
         return hook(args[1:])
-    output.begin()
+    output.begin(os.environ)
     try:
         if not all(map(str.isascii, args)):
             from .values import check_utf8

@@ -73,6 +73,7 @@ def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "no-home"
     home.write_text("A file: whatever wants to keep something in the home folder fails.\n")
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("FORCE_COLOR", raising=False)  # of whoever runs the tests in colour
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", f"{tmp_path}-state")  # there from the first use on

@@ -91,7 +91,12 @@ def lines_of(found: Sent) -> list[str]:
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
     lines = [
         SEPARATOR.join(
-            (signal["signal_id"], signal["intent"], f"to {to}", output.record_position(found.commit))
+            (
+                signal["signal_id"],
+                output.paint(signal["intent"]),
+                f"to {to}",
+                output.record_position(found.commit),
+            )
         )
     ]
     if signal.get("thread_id"):

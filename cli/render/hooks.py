@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import sanitize
+from .output import paint, sanitize
 from .text import SEPARATOR, format_ago
 
 TYPE_CHECKING = False
@@ -145,9 +145,9 @@ def tried(found: HookTestResults) -> Sequence[str]:
         name = f"{each.title} ({each.scope})"
         if each.works:
             times = f"{each.empty_ms:.1f} ms with nothing new, {each.signal_ms:.0f} ms with one signal"
-            lines.append(f"{name}: works{SEPARATOR}{times}")
+            lines.append(f"{name}: {paint('works', 'good')}{SEPARATOR}{times}")
         else:
-            lines.append(f"{name}: FAILED{SEPARATOR}{sanitize(each.problem)}")
+            lines.append(f"{name}: {paint('FAILED', 'bad')}{SEPARATOR}{sanitize(each.problem)}")
     return lines
 
 

@@ -9,14 +9,26 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import BinaryIO, TypeVar
+    from typing import BinaryIO, TextIO, TypeVar
 
     from gitmem.outcome import Outcome
+
+    from .terminal import Terminal
 
     Answer = TypeVar("Answer", bound=Outcome)
 
 NEXT_MAX = 3
 PROGRESS_SECONDS = 1.0
+
+
+class _Screen:
+    """Where text is shown: the variables about it, and what was found out by them."""
+
+    variables: Mapping[str, str] | None = None
+    is_known = False
+    terminal: Terminal | None = None
+
+
 _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as a session and therefore keep --as.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
@@ -25,11 +37,21 @@ _typed: dict[str, str] = {}
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
 
 
-def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]) -> bool:
-    """Print an outcome; return False if the output is closed."""
+def answer(
+    json: bool,
+    outcome: Answer,
+    lines: Callable[[Answer], Sequence[str]],
+    *,
+    page: Callable[[str], bool] | None = None,
+) -> bool:
+    """Print an outcome; return False if the output is closed.
+
+    Args:
+        page: Shows text in a pager instead, see `Environment.pager`.
+    """
     next = getattr(outcome, "next", ())
     if not json:
-        return write(with_next(lines(outcome), next))
+        return (page or write)(with_next(lines(outcome), next))
     values = outcome.as_json()
     return write_json(_with_notice({**values, "next": with_options(next)} if "next" in values else values))
 
@@ -120,10 +142,45 @@ def has_written() -> bool:
     return _state["written"]
 
 
-def begin() -> None:
-    """Reset the state: one process may answer several times, as tests do."""
+def begin(variables: Mapping[str, str] | None = None) -> None:
+    """Reset the state: one process may answer several times, as tests do.
+
+    Args:
+        variables: The environment; None for answers without colours and of any width.
+    """
     _state["written"] = False
     _typed.clear()
+    _Screen.variables, _Screen.is_known, _Screen.terminal = variables, False, None
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a standard stream is a terminal."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def terminal() -> Terminal | None:
+    """Return the terminal that shows text; None for a pipe, a file or a model, which get all of it without colours."""
+    if not _Screen.is_known:
+        _Screen.is_known = True
+        variables, on_terminal = _Screen.variables, is_terminal(sys.stdout)
+        if (
+            variables is not None
+            and not _state["for_models"]
+            and (on_terminal or variables.get("FORCE_COLOR"))
+        ):
+            from .terminal import Terminal
+
+            _Screen.terminal = Terminal(variables, is_terminal=on_terminal)
+    return _Screen.terminal
+
+
+def paint(text: str, style: str = "") -> str:
+    """Return sanitized text in the colour of its style (`terminal.STYLES`), by default of the word itself."""
+    shown = terminal()
+    return text if shown is None else shown.paint(text, style)
 
 
 def set_last() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.signals.message_frame import within
 
-from .output import record_position, sanitize, with_options
+from .output import paint, record_position, sanitize, with_options
 from .text import SEPARATOR, format_ago, sync_error_line, table
 
 TYPE_CHECKING = False
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns
+HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
+SHORTENED = (7, 6, 5, 2, 3, 1)  # columns, in the order in which a narrow terminal shortens them
 
 
 def started(found: SessionStarted) -> list[str]:
@@ -57,9 +59,17 @@ def roster(found: Roster | SessionList) -> list[str]:
     remark = str(getattr(found, "remark", None) or "")
     if not rows:
         return [plain(remark or "No active sessions"), *failed]
-    heads = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
-    count = len(heads) - (not any(row[-1] for row in rows))  # the last column only if an activity is known
-    return [*table([row[:count] for row in (heads, *rows)]), *([plain(remark)] if remark else []), *failed]
+    count = len(HEADS) - (not any(row[-1] for row in rows))  # the last column only if an activity is known
+    shortened = [at for at in SHORTENED if at < count]
+    shown = table([row[:count] for row in (HEADS, *rows)], shortened=shortened, painted=_painted)
+    return [*shown, *([plain(remark)] if remark else []), *failed]
+
+
+def _painted(row: int, column: int, cell: str) -> str:
+    """Return a cell of the roster in its colours: the heading, and each status."""
+    if row and HEADS[column] != "STATUS":
+        return cell
+    return paint(cell, "" if row else "head")
 
 
 def _row(each: SessionRow) -> tuple[str, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gitmem.signals import message_frame
 
-from .output import nothing_line, program, record_position, sanitize, with_options
-from .text import SEPARATOR, format_ago, framed, plural, sender_text, table
+from .output import nothing_line, paint, program, record_position, sanitize, with_options
+from .text import SEPARATOR, format_ago, framed, paint_intent, plural, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gitmem.records.shown_types import AnyShown, BlockingSignal, ShownSignal
     from gitmem.sessions.work_units import GateUnchecked
@@ -76,7 +76,7 @@ def _delivery(signal: ShownSignal) -> str:
 
 
 def _recipient(each: Recipient) -> str:
-    parts = [sender_text(each.display_name, each.identity), each.decision]
+    parts = [sender_text(each.display_name, each.identity), paint(each.decision)]
     if each.stale:
         parts.append("older than the latest proposal")
     if each.signal_id:
@@ -94,9 +94,9 @@ def converged(found: Converged) -> list[str]:
     """Return whether a thread has converged, and the decision of each recipient."""
     total = len(found.recipients)
     if found.converged:
-        head = f"converged: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
+        head = f"{paint('converged', 'good')}: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
     else:
-        head = f"not converged: {found.thread_id}: {len(found.agreed)} of {plural(total, 'recipient')} agreed"
+        head = f"{paint('not converged', 'bad')}: {found.thread_id}: {len(found.agreed)} of {plural(total, 'recipient')} agreed"
     missing = (
         [] if found.converged else [line for each in found.recipients if (line := _missing(each, found))]
     )
@@ -120,7 +120,9 @@ def format_history(found: LogPage) -> list[str]:
     if not found.entries:
         return ["No records match."]
     rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in found.entries]
-    return table(rows)
+    intents = [entry["intent"] if entry["kind"] == "signal" else "" for entry in found.entries]
+    painted: Callable[[int, int, str], str] = lambda row, _, cell: paint_intent(cell, intents[row])  # noqa: E731
+    return table(rows, shortened=(2, 0), painted=painted)
 
 
 def _id_of(entry: AnyShown) -> str:
@@ -163,11 +165,14 @@ def gate(found: Gate) -> list[str]:
     about = sanitize(found.about, keep="")
     notes = _notes(found.warnings)
     if found.open and not found.passed:
-        return [f"gate open: no unread or unanswered signals on {about} for {reader}", *notes]
+        return [
+            f"{paint('gate open', 'good')}: no unread or unanswered signals on {about} for {reader}",
+            *notes,
+        ]
     if found.passed:
-        head = f"gate passed: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{record_position(found.commit)}"
+        head = f"{paint('gate passed', 'careful')}: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{record_position(found.commit)}"
     else:
-        head = f"gate closed: {count_text(found)} on {about} for {reader}"
+        head = f"{paint('gate closed', 'bad')}: {count_text(found)} on {about} for {reader}"
     lines = [head]
     for signal in found.signals:
         lines += _delay_reason(signal)
@@ -193,8 +198,9 @@ def _delay_reason(signal: BlockingSignal) -> list[str]:
         signal["why"],
         "needs AGREE or REJECT" if signal["requires_ack"] else "",
     ]
+    head = SEPARATOR.join(sanitize(part, keep="") for part in parts if part)
     return [
-        SEPARATOR.join(sanitize(part, keep="") for part in parts if part),
+        paint_intent(head, signal["intent"]),
         *(f"  {sanitize(each)}" for each in signal["commands"]),
     ]
 

@@ -10,11 +10,11 @@ from gitmem.signals.message_frame import SEPARATOR as SEPARATOR
 from gitmem.signals.message_frame import quote_lines as quote_lines
 from gitmem.signals.message_frame import sender_text as sender_text
 
-from .output import sanitize
+from .output import paint, sanitize, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gitmem.records.shown_types import ShownSignal
     from gitmem.sync.autosync import FailedSync
@@ -64,13 +64,34 @@ def framed(signal: ShownSignal, *, note: str = "", line: str | None = None) -> l
         line: The command for a reply, if the reader gets one.
     """
     text = message_frame.signal_text(signal, age=format_ago(signal["created_at"]), note=note)
+    text = paint_intent(text, signal["intent"])
     return message_frame.with_reply_line(text, line).split("\n")
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines with columns of equal width, two spaces apart."""
+def paint_intent(text: str, intent: str) -> str:
+    """Return a frame or a description with its intent in colour: the first such word."""
+    return text if not intent or terminal() is None else text.replace(f" {intent} ", f" {paint(intent)} ", 1)
+
+
+def table(
+    rows: Sequence[Sequence[str]],
+    *,
+    shortened: Sequence[int] = (),
+    painted: Callable[[int, int, str], str] = lambda row, column, cell: cell,
+) -> list[str]:
+    """Return lines with columns of equal width, two spaces apart. On a terminal no line is wider than that.
+
+    Args:
+        rows: Sanitized cells.
+        shortened: The columns that a narrow terminal shortens or leaves out, in this order; none that the next command
+            needs, such as ids. A pipe gets all values in full.
+        painted: Returns a cell in its colours, of the number of its row, that of its column, and its text as shown.
+    """
     if not rows:
         return []
+    shown = terminal()
+    if shown is not None:
+        return shown.table(rows, shortened, painted)
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

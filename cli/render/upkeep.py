@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import record_position, sanitize, with_options
+from .output import paint, record_position, sanitize, with_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def _remote(each: RemoteResult) -> str:
     if each.state == "up-to-date" and each.tip is None:
         return f"{name}: no log on this remote yet{message}"
     if each.state == "up-to-date":
-        return f"{name}: up to date{message}"
+        return f"{name}: {paint('up to date', 'good')}{message}"
     if each.state == "synced":
         from .text import plural
 
         return f"{name}: received {plural(each.received, 'line')}, sent {each.sent}{message}"
-    return f"{name}: {each.state}{message}"
+    return f"{name}: {paint(each.state, 'bad')}{message}"
 
 
 def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
@@ -120,7 +120,7 @@ def doctor(found: Report) -> list[str]:
     for each in found.findings:
         where = f" ({sanitize(str(each.where), keep='')})" if each.where else ""
         label = each.severity if each.state in ("found", "left") else each.state
-        lines.append(f"{label}: {sanitize(each.what)}{where} [{each.code}]")
+        lines.append(f"{paint(label)}: {sanitize(each.what)}{where} [{each.code}]")
         if each.did:
             lines.append(f"  {sanitize(each.did)}")
         if each.fix and each.state != "fixed":
@@ -128,7 +128,8 @@ def doctor(found: Report) -> list[str]:
         if each.command:
             lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
     fixed = f", {found.fixed} fixed" if found.fixed else ""
-    return [*lines, f"{'No problems found' if found.healthy else 'Problems found'}{fixed}; checked {looked}"]
+    head = paint("No problems found", "good") if found.healthy else paint("Problems found", "bad")
+    return [*lines, f"{head}{fixed}; checked {looked}"]
 
 
 def imported(found: Imported) -> list[str]:

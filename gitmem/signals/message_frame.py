@@ -171,9 +171,7 @@ def within(text: str, columns: int) -> str:
         return text
     if text.isascii():
         return text if len(text) <= columns else text[: columns - 1].rstrip() + "…"
-    from unicodedata import combining, east_asian_width
-
-    widths = [0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in text]
+    widths = _widths(text)
     if sum(widths) <= columns and len(text) <= 4 * columns:
         return text
     used, end = 0, 0
@@ -181,6 +179,17 @@ def within(text: str, columns: int) -> str:
         used += widths[end]
         end += 1
     return text[:end].rstrip() + "…"
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns a sanitized text takes in a terminal; sequences such as flags may take fewer."""
+    return len(text) if text.isascii() else sum(_widths(text))
+
+
+def _widths(text: str) -> list[int]:
+    from unicodedata import combining, east_asian_width
+
+    return [0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in text]
 
 
 def signal_text(

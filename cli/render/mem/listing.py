@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.memory import authors
 
 from ..as_json import encode
-from ..output import record_position, sanitize
+from ..output import paint, record_position, sanitize
 from ..text import BAR, SEPARATOR, format_ago, plural, quote_lines
 from .nodes import about
 
@@ -39,11 +39,15 @@ def line(node: VersionedNode, stale: str | None = None, live: str | None = None)
     """Return `mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
     id, _, rest = about(node).partition(SEPARATOR)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
-    facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), sanitize(stale or "", keep="")]
+    facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), _stale(stale)]
     facts.append(f"superseded by {live}" if live else "")
     if authors.is_changed(node):
         facts.append(sanitize(f"by {authors.byline(node)}", keep=""))
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
+
+
+def _stale(said: str | None) -> str:
+    return paint(sanitize(said or "", keep=""), "careful")
 
 
 def _when(at: str) -> str:
@@ -178,7 +182,7 @@ def _hit(hit: Hit) -> list[str]:
         node.created_at[:10],
         rest,
         sanitize(", ".join(node.paths[:3]), keep=""),
-        sanitize(hit.stale or "", keep=""),
+        _stale(hit.stale),
         f"superseded by {hit.superseded_by}" if hit.superseded_by else "",
         sanitize(f"by {authors.byline(node)}", keep="") if authors.is_changed(node) else "",
     ]

@@ -297,6 +297,18 @@ def test_no_log_is_begun_where_there_is_none(
     )
 
 
+def test_models_never_get_colours(hook: Hook, run: Run, start: Start) -> None:
+    """FORCE_COLOR of the user's environment is not for them."""
+    start("Curie")
+    hook("claude-code", "SessionStart")
+    run("signal", "Hello", "--broadcast", "--as", "Curie")
+
+    said = hook("claude-code", "PostToolUse", env={"FORCE_COLOR": "1"})
+
+    assert "Hello" in said.out
+    assert "\x1b" not in said.out and "u001b" not in said.out
+
+
 def test_clines_environment_is_another_runs(
     hook: Hook, run: Run, start: Start, tmp_path: Path, git: object
 ) -> None:

@@ -1,0 +1,108 @@
+"""A terminal: colours by meaning, and tables that fit its width. Pipes, files, JSON and models never get here.
+
+Text is sanitized before it is painted: sanitizing escapes every control character, also those of colours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitmem.signals.message_frame import columns_of, within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+GOOD, BAD, CAREFUL, QUIET, HEAD = "32", "31", "33", "2", "1"  # parameters of SGR
+# By the word that is painted, or by the meaning that the caller gives to a word.
+STYLES = {
+    "INFO": "36", "PROPOSE": CAREFUL, "COUNTER": "35", "AGREE": GOOD, "REJECT": BAD,
+    "agree": GOOD, "reject": BAD, "counter": "35", "pending": CAREFUL,
+    "live": GOOD, "idle": CAREFUL, "gone": QUIET, "ended": QUIET,
+    "problem": BAD, "needs-you": BAD, "note": CAREFUL, "fixed": GOOD,
+    "good": GOOD, "bad": BAD, "careful": CAREFUL, "quiet": QUIET, "head": HEAD,
+}  # fmt: skip
+COLUMN_MIN = 8  # a column that is shortened keeps this many, or is left out
+GAP = "  "
+
+
+class Terminal:
+    """The terminal on standard output, or a pipe that shall get colours.
+
+    Args:
+        variables: The environment. `NO_COLOR`, `FORCE_COLOR` and `COLUMNS` count if they are not empty; of the first two
+            the first wins.
+        is_terminal: Whether standard output is a terminal.
+
+    Attributes:
+        has_colour: Whether it gets colours.
+        columns: Its width; 0 for no limit.
+    """
+
+    __slots__ = ("columns", "has_colour")
+
+    def __init__(self, variables: Mapping[str, str], *, is_terminal: bool) -> None:
+        wanted = variables.get("FORCE_COLOR") or variables.get("TERM") != "dumb"
+        self.has_colour = bool(wanted) and not variables.get("NO_COLOR")
+        self.columns = _columns(variables) if is_terminal else 0
+
+    def paint(self, text: str, style: str = "") -> str:
+        """Return text in the colour of a style, by default of the text itself; unchanged if that has none."""
+        code = STYLES.get(style or text)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.has_colour and code and text else text
+
+    def table(
+        self,
+        rows: Sequence[Sequence[str]],
+        shortened: Sequence[int],
+        painted: Callable[[int, int, str], str],
+    ) -> list[str]:
+        """Return the lines of a table, see `text.table`."""
+        widths = [max(map(columns_of, cells)) for cells in zip(*rows, strict=True)]
+        if self.columns:
+            _fit(widths, shortened, self.columns)
+        lines = []
+        for number, row in enumerate(rows):
+            cells, whole = [], []
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True)):
+                if columns_of(cell) > width and at not in shortened:
+                    whole.append(GAP + cell)  # an id: in full, in a line of its own
+                if width:
+                    shown = within(cell, width)
+                    cells.append(painted(number, at, shown) + " " * (width - columns_of(shown)))
+            lines += [GAP.join(cells).rstrip(), *whole]
+        return lines
+
+
+def _columns(variables: Mapping[str, str]) -> int:
+    """Return the width in `COLUMNS`, otherwise that of the terminal; 0 if neither is known."""
+    try:
+        return max(0, int(variables.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns))
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def _fit(widths: list[int], shortened: Sequence[int], columns: int) -> None:
+    """Reduce widths until a line fits: of columns that may be shortened, in their order, and then of those with ids.
+
+    No id takes more than half of the line, so a peer's long name doesn't hide what the others do.
+    """
+    ids = [at for at in range(len(widths)) if at not in shortened]
+    for at in ids:
+        widths[at] = min(widths[at], max(columns // 2, COLUMN_MIN))
+    for least in (COLUMN_MIN, 0):
+        for at in shortened:
+            left = widths[at] - _over(widths, columns)
+            if left < widths[at]:
+                widths[at] = max(left, min(least, widths[at]))
+                if widths[at] < COLUMN_MIN // 2 and not least:
+                    widths[at] = 0
+    for at in sorted(ids, key=lambda at: -widths[at]):
+        widths[at] = max(min(widths[at], COLUMN_MIN), widths[at] - max(0, _over(widths, columns)))
+
+
+def _over(widths: Sequence[int], columns: int) -> int:
+    """Return by how many columns a line is too long."""
+    shown = [width for width in widths if width]
+    return sum(shown) + len(GAP) * (len(shown) - 1) - columns
