@@ -190,6 +190,14 @@ class Environment:
         claimed = self.as_ or self.session or (self.client_session or ("", None))[1]
         return claimed if self._caller is None else self._caller.session_id
 
+    def pager(self, asked: bool) -> Callable[[str], bool] | None:
+        """Return what shows an answer page by page, if this is a terminal, and the caller wants that."""
+        if self.json or not output.is_terminal(sys.stdout):
+            return None
+        from . import pager
+
+        return pager.choose(self.store(), asked=asked, is_agent=bool(self.client or self.client_session))
+
     def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""
         from gitmem.agents.caller import CallerClaims
@@ -198,7 +206,7 @@ class Environment:
             as_=self.as_,
             session=self.session,
             client_session=self.client_session,
-            terminal=is_terminal(),
+            terminal=output.is_terminal(sys.stdin),  # not the output: a pipe does not change the caller
             identity=self.identity,
             client=self.client,
         )
@@ -281,14 +289,6 @@ def variable(name: str) -> str | None:
         except UnicodeEncodeError:
             raise UsageError(f"{name} is not valid UTF-8. Nothing was written.", code="not-utf8") from None
     return value or None
-
-
-def is_terminal() -> bool:
-    """Return whether standard input is a terminal. The output does not count: a pipe does not change the caller."""
-    try:
-        return sys.stdin.isatty()
-    except (AttributeError, ValueError):
-        return False
 
 
 def machine() -> str:

@@ -15,31 +15,32 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AnyId, From, Strict, SyncToo, Thread, ThreadId, ThreadLimit, Wu
+    from .options import AnyId, From, Pager, Strict, SyncToo, Thread, ThreadId, ThreadLimit, Wu
 
 ENTRIES = 20
 THREAD_SIGNALS = 50
 SYNC_EVERY_SECONDS = 5.0
 
 
-def thread(at: Environment, id: AnyId, limit: ThreadLimit = None) -> None:
+def thread(at: Environment, id: AnyId, limit: ThreadLimit = None, pager: Pager = False) -> None:
     """Show a thread and the decision of each recipient. Does not mark signals as delivered."""
     from gitmem.signals import threads
 
     at.store().asks_once = True
     most = None if at.json and limit is None else number("--limit", limit, THREAD_SIGNALS)
-    output.answer(at.json, threads.thread(at.store(), id, at.caller_if_any(), limit=most), signals.thread)
+    found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
+    output.answer(at.json, found, signals.thread, page=at.pager(pager))
 
 
-def show(at: Environment, id: AnyId) -> int:
+def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
     """Show one record in full, and its commit. Does not mark signals as delivered."""
     if id.startswith("mem-"):
         from .mem import listing
 
-        return listing.show(at, id)
+        return listing.show(at, id, pager=pager)
     from gitmem.signals import history
 
-    output.answer(at.json, history.show(at.store(), id), signals.one)
+    output.answer(at.json, history.show(at.store(), id), signals.one, page=at.pager(pager))
     return 0
 
 
@@ -52,6 +53,7 @@ def log(
     thread: Thread = None,
     from_: From = None,
     receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
+    pager: Pager = False,
 ) -> None:
     """Show the history of the log, newest last."""
     from gitmem import commit_process
@@ -61,7 +63,7 @@ def log(
     commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_unknown_sender(at, from_)
-    output.answer(at.json, found, signals.format_history)
+    output.answer(at.json, found, signals.format_history, page=at.pager(pager))
 
 
 def converged(

@@ -63,6 +63,9 @@ AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_S
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
 Done = Annotated[bool, typer.Option("--done", help="Tell everybody that the work unit is done.")]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
+Pager = Annotated[
+    bool, typer.Option("--pager", help="Show the answer in git's pager, if standard output is a terminal.")
+]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input.")]
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix.")]
 AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help)]

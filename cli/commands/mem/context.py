@@ -9,6 +9,7 @@ from ...values import half_life, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Annotated
 
     import typer
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
     from gitmem.memory.context import Context
     from gitmem.memory.recover import Recovered
 
-    from .options import AsOf, HalfLife, MaxSize, NoRoster, ProfileLimit, ReaderLane, Tag, TrackAccess, Wu
+    from .options import (
+        AsOf,
+        HalfLife,
+        MaxSize,
+        NoRoster,
+        Pager,
+        ProfileLimit,
+        ReaderLane,
+        Tag,
+        TrackAccess,
+        Wu,
+    )
 
 
 def context(
@@ -34,6 +46,7 @@ def context(
         bool, typer.Option("--with-files", help="Copy indexed files, too, instead of only naming them.")
     ] = False,
     as_of: AsOf = None,
+    pager: Pager = False,
 ) -> None:
     """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). An empty memory prints nothing."""
     from gitmem.memory import context as operation
@@ -52,7 +65,7 @@ def context(
         track_access=track_access,
         with_files=with_files,
     )
-    _print_block(at, found)
+    _print_block(at, found, at.pager(pager))
 
 
 def recover(
@@ -82,12 +95,14 @@ def recover(
     _print_block(at, found)
 
 
-def _print_block(at: Environment, found: Context | Recovered) -> None:
+def _print_block(
+    at: Environment, found: Context | Recovered, page: Callable[[str], bool] | None = None
+) -> None:
     """Print only the block, for a prompt: its size is limited, and nothing may be added to it."""
     if at.json:
         output.answer(True, found, render.block)
     elif found.block:
-        output.write_lines(render.block(found))
+        (page or output.write)(found.block)
 
 
 def profile(

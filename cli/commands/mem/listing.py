@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         OnlySession,
         OnlyTags,
         OnlyWu,
+        Pager,
         Path,
         Priority,
         ReadyLimit,
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     )
 
 
-def show(at: Environment, id: NodeId, half_life_: HalfLife = None) -> int:
+def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager = False) -> int:
     """Show one node in full. Prints its text, relations and changes."""
     from gitmem.memory import show_node
 
     found = show_node.show(at.store(), id, half_life=half_life(half_life_))
-    output.answer(at.json, found, render.shown)
+    output.answer(at.json, found, render.shown, page=at.pager(pager))
     return 1 if found.ambiguous else 0
 
 
@@ -71,6 +72,7 @@ def listing(
     limit: ListLimit = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Oldest first.")] = False,
     include_archived: Archived = False,
+    pager: Pager = False,
 ) -> None:
     """List nodes, newest first."""
     from gitmem.memory import listing as operation
@@ -81,7 +83,7 @@ def listing(
         status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
-    output.answer(at.json, found, render.listed)
+    output.answer(at.json, found, render.listed, page=at.pager(pager))
 
 
 def ready(
@@ -156,6 +158,7 @@ def search(
         bool, typer.Option("--by-decay", help="Weight age and priority fully instead of by an eighth.")
     ] = False,
     track_access: TrackAccess = False,
+    pager: Pager = False,
 ) -> None:
     """Search nodes by words, best match first. Exit 0 even if nothing is found."""
     from gitmem.memory import search as operation
@@ -166,4 +169,4 @@ def search(
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,
     )  # fmt: skip
-    output.answer(at.json, found, render.matching)
+    output.answer(at.json, found, render.matching, page=at.pager(pager))

@@ -9,6 +9,7 @@ import typer
 from ... import shared_options as shared
 from ..options import AllowSecret as AllowSecret
 from ..options import Done as Done
+from ..options import Pager as Pager
 from ..options import Quiet as Quiet
 
 NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…) or a unique prefix.")]
