@@ -252,7 +252,7 @@ class Environment:
                 commit_after=0.0 if self.commit else background.commit_window(self.repo),
                 wal_elsewhere=written,
                 wals_read=read,
-                progress=output.IndexProgress(),
+                progress=None if self.is_hook else output.progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
             self._store.log.wal_parents = wal_parents()

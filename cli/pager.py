@@ -32,6 +32,7 @@ def choose(store: Store, *, asked: bool, is_agent: bool) -> Callable[[str], bool
 
 def page(text: str) -> bool:
     """Show text in the pager; print it if there is none, or if it cannot be run. Return False if nobody reads it."""
+    output.end_progress()
     command = users_pager()
     if command in NO_PAGER:
         return output.write(text)

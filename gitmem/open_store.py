@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .index.index_file import View
+    from .outcome import Progress
     from .records.record_types import AnyFields
     from .repo import Repo
     from .trust.clone_key import CloneKeyReader
@@ -64,7 +65,7 @@ def open_store(
     commit_after: float = 0.0,
     wal_elsewhere: Sequence[str] = (),
     wals_read: Sequence[str] = (),
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Store:
     """Open the store of a repository; the arguments are those of `Store` and `open_port`.
 

@@ -1,6 +1,19 @@
-"""Outcomes: results of operations, as values whose fields are those of their JSON form."""
+"""Outcomes: results of operations, as values whose fields are those of their JSON form; and progress until then."""
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    # Receives the progress of an operation: the name of a step, how much of it is done, and how much there is in all.
+    Progress = Callable[[str, int, int], object]
+
+    class Reporting(Protocol):
+        """What reports progress: a store."""
+
+        progress: Progress | None
 
 
 class Outcome:
@@ -28,3 +41,33 @@ def plain(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(plain(item) for item in value)  # type: ignore[type-var]  # sets here hold strings
     return value
+
+
+class OneStep:
+    """A context that reports a part of one step of an operation, instead of what the index would report meanwhile.
+
+    Args:
+        store: The store.
+        step: The name of the step.
+        done: How much is done before.
+        then: How much is done after.
+        total: How much there is in all.
+    """
+
+    def __init__(self, store: Reporting, step: str, done: int, then: int, total: int) -> None:
+        self._store = store
+        self._step = step
+        self._counts = done, then, total
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> None:
+        self._progress, self._store.progress = self._store.progress, None
+        self._report(self._counts[0])
+
+    def __exit__(self, *_: object) -> None:
+        self._store.progress = self._progress
+        self._report(self._counts[1])
+
+    def _report(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(self._step, done, self._counts[2])

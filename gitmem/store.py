@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .errors import GitmemError
     from .git.open_git import CachedConfig, Git
     from .log.entry import CommitMessage
+    from .outcome import Progress
     from .records.record_types import AnyFields
     from .repo import Repo
     from .store_index import Domain
@@ -65,7 +66,7 @@ class Store(StoreIndex):
         commit_after: float = 0.0,
         wal_elsewhere: Sequence[str] = (),
         wals_read: Sequence[str] = (),
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
         config: CachedConfig | None = None,
     ) -> None:
         self.repo = repo

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .index.rows import Group
     from .log.entry import LogEntry
     from .log.local_log import LocalLog
+    from .outcome import Progress
     from .records.record_types import AnyFields
     from .repo import Repo
     from .trust.clone_key import CloneKeyReader
@@ -82,7 +83,7 @@ class StoreIndex(ABC):
     machine: str
     log: LocalLog
     keys: CloneKeyReader
-    progress: Callable[[int], None] | None
+    progress: Progress | None
     recorded: bool
     commit_after: float
     commit_seconds: float

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gitmem.clients.hooks.status import HookStatus
     from gitmem.doctor.findings import DriverStatus
 
+    from .options import ShowProgress
+
 
 class LocalInstallation:
     """The merge driver and the hooks of clients, for doctor: their state, and how to install them."""
@@ -57,11 +59,13 @@ def doctor(
         bool,
         typer.Option("--fix", help="Fix problems where no record can be lost. Never uses the network."),
     ] = False,
+    progress: ShowProgress = False,
 ) -> int:
     """Check the log, the index, the write-ahead log, the merge driver and the hooks; report a fix for each finding."""
     from gitmem.doctor import doctor as operation
 
     store, installed = at.store(), LocalInstallation(at)
+    store.progress = output.progress(progress)
     report = operation.fix(store, installed) if fix else operation.examine(store, installed)
     output.answer(at.json, report, upkeep.doctor)
     return report.status

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowSecret
+    from .options import AllowSecret, ShowProgress
 
 
 def lumenflow(
@@ -23,14 +23,16 @@ def lumenflow(
         bool, typer.Option("--dry-run", help="Show what would be done without doing it.")
     ] = False,
     allow_secret: AllowSecret = False,
+    progress: ShowProgress = False,
 ) -> None:
     """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
     import os
 
     from gitmem.importers.lumenflow import import_files
 
+    at.store(long_lived=True).progress = output.progress(progress)
     found = import_files.import_folder(
-        at.store(long_lived=True),
+        at.store(),
         at.caller(),
         os.path.join(at.folder, folder),
         dry_run=dry_run,

@@ -66,6 +66,9 @@ Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended se
 Pager = Annotated[
     bool, typer.Option("--pager", help="Show the answer in git's pager, if standard output is a terminal.")
 ]
+ShowProgress = Annotated[
+    bool, typer.Option("--progress", help="Show progress on standard error even if that is not a terminal.")
+]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input.")]
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix.")]
 AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help)]

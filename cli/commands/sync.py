@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import syncing
 from ..environment import Environment
+from ..render import output
 from ..values import duration
 
 TYPE_CHECKING = False
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowForeign, Timeout
+    from .options import AllowForeign, ShowProgress, Timeout
 
 
 def sync(
@@ -36,6 +37,7 @@ def sync(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Allow a forced push if the repair needs one.")] = False,
     timeout: Timeout = syncing.TIMEOUT,
+    progress: ShowProgress = False,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch records of other machines, and push local ones if you consented to publish."""
@@ -44,6 +46,8 @@ def sync(
 
         return autosync.run(at)
     seconds = duration(timeout)
+    if progress:
+        at.store(long_lived=True).progress = output.progress(True)
     if remotes or all or publish or allow_foreign or allow_large or repair:
         from gitmem.sync import sync_remotes as operation
 
@@ -61,7 +65,7 @@ def sync(
         from gitmem.sync import consent_messages
 
         consent_messages.reword_for_agent(synced)
-    from ..render import output, upkeep
+    from ..render import upkeep
 
     output.answer(at.json, synced, upkeep.sync)
     return int(synced.status)

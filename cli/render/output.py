@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,12 +12,12 @@ if TYPE_CHECKING:
 
     from gitmem.outcome import Outcome
 
+    from .progress import Progress
     from .terminal import Terminal
 
     Answer = TypeVar("Answer", bound=Outcome)
 
 NEXT_MAX = 3
-PROGRESS_SECONDS = 1.0
 
 
 class _Screen:
@@ -27,6 +26,7 @@ class _Screen:
     variables: Mapping[str, str] | None = None
     is_known = False
     terminal: Terminal | None = None
+    progress: Progress | None = None
 
 
 _state = {"written": False, "for_models": False, "last": False}
@@ -102,6 +102,7 @@ def write(text: str) -> bool:
     out = sys.stdout
     if out is None:
         return False
+    end_progress()
     _state["written"] = True
     try:
         out.flush()
@@ -116,6 +117,12 @@ def write(text: str) -> bool:
         _redirect_to_null()  # otherwise the interpreter would report the error again at exit
         raise
     return True
+
+
+def end_progress() -> None:
+    """End the line that shows progress, before anything else is shown."""
+    if _Screen.progress is not None:
+        _Screen.progress.end()
 
 
 def write_whole(stream: BinaryIO, content: bytes) -> None:
@@ -151,6 +158,7 @@ def begin(variables: Mapping[str, str] | None = None) -> None:
     _state["written"] = False
     _typed.clear()
     _Screen.variables, _Screen.is_known, _Screen.terminal = variables, False, None
+    _Screen.progress = None
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -238,6 +246,7 @@ def write_error(text: str) -> None:
     err = sys.stderr
     if err is None:
         return
+    end_progress()
     try:
         err.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
         err.flush()
@@ -278,22 +287,16 @@ def nothing_line(reader: str) -> str:
     return f"Nothing new for {sanitize(reader, keep='')}"
 
 
-class IndexProgress:
-    """Report on standard error that the index is being built, if that takes more than a second."""
+def progress(asked: bool = False) -> Progress | None:
+    """Return what shows the progress of long operations: on a terminal, or where it was asked for."""
+    on_terminal = is_terminal(sys.stderr)
+    if sys.stderr is None or _state["for_models"] or not (on_terminal or asked):
+        return None
+    from .progress import Progress, delay
 
-    def __init__(self) -> None:
-        self._began = self._shown = 0.0
-        self._done = 0
-
-    def __call__(self, done: int) -> None:
-        """Report the number of lines indexed so far, at most once every PROGRESS_SECONDS."""
-        now = time.monotonic()
-        if done <= self._done or not self._began:  # a new count, in a long-lived watch
-            self._began = now
-        self._done = done
-        if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
-            self._shown = now
-            write_error(f"gitmem: building the index, {done} lines read so far")
+    if _Screen.progress is None:
+        _Screen.progress = Progress(sys.stderr, rewrites=on_terminal, after=delay(_Screen.variables or {}))
+    return _Screen.progress
 
 
 def _redirect_to_null() -> None:

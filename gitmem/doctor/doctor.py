@@ -161,7 +161,7 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
     for kind, others in FIXES.items():
         if codes.intersection((*kind.fixes, *others)):
             done.apply(kind(before))
-    after = _run_checks(store, installed) if codes else before
+    after = _run_checks(store, installed, step="checking lines again") if codes else before
     for finding in after.listed():
         finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
         if finding.fixable:
@@ -202,9 +202,10 @@ class _Fixes:
         return self._did.get((finding.code, finding.where)) or self._did.get((finding.code, "")) or ""
 
 
-def _run_checks(store: Store, installed: Installed | None) -> Examination:
-    """Run each check; report its failure as a finding."""
+def _run_checks(store: Store, installed: Installed | None, *, step: str = "checking lines") -> Examination:
+    """Run each check; report its failure as a finding. Progress has the name of the step."""
     run = Examination(store, installed, FIXED_CODES)
+    run.step = step
     for kind in CHECKS:
         try:
             for finding in kind(run).check():

@@ -129,6 +129,7 @@ class Examination:
     Attributes:
         installed: The merge driver and the hooks of clients; None skips their checks.
         fixes: The codes that have a fix. The command of such a finding is `doctor --fix`.
+        step: The name of the pass over the lines, for showing progress.
         tip: The tip of the log; None without a log, and while its ref can't be read.
         seen: The lines and commits of the log, for the checks after those that read them.
         rebuilt: An index that is filled from the lines of the log.
@@ -145,6 +146,7 @@ class Examination:
         self.fixes = fixes
         self.installed = installed
         self.tip: str | None = None
+        self.step = ""
         self.seen = LogReadResult()
         self.failure: sqlite3.Error | None = None
         self.damaged: set[str] = set()

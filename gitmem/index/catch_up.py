@@ -15,9 +15,10 @@ from .generations import LostLineError as _LostLineError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ..log.local_log import LocalLog
+    from ..outcome import Progress
     from .engine import sqlite3
     from .index_file import Index
 
@@ -25,11 +26,11 @@ LINES_AT_ONCE = 10_000  # inserted together; one file at a time takes twice as l
 AT = b'{"at":"'
 
 
-def catch_up(index: Index, log: LocalLog, *, progress: Callable[[int], None] | None = None) -> None:
+def catch_up(index: Index, log: LocalLog, *, progress: Progress | None = None) -> None:
     """Update the index to the ref's tip and the write-ahead logs.
 
     Args:
-        progress: Called occasionally with the number of lines read so far.
+        progress: Called now and then with the lines read so far, and with all.
 
     Raises:
         sqlite3.DatabaseError: The index file is damaged or not writable.
@@ -66,7 +67,7 @@ def read_commit(
     commit: str,
     *,
     until: bytes | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Fill an empty index with the lines of one commit of the log, without the write-ahead logs.
 
@@ -91,7 +92,7 @@ class _Reader:
     """One pass over everything that differs, inside the transaction of `catch_up`."""
 
     def __init__(
-        self, index: Index, log: LocalLog, progress: Callable[[int], None] | None, until: bytes | None = None
+        self, index: Index, log: LocalLog, progress: Progress | None, until: bytes | None = None
     ) -> None:
         self.index = index
         self.db = index.db
@@ -99,7 +100,8 @@ class _Reader:
         self.git = log.git
         self.progress = progress
         self.until = until
-        self.done = 0
+        self.done = self.total = 0
+        self.segments: list[tuple[int, str, bool]] = []  # to read: number, object id, whether the file is new
         self.waiting: list[tuple[int, bytes]] = []
 
     def read(self) -> None:
@@ -115,6 +117,11 @@ class _Reader:
     def read_tree(self, commit: str) -> None:
         tree = self.git.commit(commit).tree
         self._folder("", tree, top=True)
+        if self.progress is not None:
+            self.total = sum(self._count_new(*segment) for segment in self.segments)
+            self.progress("indexing lines", 0, self.total)
+        for file, oid, is_new in self.segments:
+            self._segment(file, self.git.blob(oid), is_new=is_new)
         self._flush()
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (self._format(tree),))
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
@@ -161,9 +168,14 @@ class _Reader:
             if entry.is_tree:
                 self._folder(path + key, entry.oid)
             else:
-                self._segment(file, self.git.blob(entry.oid), is_new=known_oid is None)
+                self.segments.append((file, entry.oid, known_oid is None))
         if known:
             raise _LostLineError
+
+    def _count_new(self, file: int, oid: str, is_new: bool) -> int:
+        """Return about how many lines of a segment are new."""
+        known = self.db.execute("SELECT count(*) FROM line WHERE file = ?", (file,)).fetchone()[0]
+        return max(0, self.git.blob(oid).count(b"\n") - (0 if is_new else known))
 
     def _segment(self, file: int, content: bytes, *, is_new: bool) -> None:
         found = canonical(content).split(b"\n")[:-1]
@@ -180,7 +192,7 @@ class _Reader:
         if self.until is not None:
             found = [line for line in found if not line.startswith(AT) or line[len(AT) :][:27] <= self.until]
         self.waiting += [(file, line) for line in found]
-        if len(self.waiting) >= LINES_AT_ONCE:
+        if len(self.waiting) >= LINES_AT_ONCE // (1 if self.progress is None else 4):
             self._flush()
 
     def _flush(self) -> None:
@@ -188,7 +200,7 @@ class _Reader:
         self.done += len(self.waiting)
         self.waiting = []
         if self.progress is not None:
-            self.progress(self.done)
+            self.progress("indexing lines", self.done, max(self.done, self.total))
 
 
 def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:

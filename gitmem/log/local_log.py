@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..git.network import GitNetwork
     from ..git.plumbing import Git
     from ..git.port import Signature
+    from ..outcome import Progress
     from ..repo import Repo
     from .check_budget import Limits
     from .entry import LogEntry
@@ -96,6 +97,7 @@ class LocalLog:
         self.left_in: str | None = None  # the folder outside the repository that received the last entry
         self._network = network
         self.allow_large = False  # whether sync accepts any size from peers
+        self.progress: Progress | None = None  # that of a sync
         self.limits: Limits | None = None  # of what sync accepts from peers; None for the usual ones
         self.lock_seconds = 3.0  # how long a sync waits for the log's lock
         self.taken_in = 0  # bytes of new files that the last exchange accepted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..outcome import Outcome
+from ..outcome import OneStep, Outcome
 from ..text.shell_quote import command
 from . import anchors, load, new_nodes, node_fields, resolve_node, write
 
@@ -108,13 +108,14 @@ def append(
             f"Invalid number of nodes: {len(given)}; one call writes 1 to {MANY}. Nothing was written.",
             code="bad-count",
         )
-    made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
-    try:
-        if made.group is not None:
-            store.preload_lines([line for _, line in made.lines], made.group)
-        done = _record(store, caller, made.lines, made.nodes)
-    finally:
-        store.discard_preloaded()
+    with OneStep(store, "recording nodes", 0, len(given), len(given)):
+        made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
+        try:
+            if made.group is not None:
+                store.preload_lines([line for _, line in made.lines], made.group)
+            done = _record(store, caller, made.lines, made.nodes)
+        finally:
+            store.discard_preloaded()
     appended = NodesCreated(made.nodes, done.commit)
     appended.warnings = [
         *filter(None, [caller.remark]),

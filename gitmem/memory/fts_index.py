@@ -11,9 +11,10 @@ from . import bulk_values, load, tokenize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..index.engine import sqlite3
+    from ..outcome import Progress
     from .versioned_node import VersionedNode
 
 VERSION = 3  # of the tables, and of the rules in `tokenize` and `bulk_values`
@@ -63,21 +64,19 @@ def is_current(db: sqlite3.Connection) -> bool:
     return newest == mark or (newest - mark < IDLE_LINES and not _lines(db, mark, 1))
 
 
-def catch_up(
-    db: sqlite3.Connection, progress: Callable[[int], None] | None = None, portion: int = LINES_AT_ONCE
-) -> None:
+def catch_up(db: sqlite3.Connection, progress: Progress | None = None, portion: int = LINES_AT_ONCE) -> None:
     """Index the nodes that are new or changed since the last call.
 
     It commits in portions, so an interrupted process leaves complete portions; concurrent processes take turns.
 
     Args:
-        progress: Called now and then with the number of lines read so far.
+        progress: Called now and then with the lines read so far, and with all.
         portion: The number of lines in one transaction.
 
     Raises:
         sqlite3.Error: There is no FTS5 (see `is_missing`), or the file cannot be written.
     """
-    done, more = 0, True
+    done, total, more = 0, 0 if progress is None else _count_left(db), True
     while more:
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -90,7 +89,15 @@ def catch_up(
         done += taken
         more = taken == portion
         if progress is not None and taken:
-            progress(done)
+            progress("indexing words", done, total)
+
+
+def _count_left(db: sqlite3.Connection) -> int:
+    """Return the number of lines that are not indexed yet."""
+    (count,) = db.execute(
+        "SELECT count(*) FROM line WHERE id > ? AND +kind IN ('node', 'patch')", (_last_indexed(db) or 0,)
+    ).fetchone()
+    return int(count)
 
 
 def _index_portion(db: sqlite3.Connection, portion: int) -> int:

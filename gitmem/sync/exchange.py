@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS_MAX = 4
 FOREIGN = "If they belong together, --allow-foreign merges them permanently."
+FETCHING, UNITING = "fetching from", "uniting with"  # the steps for each remote
 PAUSE_SECONDS = 0.2  # upper bound of the first pause; it doubles with each attempt
 
 
@@ -58,7 +59,6 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         forgiving: Whether a remote that history does not follow may reject our push: from then on it is only read.
         retry: Whether to retry pushes that the remotes rejected before.
         repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
-        pause: Waits that many seconds.
 
     Raises:
         UsageError: `unknown-remote`; `foreign-log`, if nothing is pushed and the only remote has the log of
@@ -77,13 +77,14 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     if early and tip is not None and found[0].host.concurrent:
         sending.push_outbox_first(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
+        _show_step(log, remote, found, FETCHING)
         read_remote.read(remote, timeout, allow_foreign=allow_foreign)
         if repair and repair_remote.repair(log, remote, timeout, force=force):
             read_remote.read(remote, timeout, allow_foreign=allow_foreign)
     if not push:
         _refuse_foreign(found)
     for remote in found:
-        remote.add_sentence(FOREIGN if remote.is_foreign else "")
+        _show_step(log, remote, found, UNITING)
         follow = leads and remote is found[0]
         began = time.monotonic()
         remote.forgiven = forgiving and not follow
@@ -99,6 +100,14 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         _count_withheld(log, remote, push, kind_of)
         _report(log, remote, follow, drained)
     return found
+
+
+def _show_step(log: LocalLog, remote: Remote, found: Sequence[Remote], step: str) -> None:
+    """Report the next step; the steps of all remotes are the total. Uniting begins with what is wrong with a remote."""
+    remote.add_sentence(FOREIGN if remote.is_foreign and step == UNITING else "")
+    if log.progress is not None:
+        done = found.index(remote) + (len(found) if step == UNITING else 0)
+        log.progress(f"{step} {remote.name}", done, 2 * len(found))
 
 
 def _refuse_foreign(found: Sequence[Remote]) -> None:

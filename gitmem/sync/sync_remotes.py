@@ -67,6 +67,7 @@ def sync(
     if looked is not None and looked.network is not None:
         store.log.network = looked.network
     store.log.allow_large = allow_large
+    store.log.progress = store.progress
     store.log.committed = store.refresh_or_leave
     before = noop_check.refs_of(store.repo.common)
     found = exchange.exchange(

@@ -16,11 +16,12 @@ from .sender_tables import KEY, PREFIXES, READER_KINDS, is_own, reader_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..index.index_file import Index
     from ..index.rows import NewLines
     from ..log.local_log import LocalLog
+    from ..outcome import Progress
     from ..records.record_types import AnyRecord
     from .clone_key import CloneKey
 
@@ -206,9 +207,7 @@ def _record(db: sqlite3.Connection, line: int) -> AnyRecord | None:
     return records.read(str(body).encode())
 
 
-def catch_up_checked(
-    index: Index, log: LocalLog, key: CloneKey, progress: Callable[[int], None] | None = None
-) -> None:
+def catch_up_checked(index: Index, log: LocalLog, key: CloneKey, progress: Progress | None = None) -> None:
     """Update the index to the log as `index.catch_up` does, and check every line.
 
     Raises:

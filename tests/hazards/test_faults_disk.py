@@ -265,8 +265,7 @@ def test_a_full_disk_does_not_stop_readers(desk: Desk) -> None:
     for size in (0, 100, 20_000):
         full = child(asked, SizeLimit(size)).answer
         assert (full["status"], full["out"]) == (usual["status"], usual["out"])
-        # On a busy machine even three lines may take a second to index.
-        assert all(line.startswith("gitmem: building the index") for line in full["err"].splitlines())
+        assert full["err"] == ""
 
 
 def test_an_inbox_that_cannot_mark_says_so_and_shows_again(desk: Desk) -> None:

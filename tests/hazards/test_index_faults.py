@@ -282,7 +282,7 @@ def test_killed_in_the_middle_of_catching_up(office: Office, rebuilds: bool) -> 
             mine = open_store(office.repo)
             mine.index.db.execute("PRAGMA cache_size = 2")  # what was read spills into the journal
 
-            def progress(done: int) -> None:
+            def progress(step: str, done: int, total: int) -> None:
                 if done >= limit:
                     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Reason,
         Sensitive,
         Session,
+        ShowProgress,
         Supersedes,
         Tags,
         Type,
@@ -76,6 +77,7 @@ def create(
     ] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
+    progress: ShowProgress = False,
 ) -> None:
     """Record a finding, a bug or a decision. Work unit and session default to your session's."""
     from gitmem.memory import edit
@@ -97,6 +99,7 @@ def create(
         given = {name: value for name, value in options.items() if value}
         from ... import stdin
 
+        at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in stdin.objects("node")]
         appended = edit.append(at.store(), at.caller(), many, allow_secret=allow_secret)
         if quiet and not at.json:

@@ -11,6 +11,7 @@ from ..options import AllowSecret as AllowSecret
 from ..options import Done as Done
 from ..options import Pager as Pager
 from ..options import Quiet as Quiet
+from ..options import ShowProgress as ShowProgress
 
 NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…) or a unique prefix.")]
 NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Node ids or unique prefixes.")]

@@ -56,13 +56,24 @@ class LogLines(Check):
 
     def check(self) -> Iterator[Finding]:
         """Yield the findings of every line, and of the references between lines."""
+        progress = self.store.progress
+        total = 0 if progress is None else self._count()
         for path, entry, content in log_commits.read(self.run):
+            if progress is not None:
+                progress(self.run.step, len(self.run.seen.keys), max(total, len(self.run.seen.keys)))
             if entry.is_tree:
                 self._filling(partial(self._fill.folder, path, entry.oid))
             else:
                 yield from self._check_segment(path, entry.oid, content)
+        if progress is not None:
+            progress(self.run.step, len(self.run.seen.keys), len(self.run.seen.keys))
         yield from self._check_all(str(self.run.tip))
         self.store.git.close()  # a git process that has read every file holds 96 MB
+
+    def _count(self) -> int:
+        """Return how many lines the log has, as far as it can be read, for showing progress."""
+        files = dropped_lines.walk(self.store.git, str(self.run.tip), lambda *_: None)
+        return sum(content.count(b"\n") for _, entry, content in files if not entry.is_tree)
 
     def _check_segment(self, path: str, oid: str, content: bytes) -> Iterator[Finding]:
         """Check a segment and add its lines to the index."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 from ... import records
 from ...commit_message import sanitize
 from ...errors import UsageError
 from ...index.insert import key_of
 from ...memory import write
+from ...outcome import OneStep
 from . import convert_nodes, convert_signals, import_result, read_files
 from .import_result import Imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...agents.caller import Caller
@@ -53,8 +51,8 @@ def import_folder(
         StoreError: A commit failed. Earlier commits of the import stay.
     """
     where = read_files.find(folder)
-    work = _ImportRun(store.db(), where, Imported(where, dry_run), allow_secret)
-    found = work.found
+    found = Imported(where, dry_run)
+    work = _ImportRun(store, where, found, allow_secret)
     for name in read_files.others(where):
         found.remark(name, 0, "it is not one of the LumenFlow files that gitmem reads")
     times = work.import_nodes()
@@ -70,9 +68,9 @@ def import_folder(
 class _ImportRun:
     """One import: the lines to write, and the answer."""
 
-    def __init__(self, db: sqlite3.Connection, where: str, found: Imported, allow_secret: bool) -> None:
-        self.db = db
-        self.where = where
+    def __init__(self, store: Store, where: str, found: Imported, allow_secret: bool) -> None:
+        self.db = store.db()
+        self.files = read_files.Files(where, store.progress)
         self.found = found
         self.allow_secret = allow_secret
         self.lines: list[tuple[str, bytes]] = []
@@ -80,7 +78,7 @@ class _ImportRun:
 
     def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
         """Yield (line number, object) of a file. Other lines are counted and reported."""
-        for number, given, why in read_files.read_objects(os.path.join(self.where, read_files.NAMES[kind])):
+        for number, given, why in self.files.objects(kind):
             self.found.counts[kind]["read"] += 1
             if given is None:
                 self.bad(kind, number, why)
@@ -289,9 +287,11 @@ def _write(
         part = (
             f", {start // lines_max + 1} of {of}:" if of > 1 else ""
         )  # first, because long subjects are cut
-        done = write.record(
-            store, caller, lines[start : start + lines_max], f"imports{part} {what} from LumenFlow",
-            text="\n".join([*first, *others]),
-        )  # fmt: skip
+        some = lines[start : start + lines_max]
+        with OneStep(store, "recording lines", start, start + len(some), len(lines)):
+            done = write.record(
+                store, caller, some, f"imports{part} {what} from LumenFlow",
+                text="\n".join([*first, *others]),
+            )  # fmt: skip
         found.commit = done.commit
         found.recorded = True

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...outcome import Progress
+
 # In reading order: receipts name signals, relations name nodes.
 NAMES = {
     "nodes": "memory.jsonl",
@@ -19,6 +21,7 @@ NAMES = {
     "signals": "signals.jsonl",
     "receipts": "signal-receipts.jsonl",
 }
+REPORTED = 500  # lines between two reports of progress
 LINE_MAX_BYTES = 1024 * 1024  # four times the limit of the log, because JSON may be verbose
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
@@ -57,6 +60,40 @@ def find(folder: str) -> str:
 def others(folder: str) -> list[str]:
     """Return the other files of the folder, which are not read."""
     return sorted(name for name in os.listdir(folder) if name not in NAMES.values() and name[:1] != ".")
+
+
+class Files:
+    """The files of a folder, and how much of them was read.
+
+    Args:
+        folder: The folder with the files.
+        progress: Called now and then with the lines that were read.
+    """
+
+    def __init__(self, folder: str, progress: Progress | None = None) -> None:
+        self.folder = folder
+        self._progress = progress
+        self._done, self._total = 0, count_lines(folder) if progress is not None else 0
+
+    def objects(self, kind: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
+        """Yield what `read_objects` finds in the file of a kind."""
+        for found in read_objects(os.path.join(self.folder, NAMES[kind])):
+            self._done += 1
+            if self._progress is not None and not self._done % REPORTED:
+                self._progress("reading lines", self._done, self._total)
+            yield found
+
+
+def count_lines(folder: str) -> int:
+    """Return how many lines the files have, about, for showing progress."""
+    count = 0
+    for name in NAMES.values():
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                while part := file.read(LINE_MAX_BYTES):
+                    count += part.count(b"\n")
+    return count
 
 
 def read_objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
