@@ -1,4 +1,4 @@
-"""Write the generated modules that depend on the models and the commands: `python tools/compile_all.py`.
+"""Write the generated files that depend on the models and the commands: `python tools/compile_all.py`.
 
 For developers, after a change of a model, a command or an option. Each tool runs in its own process, because it imports what the one
 before has written.
@@ -15,6 +15,7 @@ WRITTEN = {
     "compile_table.py": "gitmem/records/table.py",
     "compile_types.py": "gitmem/records/record_types.py",
     "compile_parser.py": "cli/parser_table.py",
+    "compile_man.py": "docs/man/gitmem.1",
 }
 
 

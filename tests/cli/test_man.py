@@ -1,0 +1,68 @@
+"""The man page has what the help has, and man can read it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli.parser_table import COMMANDS
+from tools import compile_man
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = compile_man.PAGE.read_text(encoding="utf-8")
+HIDDEN = {"upkeep", "commit-waiting"}
+
+
+def test_the_page_is_fresh() -> None:
+    """After a change of a command or an option: python tools/compile_all.py."""
+    assert compile_man.compile_man() == SOURCE
+
+
+def test_every_command_and_option_is_on_the_page() -> None:
+    """Except for those that `--help` hides."""
+    plain = SOURCE.replace(r"\-", "-")
+    sections = dict(
+        re.findall(r'^\.SS "gitmem ((?:[a-z-]+ ?)+)[^\n]*\n(.*?)(?=^\.S)', plain, re.MULTILINE | re.DOTALL)
+    )
+    sections = {path.strip(): said for path, said in sections.items()}
+
+    assert {path for path in COMMANDS if path not in HIDDEN} == set(sections)
+    for path, said in sections.items():
+        for option in re.findall(r"(?<= )--[a-z-]+", COMMANDS[path]):
+            assert option in said or (path, option) == ("sync", "--auto"), (path, option)
+
+
+def test_the_wheel_installs_both_pages() -> None:
+    """`git help mem` is `man git-mem`, which shows the same page."""
+    files = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
+        "data-files"
+    ]
+
+    assert files == {"share/man/man1": ["docs/man/gitmem.1", "docs/man/git-mem.1"]}
+    assert (ROOT / "docs/man/git-mem.1").read_text(encoding="utf-8") == ".so man1/gitmem.1\n"
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")
+def test_roff_has_no_complaints() -> None:
+    """Dots, quotes and backslashes of the help are plain text on the page."""
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", compile_man.PAGE],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.stderr == ""
+    assert "Record a finding, a bug or a decision." in done.stdout
+
+
+def test_what_roff_would_obey_is_text() -> None:
+    """A line of the help that begins with a dot is no request."""
+    assert compile_man.text(".TH x") == r"\&.TH x"
+    assert compile_man.text("'so /etc/passwd") == r"\&'so /etc/passwd"
+    assert compile_man.text("a\\fB -x `b`") == r"a\efB \-x \fBb\fR"
