@@ -11,6 +11,7 @@ from .. import autosync
 from ..environment import Environment
 from ..render import output
 from ..render import signals as render
+from ..render.terminal import is_read
 from ..render.text import format_ago
 from ..values import duration
 from ..wal_folders import external_wals
@@ -118,7 +119,7 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
         elif (notice := syncs.tick()) is not None:
             _note(notice)
         seen.store.log.read_also(external_wals(at.repo)[1])
-        if not output.is_read():
+        if not is_read():
             return
         changed = seen.wait(TICK_SECONDS if syncs is None else SYNC_TICK_SECONDS)
 

@@ -132,18 +132,6 @@ def write_whole(stream: BinaryIO, content: bytes) -> None:
         left = left[stream.write(left) or 0 :]
 
 
-def is_read() -> bool:
-    """Return whether standard output may have a reader; False only if the reader of a pipe is known to be gone."""
-    try:
-        import select
-
-        look = select.poll()
-        look.register(sys.stdout.fileno(), 0)
-        return not any(event & (select.POLLERR | select.POLLNVAL) for _, event in look.poll(0))
-    except (AttributeError, OSError, ValueError, ImportError):
-        return True  # not supported here
-
-
 def has_written() -> bool:
     """Return whether an answer was printed: a second one would break it for a JSON reader."""
     return _state["written"]

@@ -1,4 +1,4 @@
-"""A terminal: colours by meaning, and tables that fit its width. Pipes, files, JSON and models never get here.
+"""What is behind standard output: a terminal with colours and a width, or a pipe with or without a reader.
 
 Text is sanitized before it is painted: sanitizing escapes every control character, also those of colours.
 """
@@ -73,6 +73,18 @@ class Terminal:
                     cells.append(painted(number, at, shown) + " " * (width - columns_of(shown)))
             lines += [GAP.join(cells).rstrip(), *whole]
         return lines
+
+
+def is_read() -> bool:
+    """Return whether standard output may have a reader; False only if the reader of a pipe is known to be gone."""
+    try:
+        import select
+
+        look = select.poll()
+        look.register(sys.stdout.fileno(), 0)
+        return not any(event & (select.POLLERR | select.POLLNVAL) for _, event in look.poll(0))
+    except (AttributeError, OSError, ValueError, ImportError):
+        return True  # not supported here
 
 
 def _columns(variables: Mapping[str, str]) -> int:
