@@ -18,11 +18,6 @@ SOURCE = compile_man.PAGE.read_text(encoding="utf-8")
 HIDDEN = {"upkeep", "commit-waiting"}
 
 
-def test_the_page_is_fresh() -> None:
-    """After a change of a command or an option: python tools/compile_all.py."""
-    assert compile_man.compile_man() == SOURCE
-
-
 def test_every_command_and_option_is_on_the_page() -> None:
     """Except for those that `--help` hides."""
     plain = SOURCE.replace(r"\-", "-")

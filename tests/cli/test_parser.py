@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cli import app, main
 from cli.parser_table import COMMANDS, COMMON
-from tools import compile_parser
+from tools import compile_man, compile_parser
 
 from .conftest import Run
 
@@ -164,9 +164,10 @@ def test_no_option_is_left_to_typer(value: str) -> None:
         assert by_parser(args) == by_typer(args) != [], args
 
 
-def test_the_table_is_fresh() -> None:
-    """After a change of a command or an option: python tools/compile_parser.py."""
+def test_the_table_and_the_man_page_are_fresh() -> None:
+    """After a change of a command or an option: python tools/compile_all.py."""
     assert compile_parser.TABLE.read_text(encoding="utf-8") == compile_parser.compile_table()
+    assert compile_man.PAGE.read_text(encoding="utf-8") == compile_man.compile_man()
 
 
 INEXPRESSIBLE: dict[str, tuple[object, object]] = {
