@@ -164,9 +164,7 @@ class Watch:
             raise StoreError(f"The repository {self.store.repo.common} no longer exists.", code="gone")
         self._stamp = self._waker.stamp()  # before reading: signals that arrive meanwhile are a change
         self._fresh = True
-        lock = (
-            self.store.lock
-        )  # not held while a batch is displayed, nor during a wait: other threads may send then
+        lock = self.store.lock  # not held while a batch is displayed or during a wait: other threads may send
         try:
             with lock:
                 self._renew()

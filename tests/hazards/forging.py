@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,15 @@ from tests.in_process import gitmem
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))
 LOG = "refs/heads/gitmem"
-NOW = "2026-11-22T12:00:00.000000Z"
+_NOW = datetime.now(UTC) - timedelta(hours=4)  # a broadcast is news for a day
+
+
+def hours_later(hours: int) -> str:
+    """Return a time after that of forged lines, which is four hours ago."""
+    return (_NOW + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+NOW = hours_later(0)
 
 
 class Answer:
@@ -110,7 +119,7 @@ class Hub:
             by_stream.setdefault(stream, []).append(line)
         for stream, some in by_stream.items():
             content = b"".join(line + b"\n" for line in some)
-            name = f"{stream}/2026-11/22/gm-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
+            name = f"{stream}/{_NOW:%Y-%m/%d}/gm-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
             blob = _git("hash-object", "-w", "--stdin", cwd=self.mallory, input=content).strip()
             _git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", cwd=self.mallory, env=index)
         tree = _git("write-tree", cwd=self.mallory, env=index).strip()

@@ -276,7 +276,7 @@ def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path) -> None:
     for number in range(4):
         speak(store, f"text-{number}")
     assert not _packs_found(doctor.examine(store))
-    pile_up(repo, auto_pack.PILED_UP * packing.PACKS_MAX, 1)
+    pile_up(repo, auto_pack.BACKLOG_FACTOR * packing.PACKS_MAX, 1)
     assert _packs_found(doctor.examine(store)) == ["many-packs"]
 
     report = doctor.fix(store)

@@ -173,7 +173,9 @@ def test_what_watch_writes_has_no_tag(curie: Clone, tmp_path: Path) -> None:
         os.set_blocking(watch.stdout.fileno(), True)
         shown = b""
         while b"sig-evil0002" not in shown:
-            shown += os.read(watch.stdout.fileno(), 65536)
+            more = os.read(watch.stdout.fileno(), 65536)
+            assert more, shown.decode()
+            shown += more
         watch.terminate()
         shown += watch.stdout.read()
 

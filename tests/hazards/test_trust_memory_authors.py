@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .forging import Clone, Hub, line
+from .forging import Clone, Hub, hours_later, line
 
 MALLORY = {"sender_identity": "test:worker:mallory", "sender_name": "Mallory"}
 
@@ -62,8 +62,8 @@ def test_what_others_hide_is_counted_and_needs_a_visible_summary(shared: tuple[H
     planck.sync()
     assert "Never push to main" in planck("mem", "context").out
     assert "summary-circle" in planck("doctor", "--json").out
-    hub.forge(line("node", at="2026-11-22T13:00:00.000000Z", id="mem-summary00003", content="three", **summary),
-              line("patch", at="2026-11-22T14:00:00.000000Z", id="patch-forged0002", node_ids=[id],
+    hub.forge(line("node", at=hours_later(1), id="mem-summary00003", content="three", **summary),
+              line("patch", at=hours_later(2), id="patch-forged0002", node_ids=[id],
                    after=["patch-forged0001"], summarized_into="mem-summary00003", **MALLORY))  # fmt: skip
     planck.sync()
     found = planck("mem", "context", "--json").json
