@@ -52,7 +52,8 @@ def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
     """Return the nodes of the project and of a work unit that fit in `max_size` bytes."""
     most = max(max_size // LINE_MIN + 1, LOAD_MIN)
     reader = RowReader(store, wanted)
-    queues = [reader.of_project(PROJECT_LOAD), reader.of_work_unit(most)]
+    # In this order: a node of the work unit that stands for one of the project is shown among its own.
+    queues = [reader.of_work_unit(most), reader.of_project(PROJECT_LOAD)]
     counts = {section: sum(queue.counts.get(section, 0) for queue in queues) for section in SECTIONS}
     best = sorted(_best(store, queues, wanted.half_life), key=lambda each: (-each[0].value, each[0].id))
     nodes = [node for _, node, _ in best]

@@ -6,7 +6,7 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import OneStep, Outcome
 from ..text.shell_quote import command
-from . import anchors, load, new_nodes, node_fields, resolve_node, write
+from . import anchors, load, new_nodes, node_fields, resolve_node, superseded, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +193,10 @@ def change(
         store, caller, lines, f"{_change_verb(fields, empty)} {format_ids(found)}", nodes=found
     )
     changed = NodesChanged(found, done.commit)
-    changed.warnings = [*filter(None, [caller.remark])]
+    changed.warnings = [
+        *filter(None, [caller.remark]),
+        *(superseded.revived(store.db(), found) if marks else ()),
+    ]
     if verified or "paths" in fields:
         changed.warnings += anchors.missing_path_warnings(store, load.load(store.db(), found[:SHOWN]))
     changed.next = [command("gitmem", "mem", "show", found[0])]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     AnyHit = TypeVar("AnyHit", bound=RankedHit)
     Edge = tuple[str, str]  # the superseding and the superseded node
 
+SHOWN = 3  # nodes in a warning
+
 # `type = 'supersedes'` is a literal: only then can SQLite use the partial index of these relations.
 _ANY = "SELECT 1 FROM relation WHERE type = 'supersedes' LIMIT 1"
 _CONNECTED = (
@@ -145,8 +147,24 @@ def remark(db: sqlite3.Connection, ids: Sequence[str], by: str) -> str | None:
     ends = sorted({end for end in ends_of(db, ids).values() if end != by and end not in ids})
     if not ends:
         return None
-    names = ", ".join(ends[:3]) + (f" and {len(ends) - 3} more" if len(ends) > 3 else "")
+    names = ", ".join(ends[:SHOWN]) + (f" and {len(ends) - SHOWN} more" if len(ends) > SHOWN else "")
     return f"Superseded before by {names}: `gitmem mem triage` lists this until one of these supersedes the other."
+
+
+def revived(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
+    """Return a warning if nodes that these supersede count again, after these were closed, archived or deleted."""
+    if not db.execute(_ANY).fetchone():
+        return []
+    rows = db.execute(
+        "SELECT o.id FROM relation r JOIN node n ON n.id = r.from_id AND n.state > 0 JOIN node o ON o.id = r.to_id"
+        " WHERE r.type = 'supersedes' AND r.from_id IN (SELECT value FROM json_each(?)) AND o.state = 0"
+        " AND o.id NOT IN (SELECT id FROM superseded) ORDER BY o.created DESC, o.id LIMIT ?",
+        (as_json(ids), SHOWN + 1),
+    ).fetchall()
+    if not rows:
+        return []
+    more = " and others" if len(rows) > SHOWN else ""
+    return [f"No longer superseded, and shown again: {', '.join(id for (id,) in rows[:SHOWN])}{more}."]
 
 
 def arrange(

@@ -275,7 +275,7 @@ def test_without_a_work_unit_it_is_the_session_s_and_else_the_project_alone(desk
     assert of(desk, wu="WU-2").nodes == [project, other]
     assert context.context(desk.store, None).nodes == [project]
     with pytest.raises(UsageError, match="Invalid work unit"):
-        of(desk, wu="one")
+        of(desk, wu="one two")
 
 
 # Rank
@@ -660,7 +660,8 @@ def test_a_live_node_of_elsewhere_stands_for_the_node_of_the_project_that_it_sup
 
     assert ids(found) == {"Project Profile": [live]} and found.total == 1
     assert of(desk, by_decay=True, roster=False).block == found.block
-    assert of(desk, wu="WU-9", roster=False).total == 1
+    there = of(desk, wu="WU-9", roster=False)
+    assert ids(there) == {"Discoveries": [live]} and there.total == 1
 
 
 def test_as_of_a_time_before_it_was_superseded_the_old_one_counts(desk: Desk) -> None:

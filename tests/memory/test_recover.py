@@ -228,3 +228,12 @@ def test_recovery_shows_the_node_that_superseded_another(desk: Desk) -> None:
 
     assert answer.included["Project Profile"] == [live]
     assert f"  supersedes [{old}]: Floats" in answer.block
+
+
+def test_a_work_unit_is_found_as_somebody_else_writes_it(desk: Desk) -> None:
+    criterion = desk.write("Tabs survive", tags=["acceptance"], paths=["src/parser.py"], wu="Fix-Login")
+
+    answer = of(desk, wu="#fix-login", roster=False)
+
+    assert answer.included["Acceptance criteria"] == [criterion]
+    assert "  | src/parser.py" in answer.block

@@ -277,3 +277,17 @@ def test_a_weaker_hit_goes_with_the_live_end_and_the_other_way_round(repo: Path)
     ]  # fmt: skip
     lines = render.matching(found)
     assert len(lines) == 2 * 4 and f" · superseded by {live}" in "\n".join(lines)
+
+
+def test_whoever_closes_a_node_learns_what_counts_again(repo: Path) -> None:
+    desk = Desk(repo)
+    old = desk.write("Floats")
+    new = desk.write("Integers", supersedes=[old])
+    plain = edit.change(desk.store, desk.caller, [old], priority="P2")
+
+    done = edit.change(desk.store, desk.caller, [new], closed=True)
+
+    assert plain.warnings == []
+    assert done.warnings == [f"No longer superseded, and shown again: {old}."]
+    both = edit.change(desk.store, desk.caller, [old], closed=True)
+    assert both.warnings == []
