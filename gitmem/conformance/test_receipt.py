@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
 from .adapter import FullBus
-from .case_setup import A, B, C, D, Proposal, decided, read, session, sessions, states
+from .case_setup import A, B, C, D, Proposal, decided, moment, read, session, sessions, states
 from .contract import needs
 
 
@@ -54,6 +56,45 @@ def test_a_broadcast_has_a_receipt_of_each_reader(bus: FullBus) -> None:
     read(bus, a, nobody)
 
     assert states(bus, sent) == {A: "delivered", nobody: "delivered"}
+
+
+def test_a_receipt_has_the_time_of_reading(bus: FullBus) -> None:
+    """A2A.V1: “A receipt has the time at which its reader read the signal, in UTC: `read_at`.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])
+    bus.inbox(a)
+    later = bus.send(b, "y", to=[A])
+    (receipt,) = bus.receipts(sent["signal_id"])
+    times = [sent["created_at"], receipt.get("read_at", ""), later["created_at"]]
+    before, at, after = map(datetime.datetime.fromisoformat, times)
+
+    assert at.utcoffset() == datetime.timedelta(0)
+    assert before <= at <= after
+
+
+def test_a_receipt_keeps_its_time(bus: FullBus) -> None:
+    """gitmem: “Reading a signal again and deciding on it leave `read_at` unchanged.”"""
+    proposal = Proposal(bus)
+    bus.inbox(proposal.b)
+    (first,) = bus.receipts(proposal.id)
+    bus.inbox(session(bus, B))
+    proposal.answer(proposal.b, "AGREE")
+    (last,) = bus.receipts(proposal.id)
+
+    assert (last["delivery_state"], last["read_at"]) == ("acked", first["read_at"])
+
+
+@needs("take")
+def test_a_receipt_of_another_program_keeps_its_fields(bus: FullBus) -> None:
+    """A2A.V1: “A receipt of another program keeps its `read_at` and its `idempotency_key`.”"""
+    _, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])
+    at = moment(1)
+    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": sent["signal_id"], "reader_identity": A,
+              "read_at": at, "delivery_state": "delivered", "idempotency_key": "k-1"})  # fmt: skip
+    (receipt,) = bus.receipts(sent["signal_id"])
+
+    assert (receipt["read_at"], receipt.get("idempotency_key")) == (at, "k-1")
 
 
 @pytest.mark.parametrize(("intent", "state"), [("AGREE", "acked"), ("REJECT", "rejected")])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import re
-
 import pytest
 
 from .adapter import FullBus, Refused
@@ -236,65 +233,3 @@ def test_another_interrupt_class_is_read(bus: FullBus) -> None:
     bus.take(written("sig-aaaa1111", B, [A], "urgent", interrupt_class="page-somebody"))
 
     assert [each["interrupt_class"] for each in bus.inbox(a)] == ["page-somebody"]
-
-
-def test_a_signal_has_the_fields_of_the_contract(bus: FullBus) -> None:
-    """A2A.V1: “A signal has version, id, time, sender, recipients, intent, interrupt class, `requires_ack` and origin.”"""
-    a, b = sessions(bus, A, B)
-    sent = bus.send(a, "as it is", to=[B])
-    (got,) = bus.inbox(b)
-    at = datetime.datetime.fromisoformat(sent["created_at"])
-
-    assert at.utcoffset() == datetime.timedelta(0)
-    assert (sent["schema_version"], sent["sender_identity"], sent["origin"]) == ("A2A.V1", A, "local")
-    assert (sent["intent"], sent["requires_ack"], sent["message"]) == ("INFO", False, "as it is")
-    for field in ("signal_id", "created_at", "sender_identity", "recipients", "thread_id", "message"):
-        assert got.get(field) == sent.get(field), field
-
-
-def test_a_signals_id_is_its_own(bus: FullBus) -> None:
-    """gitmem: “A signal id is `sig-` and 4 to 32 characters of a-z and 0-9, and is unique.”"""
-    a = session(bus, A)
-    found = [bus.send(a, "the same words")["signal_id"] for _ in range(3)]
-
-    assert all(re.fullmatch(r"sig-[a-z0-9]{4,32}", each) for each in found)
-    assert len(set(found)) == 3
-
-
-def test_a_sender_without_identity_is_its_session(bus: FullBus) -> None:
-    """A2A.V1: “A sender without an agent identity is identified by its session id.”"""
-    a = session(bus)
-
-    assert bus.send(a, "signed")["sender_identity"] == a
-
-
-def test_a_signal_keeps_its_work_unit_and_lane(bus: FullBus) -> None:
-    """A2A.V1: “A signal keeps work unit, initiative, lane and `requires_ack` as given.”"""
-    a, b = sessions(bus, A, B)
-    bus.send(a, "x", to=[B], wu_id="WU-123", initiative_id="INIT-7", lane="Core", artifact_path="docs/a.md",
-             requires_ack=True)  # fmt: skip
-    (got,) = bus.inbox(b)
-
-    assert (got.get("wu_id"), got.get("initiative_id"), got.get("lane")) == ("WU-123", "INIT-7", "Core")
-    assert (got.get("artifact_path"), got["requires_ack"]) == ("docs/a.md", True)
-
-
-def test_a_message_stays_as_it_was_written(bus: FullBus) -> None:
-    """gitmem: “A message is stored unchanged.”"""
-    a, b = sessions(bus, A, B)
-    text = '  two\n\nlines, a tab\t"quotes", \\n, ünïcode \N{SNOWMAN} and trailing space \n'
-    sent = bus.send(a, text, to=[B])
-
-    assert (sent["message"], read(bus, b)) == (text, [[text]])
-
-
-def test_a_message_has_a_size(bus: FullBus) -> None:
-    """gitmem: “A message has 1 byte to 64 KiB; any other is refused.”"""
-    a, b = sessions(bus, A, B)
-    most = 64 * 1024
-    for text in ("", "m" * (most + 1), "ü" * (most // 2 + 1)):
-        with pytest.raises(Refused):
-            bus.send(a, text, to=[B])
-    assert bus.inbox(b) == []
-
-    assert len(bus.send(a, "ü" * (most // 2), to=[B])["message"]) == most // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
 from gitmem.conformance.definitions import DECISIONS, age, decision_of, is_by
@@ -185,3 +185,57 @@ class ForgetsToSayWhatItLacks(Reference):
         if name == "watch":
             raise AttributeError(name)
         return super().__getattribute__(name)
+
+
+class _ForgetsFields(Reference):
+    """Stores a signal without these fields."""
+
+    forgets: ClassVar[tuple[str, ...]] = ()
+
+    def signals(self) -> dict[str, Signal]:
+        nothing: Any = dict.fromkeys(self.forgets)
+        return {id: {**each, **nothing} for id, each in super().signals().items()}
+
+
+class ForgetsTheRoleOfTheSender(_ForgetsFields):
+    forgets = ("sender_role",)
+
+
+class ForgetsTheRoleThatIsMeant(_ForgetsFields):
+    forgets = ("target_role",)
+
+
+class ForgetsTheDelegation(_ForgetsFields):
+    forgets = ("delegation_id",)
+
+
+class ForgetsTheWorkspace(_ForgetsFields):
+    forgets = ("workspace_id",)
+
+
+class _ChangesReceipts(Reference):
+    def changed(self, receipt: Any) -> Any:
+        raise NotImplementedError
+
+    def receipts(self, signal_id: str) -> list[Receipt]:
+        return [self.changed(each) for each in super().receipts(signal_id)]
+
+
+class ForgetsWhenItWasRead(_ChangesReceipts):
+    def changed(self, receipt: Any) -> Any:
+        return {name: value for name, value in receipt.items() if name != "read_at"}
+
+
+class ReadsEverythingIn1970(_ChangesReceipts):
+    def changed(self, receipt: Any) -> Any:
+        return {**receipt, "read_at": "1970-01-01T00:00:00.000000Z"}
+
+
+class ReadsWhenItIsAsked(_ChangesReceipts):
+    def changed(self, receipt: Any) -> Any:
+        return {**receipt, "read_at": self._now()}
+
+
+class ForgetsTheKeyOfAReceipt(_ChangesReceipts):
+    def changed(self, receipt: Any) -> Any:
+        return {**receipt, "idempotency_key": None}
