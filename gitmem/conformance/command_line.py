@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,6 +16,7 @@ from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository, sources
 from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
 
+WATCH_SECONDS = 60.0  # until a watch has shown what is unread
 USAGE = 2  # the exit status of a usage error
 FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
 NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
@@ -24,18 +27,22 @@ NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread"
 Run = Callable[[Sequence[str]], tuple[int, str]]
 
 
-def program(args: Sequence[str]) -> tuple[int, str]:
-    """Run the program that is installed beside this Python, in a new process; return its exit status and output."""
+def command(args: Sequence[str]) -> list[str]:
+    """Return the command line of the program that is installed beside this Python."""
     name = "gitmem.exe" if os.name == "nt" else "gitmem"
-    command = [os.path.join(os.path.dirname(sys.executable), name), *args]
-    done = subprocess.run(command, env=sources(), capture_output=True, check=False)
+    return [os.path.join(os.path.dirname(sys.executable), name), *args]
+
+
+def program(args: Sequence[str]) -> tuple[int, str]:
+    """Run the program in a new process; return its exit status and output."""
+    done = subprocess.run(command(args), env=sources(), capture_output=True, check=False)
     return done.returncode, done.stdout.decode()
 
 
 class CommandLine:
     """One clone, in which commands are run."""
 
-    lacks: Mapping[str, str] = {"watch": "`gitmem watch` runs until it is stopped; a case needs one answer"}
+    lacks: Mapping[str, str] = {}
 
     def __init__(self, folder: Path, run: Run) -> None:
         self.folder = folder
@@ -92,6 +99,22 @@ class CommandLine:
     def count(self, session: str) -> int:
         """Return the number of unread signals by `inbox --count`."""
         return int(self.ask("inbox", "--count", session=session)["unread"])
+
+    def watch(self, session: str) -> list[Signal]:
+        """Return the signals that `watch` shows: as many as are unread. Stop it then, as Ctrl-C does."""
+        expected = self.count(session)
+        args = ["-C", str(self.folder), "--as", session, "--json", "watch"]
+        with subprocess.Popen(command(args), env=sources(), stdout=subprocess.PIPE) as watching:
+            timer = threading.Timer(WATCH_SECONDS, watching.kill)
+            timer.start()
+            try:
+                assert watching.stdout is not None
+                lines = list(itertools.islice(watching.stdout, expected))
+                watching.terminate()
+                watching.wait()
+            finally:
+                timer.cancel()
+        return [as_signal(json.loads(line)) for line in lines]
 
     def receipts(self, signal_id: str) -> list[Receipt]:
         """Return the receipts of a signal by `receipts`."""
