@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ..agents import presence
+from ..errors import UsageError
+from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 from . import ASKS, DECISIONS, has_conflict
 
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ..agents.addressing import Resolved
-    from ..agents.caller import Caller
     from ..records.record_types import SignalRecord
     from ..records.shown_types import ShownSignal
     from ..store import Store
@@ -53,19 +54,29 @@ def remarks(
     return found
 
 
-def workspace_remarks(store: Store, caller: Caller, resolved: Sequence[Resolved]) -> list[str]:
-    """Return sentences about recipients whose inbox does not display signals of this workspace."""
-    if caller.workspace is None:
-        return []
-    found = []
+def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Resolved]) -> None:
+    """Raise UsageError for recipients whose inbox never shows signals of this workspace.
+
+    One open session in this workspace, or without any, is enough; of ended sessions the last one counts.
+    """
     for each in resolved:
-        theirs = (presence.latest_of(store.db(), each.address) or {}).get("workspace_id")
-        if theirs not in (None, caller.workspace):
-            found.append(
-                f"{each.display_name or each.address} is in workspace {theirs} "
-                f"and does not see signals of workspace {caller.workspace}."
+        theirs = presence.workspaces_of(store.db(), each.address)
+        if theirs and not {None, workspace} & theirs:
+            name, others = (
+                sanitize(each.display_name or each.address),
+                ", ".join(map(sanitize, sorted(filter(None, theirs)))),
             )
-    return found
+            raise UsageError(
+                f"{name} is in workspace {others} and never sees signals of workspace {sanitize(workspace)}, yours. "
+                "Nothing was written.",
+                hint="A workspace is a routing label of inboxes, not a border of access. "
+                "Send from a session without a workspace, or change yours.",
+                code="other-workspace",
+                next=[
+                    command("gitmem", "session", "set", "--workspace", *sorted(filter(None, theirs))[:1]),
+                    "gitmem roster --json",
+                ],
+            )
 
 
 def after(store: Store, signal: ShownSignal, resolved: Sequence[Resolved]) -> list[str]:

@@ -45,8 +45,10 @@ class ReplyContext:
         self.signals = threads.load(db, thread_id)
         self.parent = answered or (causality.root(self.signals) if self.signals else None)
 
-    def members(self, store: Store, caller: Caller) -> list[Resolved]:
+    def members(self, store: Store, caller: Caller, intent: str) -> list[Resolved]:
         """Return the default recipients of a signal in this thread.
+
+        A counter-proposal makes the agreement of every member stale, so it goes to all of them.
 
         Raises:
             UsageError: The log has no such thread.
@@ -62,6 +64,9 @@ class ReplyContext:
         members = [sent["sender_identity"]]
         if not self._is_reply:
             members += sent["recipients"]
+        elif intent == "COUNTER":
+            root = (causality.root(self.signals) or self.parent).record
+            members += [root["sender_identity"], *root["recipients"], *sent["recipients"]]
         elif any(self.parent.is_by(each) for each in caller.ids):  # a follow-up goes to the same recipients
             members = list(sent["recipients"])
         others = [each for each in dict.fromkeys(members) if each not in caller.ids]

@@ -72,6 +72,8 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     key = options.get("idempotency_key")
     context = _context(db, options.get("reply_to"), options.get("thread"))
     resolved = _recipients(store, caller, context, options)
+    if caller.workspace is not None:
+        next_steps.refuse_other_workspaces(store, caller.workspace, resolved)
     fields = addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
     _set_fields(fields, options, answered.record if answered else None)
@@ -91,8 +93,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     record, appended = record_signal(store, caller, stream, line, resolved)
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, unit_remark, *(each.remark for each in resolved)]
-    sent.warnings = [*filter(None, said_of), *next_steps.workspace_remarks(store, caller, resolved),
-                     *_remarks(db, caller, context, record, line)]  # fmt: skip
+    sent.warnings = [*filter(None, said_of), *_remarks(db, caller, context, record, line)]  # fmt: skip
     sent.next = next_steps.after(store, sent.signal, resolved)
     return sent
 
@@ -173,7 +174,7 @@ def _recipients(
         return ()
     to = options.get("to")
     if not to:
-        return context.members(store, caller) if context else ()
+        return context.members(store, caller, _intent_of(options)) if context else ()
     return addressing.resolve(
         store, to, caller=caller,
         allow_unseen=bool(options.get("allow_unseen")), fuzzy=bool(options.get("fuzzy")),

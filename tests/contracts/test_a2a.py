@@ -212,7 +212,6 @@ def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: W
     a = world.agent(A, workspace="red")
     b = world.agent(B, workspace="blue")
     a.signals.send("red")
-    a.signals.send("to b", to=[B])
     b.inbox(mark=False)
     shown = b.inbox(mark=False, all=True).signals
 
@@ -247,14 +246,30 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     assert counts[0] == counts[1] == [(B, "sig-same")]
 
 
-def test_a_letter_across_a_border_is_told_so(world: World) -> None:
-    """It is recorded, and its sender learns that the recipient does not see it."""
+def test_a_signal_that_its_recipient_would_never_see_is_refused(world: World) -> None:
+    """Nothing is written, also if others could see it; a session of the same agent here is enough."""
     a = world.agent(A, workspace="red")
     world.agent(B, workspace="blue", name="Curie")
     world.agent(C)
 
-    assert "Curie is in workspace blue" in " ".join(a.signals.send("x", to=[B]).warnings)
+    for to in ([B], [B, C]):
+        with pytest.raises(UsageError, match="Curie is in workspace blue") as refused:
+            a.signals.send("x", to=to)
+        assert refused.value.code == "other-workspace"
     assert a.signals.send("x", to=[C]).warnings == []
+    assert world.agent(C).signals.send("x", to=[B]).warnings == []
+    world.agent(B, workspace="red")
+    assert a.signals.send("x", to=[B]).recorded
+
+
+def test_a_counter_proposal_goes_to_the_whole_thread(world: World) -> None:
+    """It makes the agreement of all members stale; an answer of another kind goes to the asker alone."""
+    a, b, c = world.agent(A), world.agent(B), world.agent(C)
+    root = str(a.signals.send("so?", to=[B, C], intent="PROPOSE").signal["signal_id"])
+
+    assert set(b.signals.reply(root, "rather so", intent="COUNTER").signal["recipients"]) == {A, C}
+    assert c.signals.reply(root, "yes", intent="AGREE").signal["recipients"] == [A]
+    assert b.signals.reply(root, "only you", intent="COUNTER", to=[A]).signal["recipients"] == [A]
 
 
 def test_a_session_that_only_looks_keeps_its_name(world: World) -> None:
