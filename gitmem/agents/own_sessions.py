@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .caller_identity import Caller
 
+LOOKED_AT_MAX = 100  # sessions: peers can write any number with the name of this worktree
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
@@ -142,6 +143,25 @@ def record(found: Presence, event: str) -> SessionFields:
 def of_worktree(store: Store) -> list[Presence]:
     """Return the open sessions of this worktree that were seen within 24 hours."""
     return [one for one in _open(store, heartbeats.worktree(store)) if one.is_current]
+
+
+def last_agent_here(store: Store) -> Presence | None:
+    """Return the last session of this worktree with an agent identity, if no session of that agent is at work now.
+
+    Only sessions that were started in this clone count: a peer can claim to have worked here.
+    """
+    db = store.db()
+    rows = db.execute(
+        "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+        " WHERE s.worktree = ? AND s.agent_identity IS NOT NULL ORDER BY t.until DESC LIMIT ?",
+        (heartbeats.label(store), LOOKED_AT_MAX),
+    )
+    for (session_id,) in rows.fetchall():
+        found = trusted(store, session_id) if sender_tables.is_own(db, session_id) else None
+        if found is not None and found.agent_identity and found.here:
+            same = presence.of_identity(store, found.agent_identity)
+            return None if any(one.is_current for one in same) else found
+    return None
 
 
 def possible_callers(store: Store) -> list[Presence]:

@@ -83,8 +83,15 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
         hint=hint,
         code="unknown-recipient",
         suggestions=suggest.suggestions(store, text),
-        next=["gitmem roster"],
+        next=[*_send_command(option, former), "gitmem roster"],
     )
+
+
+def _send_command(option: str, former: Presence) -> list[str]:
+    """Return the command that reaches somebody who is absent, if a later session would read it."""
+    if option != "--to" or (former.agent_identity is None and former.ended is not None):
+        return []
+    return [command("gitmem", "signal", "your message", "--to", former.reader)]
 
 
 def ended_session(session: Presence, now: int) -> str:

@@ -105,9 +105,8 @@ def start(
         if known is None:
             return _start_new(store, who, name, fields, allow_secret)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
-        given["harness_session"] = store.keys.hashed(
-            who.client_session[1]
-        )  # gitmem 0.1 published the id itself
+        # gitmem 0.1 published the id itself.
+        given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(
             store, known, name, given, session_fields.retry_command("start", given), allow_secret
         )
@@ -154,7 +153,11 @@ def _start_new(
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
     name_pins.replace(store, found)
-    return SessionStarted(found, appended.commit, True, _first_steps(session_id))
+    started = SessionStarted(found, appended.commit, True, _first_steps(session_id))
+    if found.agent_identity is None and who.client_session is None:
+        former = own_sessions.last_agent_here(store)
+        started.remark = session_fields.offer_identity(former, started.remark, started.next)
+    return started
 
 
 def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:

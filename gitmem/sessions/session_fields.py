@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ..agents import display_names
+from ..agents import display_names, presence
+from ..text.sanitize import sanitize
+from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..agents.presence import Presence
     from ..records.record_types import SessionFields
 
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
@@ -79,3 +82,24 @@ def retry_command(event: str, given: Mapping[str, str | None]) -> list[str]:
     """Return the command that gave these fields."""
     pairs = [(_OPTIONS[name], value) for name, value in given.items() if value and name in _OPTIONS]
     return ["gitmem", "session", event, *(word for pair in pairs for word in pair)]
+
+
+def offer_identity(former: Presence | None, remark: str | None, next: list[str]) -> str | None:
+    """Return the remark on a new session without an identity, with how it becomes the agent that worked here before.
+
+    Nothing is taken over by itself: another agent may have come to the worktree.
+
+    Args:
+        former: The last session of that agent.
+        remark: What else there is to say.
+        next: The next commands; gets the one that takes the identity.
+    """
+    if former is None:
+        return remark
+    identity, name = str(former.agent_identity), former.name
+    next.insert(1, command("gitmem", "session", "set", "--agent-identity", identity, "--name", name))
+    offer = (
+        f"{sanitize(name)} ({sanitize(identity)}) worked in this worktree, {presence.format_age(former.age)}. If you are "
+        "that agent, take its identity: then its messages are yours."
+    )
+    return " ".join(filter(None, (remark, offer)))

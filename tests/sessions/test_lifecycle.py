@@ -168,7 +168,7 @@ def test_a_name_that_could_deceive_is_refused(repo: Path, name: str) -> None:
 def test_a_bad_field_writes_nothing(repo: Path) -> None:
     """The contract is checked before anything is recorded."""
     store = open_store(repo, Clock())
-    for fields in ({"wu": "nonsense"}, {"agent_identity": "human:me:x"}, {"lane": "a\nb"}):
+    for fields in ({"wu": "non sense"}, {"agent_identity": "human:me:x"}, {"lane": "a\nb"}):
         with pytest.raises(UsageError):
             lifecycle.start(store, CallerClaims(), **fields)
     assert store.git.tip("refs/gitmem/log") is None

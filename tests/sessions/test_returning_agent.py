@@ -1,0 +1,77 @@
+"""An agent that comes back to its worktree finds its identity and so its messages; nobody becomes it by a guess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.agents.caller import CallerClaims
+from gitmem.errors import UsageError
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox, send
+from tests.sandbox import Clock, acting, carry, new_repo, open_store, worktree
+
+KILBY = "claude:implementer:sessions"
+DAY = 24 * 3600 * 1_000_000
+TAKE = f"gitmem session set --agent-identity {KILBY} --name Kilby"
+
+
+def test_the_last_agent_of_the_worktree_is_offered(tmp_path: Path, repo: Path) -> None:
+    """After days, also if its session never ended. What was sent meanwhile is unread; before that nothing is taken."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    elsewhere = open_store(worktree(repo, tmp_path / "other"), clock)
+    clock.forward(4 * DAY)
+    planck = acting(elsewhere, lifecycle.start(elsewhere, CallerClaims(), agent_identity="a:b:planck"))
+    send.send(elsewhere, planck, "look", to=[KILBY])
+
+    back = lifecycle.start(store, CallerClaims())
+
+    assert f"Kilby ({KILBY}) worked in this worktree, 3 days ago. If you are that agent" in str(back.remark)
+    assert back.next[1] == TAKE
+    assert inbox.read(store, acting(store, back)).unread == 0
+    changed = lifecycle.change(store, acting(store, back), agent_identity=KILBY, name="Kilby")
+    assert changed.reader_identity == KILBY
+    assert [each["message"] for each in inbox.read(store, acting(store, changed)).signals] == ["look"]
+
+
+def test_nothing_is_offered_that_would_be_a_guess(tmp_path: Path, repo: Path) -> None:
+    """An agent at work, one of another worktree, a session with an identity of its own."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    assert lifecycle.start(store, CallerClaims()).remark is None
+    clock.forward(4 * DAY)
+    elsewhere = open_store(worktree(repo, tmp_path / "other"), clock)
+
+    assert lifecycle.start(elsewhere, CallerClaims()).remark is None
+    assert lifecycle.start(store, CallerClaims(), agent_identity="a:b:c").remark is None
+
+
+def test_a_peer_s_session_is_not_offered(tmp_path: Path, repo: Path) -> None:
+    """A pushed record can name this worktree, but was not started here."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    peer = open_store(new_repo(tmp_path / "elsewhere" / repo.name), clock)
+    lifecycle.start(peer, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    carry(peer, store)
+    clock.forward(4 * DAY)
+
+    assert lifecycle.start(store, CallerClaims()).remark is None
+
+
+def test_a_name_of_somebody_absent_says_where_to_send(repo: Path) -> None:
+    """As a command, which the sender decides on."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    clock.forward(4 * DAY)
+    planck = acting(store, lifecycle.start(store, CallerClaims(), agent_identity="a:b:planck"))
+
+    with pytest.raises(UsageError) as refused:
+        send.send(store, planck, "look", to=["Kilby"])
+
+    assert refused.value.next[0] == f"gitmem signal 'your message' --to {KILBY}"
+    assert "was last seen" in refused.value.message
