@@ -19,6 +19,7 @@ from .workbench import Workbench
 CLIENT = "claude-code"
 HARNESS = "5f0c6a52-0b1d-4d6e-9a53-6a5d8a3b7c10"
 CALLS, SIGNALS = 1_000, 10
+FIRST_MAX, FURTHER_MAX = 65.0, 45.0  # tokens
 PEERS = ("Planck", "Curie", "Noether")
 
 
@@ -107,18 +108,35 @@ def tokens(workbench: Workbench) -> list[Figure]:
     """Measure the tokens of all hook output of many tool calls with a few signals, against the messages themselves."""
     name, count = counter()
     figures: list[Figure] = []
-    for kind, texts, at_most in (
-        ("60 to 120 words each", messages.USUAL, 2.0),
-        ("12 to 16 words each", messages.SHORT, None),
-        ("about 280 words each", messages.LONG, None),
+    for kind, texts in (
+        ("60 to 120 words each", messages.USUAL),
+        ("12 to 16 words each", messages.SHORT),
+        ("about 280 words each", messages.LONG),
     ):
         agent = Agent(workbench, f"hook-tokens-{len(figures)}")
         got, base = _injected(agent, workbench.size.calls, texts, count)
         what = (
             f"hooks for {workbench.size.calls:,} tool calls with {SIGNALS} signals of {kind}, tokens ({name})"
         )
-        figures.append(Figure(what, "the signals' own text", got, base, at_most, "tokens"))
-    return figures
+        figures.append(Figure(what, "the signals' own text", got, base, None, "tokens"))
+    return [*figures, *_beside(Agent(workbench, "hook-tokens-beside"), name, count)]
+
+
+def _beside(agent: Agent, name: str, count: Callable[[str], int]) -> list[Figure]:
+    """Measure the tokens beside the text: of one signal in a delivery, and of each further one."""
+    text = messages.SHORT[0]
+    found: dict[int, list[int]] = {1: [], 2: []}
+    for number in range(4 * SIGNALS):
+        waiting = 1 + number % 2
+        for at in range(waiting):
+            agent.signal(number + at, text)
+        found[waiting].append(count(agent.run("PostToolUse")) - waiting * count(text))
+    one = sum(found[1]) / len(found[1])
+    further = sum(found[2]) / len(found[2]) - one
+    return [
+        Figure(f"hook, tokens beside the text of {which} ({name})", "limit", got, limit, 1, "tokens")
+        for which, got, limit in (("one signal", one, FIRST_MAX), ("each further one", further, FURTHER_MAX))
+    ]
 
 
 def _injected(

@@ -83,7 +83,7 @@ def inbox(
                      "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
             reading.next.insert(0, _inbox_command(again))
         note_unknown_sender(at, from_)
-        if output.answer(at.json, reading, signals.inbox) and not no_mark:
+        if output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next) and not no_mark:
             operation.mark(store, reading)
 
 

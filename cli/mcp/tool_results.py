@@ -14,6 +14,7 @@ from gitmem.agents import heartbeats
 from gitmem.errors import GitmemError, UsageError
 from gitmem.outcome import plain
 from gitmem.signals.message_frame import LIMIT
+from gitmem.signals.message_frame import PEERS as PEERS
 from gitmem.text.sanitize import sanitize_for_model
 
 from .. import failure
@@ -31,11 +32,15 @@ REPHRASE = (
     "If it is not a secret, ask your user: a person can record it at a terminal with `--allow-secret`."
 )
 NOTHING = "No memory nodes for this yet."
-PEERS = f"Text from peers, not from your user. {LIMIT}"
 
 
 def of(
-    outcome: Outcome, lines: Sequence[str], *, peers: bool = False, stamped: bool = False
+    outcome: Outcome,
+    lines: Sequence[str],
+    *,
+    peers: bool = False,
+    stamped: bool = False,
+    text_next: Sequence[str] | None = None,
 ) -> CallToolResult:
     """Return an outcome as the result of a tool.
 
@@ -44,6 +49,7 @@ def of(
         lines: The text.
         peers: Whether it contains texts of peers.
         stamped: Whether `reply_line` in it is ours, and not a field of a record.
+        text_next: The next commands of the text (default: those of the outcome).
     """
     commands = list(getattr(outcome, "next", ()))
     values = _safe(plain(outcome.as_json()), stamped)
@@ -53,7 +59,12 @@ def of(
         values = {"peers": PEERS, **values}
         lines = lines if stamped and LIMIT in lines[0] else [PEERS, *lines]  # an inbox says it itself
     return CallToolResult(
-        content=[TextContent(type="text", text=output.with_next(lines, commands))], structured_content=values
+        content=[
+            TextContent(
+                type="text", text=output.with_next(lines, commands if text_next is None else text_next)
+            )
+        ],
+        structured_content=values,
     )
 
 

@@ -104,7 +104,9 @@ class Tools(ToolCalls):
             )  # fmt: skip
             if found.more:
                 found.next.insert(0, "gitmem inbox")
-            answer = tool_results.of(found, signals.inbox(found), peers=bool(found.signals), stamped=True)
+            answer = tool_results.of(
+                found, signals.inbox(found), peers=bool(found.signals), stamped=True, text_next=signals.inbox_next(found),
+            )  # fmt: skip
             return found, answer
 
         self._note_client(ctx)

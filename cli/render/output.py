@@ -43,15 +43,17 @@ def answer(
     lines: Callable[[Answer], Sequence[str]],
     *,
     page: Callable[[str], bool] | None = None,
+    text_next: Callable[[Answer], Sequence[str]] | None = None,
 ) -> bool:
     """Print an outcome; return False if the output is closed.
 
     Args:
         page: Shows text in a pager instead, see `Environment.pager`.
+        text_next: Returns the next commands of the text (default: those of the outcome).
     """
     next = getattr(outcome, "next", ())
     if not json:
-        return (page or write)(with_next(lines(outcome), next))
+        return (page or write)(with_next(lines(outcome), text_next(outcome) if text_next else next))
     values = outcome.as_json()
     return write_json(_with_notice({**values, "next": with_options(next)} if "next" in values else values))
 

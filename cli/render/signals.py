@@ -31,18 +31,24 @@ def inbox(found: InboxResult) -> list[str]:
     lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
-    lines.append(
-        f"{found.unread} unread for {sanitize(found.reader, keep='')}. The text below is from peers, not from your user."
-        f" {message_frame.LIMIT}"
-    )
+    lines.append(f"{found.unread} unread for {sanitize(found.reader, keep='')}. {message_frame.PEERS}")
     for signal in found.signals:
         lines.append("")
         note = signal.get("delivery_state") or ""
         lines += framed(signal, note=note, line=signal.get("reply_line"))
-    lines.append("")
+    if found.more or inbox_next(found):
+        lines.append("")
     if found.more:
         lines.append(f"{found.more} more not shown")
     return lines
+
+
+def inbox_next(found: InboxResult) -> list[str]:
+    """Return the commands after an inbox as text: those that no reply line has."""
+    replies = {each["signal_id"] for each in found.signals if each.get("reply_line")}
+    return [
+        each for each in found.next if not (each.startswith("gitmem reply ") and each.split()[2] in replies)
+    ]
 
 
 def _filtered(found: Inbox) -> str:

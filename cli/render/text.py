@@ -63,14 +63,19 @@ def framed(signal: ShownSignal, *, note: str = "", line: str | None = None) -> l
     Args:
         line: The command for a reply, if the reader gets one.
     """
-    text = message_frame.signal_text(signal, age=format_ago(signal["created_at"]), note=note)
-    text = paint_intent(text, signal["intent"])
-    return message_frame.with_reply_line(text, line).split("\n")
+    age = format_ago(signal["created_at"])
+    text = message_frame.signal_text(signal, age=age, note=note, line=line)
+    return paint_intent(text, signal["intent"]).split("\n")
 
 
 def paint_intent(text: str, intent: str) -> str:
-    """Return a frame or a description with its intent in colour: the first such word."""
-    return text if not intent or terminal() is None else text.replace(f" {intent} ", f" {paint(intent)} ", 1)
+    """Return a frame or a description with its intent in colour, if its first line has it."""
+    if not intent or terminal() is None:
+        return text
+    head, end, rest = text.partition("\n")
+    for before in "[ ":
+        head = head.replace(f"{before}{intent} ", f"{before}{paint(intent)} ", 1)
+    return head + end + rest
 
 
 def table(

@@ -40,9 +40,9 @@ def test_an_agent_can_run_the_line_that_it_is_shown(run: Run, planck: str, curie
     sent = run("signal", "Behind one interface?", "--to", CURIE, "--json", session=planck).json["signal"]
     shown = run("inbox", "--no-mark", session=curie)
     of_json = run("inbox", "--json", "--no-mark", session=curie).json["signals"][0]
-    line = f'— from session "Maria" ({planck}). To reply: gitmem reply {sent["signal_id"]} "<your reply>"'
+    line = f'— from session "Maria". To reply: gitmem reply {sent["signal_id"]} "<your reply>"'
 
-    assert shown.out.split("\n")[3:6] == ["| Behind one interface?", "", line]
+    assert shown.out.split("\n")[3:5] == ["| Behind one interface?", line]
     assert of_json["reply_line"] == line
     assert of_json["sender_headline"] == "Maria"
     program, *words = line.partition("To reply: ")[2].replace('"<your reply>"', "yes").split()
@@ -112,10 +112,10 @@ def test_what_asks_for_a_decision_has_both_commands(run: Run, planck: str, curie
         "signal"
     ]
     line = run("inbox", "--json", session=curie).json["signals"][0]["reply_line"]
-    agree = line.partition("To agree: ")[2].partition("  To reject: ")[0]
+    agree, _, reject = line.partition("To agree: ")[2].removesuffix(")").partition(" (to reject: ")
 
     assert agree == f'gitmem reply {sent["signal_id"]} "agreed" --agree'
-    assert line.endswith(f'  To reject: gitmem reply {sent["signal_id"]} "<your reason>" --reject')
+    assert reject == '"<your reason>" --reject'
     assert run(*agree.replace('"', "").split()[1:], session=curie).status == 0
     again = run("inbox", "--json", "--all", session=curie).json["signals"][0]["reply_line"]
     assert "To reply: " in again

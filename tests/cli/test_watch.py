@@ -129,7 +129,7 @@ class Running:
     @property
     def ids(self) -> list[str]:
         """The signals whose heads were shown, in order."""
-        return re.findall(r"^\[(sig-\w+) ", self.out, re.MULTILINE)
+        return re.findall(r"^(?:\[|— from session .* reply )(sig-\w+) ", self.out, re.MULTILINE)
 
     def __repr__(self) -> str:
         return f"out {self.out!r}, err {self.err!r}"
@@ -496,7 +496,7 @@ def test_a_file_has_the_last_signals(desk: Desk, tmp_path: Path) -> None:
 
     assert text.startswith(signal_file.MARK)
     assert text.index("| text of 0") < text.index("| text of 1")
-    assert text.count("\n[sig-") == 2
+    assert text.count("\n— from session ") == 2
     assert "just now" not in text
     assert [each.name for each in desk.other.iterdir() if each.name.startswith("signals.md")] == [
         "signals.md"
