@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 from gitmem.git import run as git
 
@@ -11,6 +10,7 @@ from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
     from gitmem.store import Store
@@ -36,6 +36,8 @@ def page(text: str) -> bool:
     command = users_pager()
     if command in NO_PAGER:
         return output.write(text)
+    import subprocess
+
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}  # as git: end with the text, show colours
     try:
         child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  (the user's own command line, as git runs it)
