@@ -15,6 +15,7 @@ from gitmem.index import compare, index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.memory import load, relations
 from gitmem.memory.node_tables import HIDDEN
+from gitmem.records.ids import unit_key
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START
@@ -152,7 +153,7 @@ def test_rows_say_what_the_folded_node_says(lines: list[bytes]) -> None:
 
     nodes = {each.id: each for each in load.load(index.db, IDS)}
     assert found == {
-        id: (each.type, each.lifecycle, each.wu_id, each.priority, each.rank, each.touched, each.sensitive,
+        id: (each.type, each.lifecycle, unit_key(each.wu_id) or None, each.priority, each.rank, each.touched, each.sensitive,
              each.summarized_into)
         for id, each in nodes.items()
     }  # fmt: skip

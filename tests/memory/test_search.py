@@ -342,7 +342,7 @@ def test_portions_make_one_index(desk: Desk) -> None:
     desk.change(many[0], content="lexer")
     desk.change(many[6], content="lexer")
     told: list[int] = []
-    fts_index.catch_up(desk.store.db(), told.append, portion=3)
+    fts_index.catch_up(desk.store.db(), lambda _, done, __: told.append(done), portion=3)
 
     assert told[:2] == [3, 6]
     assert set(ids(desk.store, "parser")) == set(many[1:6])
