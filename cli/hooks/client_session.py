@@ -74,6 +74,19 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     lifecycle.end(store, callers.of_session(found, "harness"))
 
 
+def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
+    """Save what is known of the session; print nothing. A subagent's end concerns the session that started it."""
+    store = at.store()
+    if not hook_state.update_index(store, BUSY_MILLISECONDS):
+        return
+    caller = hook_caller.caller(at, call)
+    if caller is None or not clock.is_waited_for():
+        return
+    from gitmem.memory import automatic_checkpoints
+
+    automatic_checkpoints.write(store, caller, events.TRIGGERS[call.event])
+
+
 def _prepare(at: Environment, store: Store) -> None:
     """Write the files that the script needs. An unwritable folder must not stop the hook."""
     state = store.repo.state

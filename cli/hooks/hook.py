@@ -56,7 +56,7 @@ def _main(args: Sequence[str]) -> int:
         clock.begin()
     try:
         call = hook_input.read(client, event, kind)
-        return 0 if call.in_subagent else _try(call, clock)
+        return 0 if call.in_subagent and kind != events.CHECKPOINT else _try(call, clock)
     finally:
         clock.end()
 
@@ -100,11 +100,11 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         from . import stop_wait
 
         return stop_wait.wait(at, call)
-    if call.kind in (events.START, events.END):
+    if call.kind in (events.START, events.END, events.CHECKPOINT):
         from . import client_session
 
-        body = client_session.start if call.kind == events.START else client_session.end
-        body(at, call, clock)
+        bodies = {events.START: client_session.start, events.END: client_session.end}
+        bodies.get(call.kind, client_session.checkpoint)(at, call, clock)
         return 0
     from . import show_signals
 

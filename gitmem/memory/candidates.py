@@ -186,6 +186,27 @@ def checkpoint_piece(
     )
 
 
+def automatic_piece(
+    section: str, db: sqlite3.Connection, ids: Sequence[str], written: VersionedNode | None
+) -> list[Section]:
+    """Return one line about the last automatic checkpoint, if it is newer than the written one.
+
+    Args:
+        ids: The automatic checkpoints, last first.
+        written: The last written checkpoint.
+    """
+    nodes = [load.load_one(db, id) for id in ids[:1]]
+    pieces = []
+    for node in (each for each in nodes if written is None or each.touched > written.touched):
+        stat = str(node.metadata.get("gitDiffStat") or "").strip().rpartition("\n")[2].strip()
+        text = "; ".join(filter(None, (node.content.partition("\n")[0].partition(": ")[2], stat)))
+        when = format_at(node.touched)[:16].replace("T", " ") + "Z"
+        why = sanitize_for_model(cut(str(node.metadata.get("trigger")), NAME_MAX))
+        line = quote_lines(f"- [{node.id}] (saved {when}, {why}):", cut(text, REPLACED_TEXT_MAX))[:1]
+        pieces.append(Section(section, (0, 1, node.id), node.id, line, more=show(node)))
+    return pieces
+
+
 def replaced_lines(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
     """Return the lines about the nodes that these supersede, by the ids of those that do."""
     older = superseded.replaced_by(db, ids, REPLACED_MAX + 1)

@@ -64,8 +64,8 @@ def checkpoint(
         from ..signals import completion
 
         completion.unit_of(caller, wu)
-    changes, remark = _changes(store) if diff_stat else (None, None)
-    own = {"progress": progress, "nextSteps": next_steps, "trigger": trigger, "gitDiffStat": changes}
+    stat, remark = changes(store) if diff_stat else (None, None)
+    own = {"progress": progress, "nextSteps": next_steps, "trigger": trigger, "gitDiffStat": stat}
     created = edit.create(
         store,
         caller,
@@ -89,7 +89,7 @@ def checkpoint(
     return created
 
 
-def _changes(store: Store) -> tuple[str | None, str | None]:
+def changes(store: Store) -> tuple[str | None, str | None]:
     """Return git's summary of uncommitted changes, and a warning if git cannot give it."""
     repo = store.repo
     if repo.worktree is None:

@@ -125,15 +125,16 @@ def context(
         _check_tracking(reader, as_of)
     wu = work_unit(wu, reader)
     checkpoint = session_checkpoints.last_checkpoint(store, None, wu, wu) if wu else None
+    saved = session_checkpoints.automatic_ids(store.db(), reader.session_id if reader else None, wu)
     wanted = Selection(wu, lane or session_lane(reader), by_decay=by_decay, half_life=half_life,
-                       without=[checkpoint.id] if checkpoint else [], with_files=with_files)  # fmt: skip
+                       without=[*saved, *([checkpoint.id] if checkpoint else [])], with_files=with_files)  # fmt: skip
     found = candidates.find(store, wanted, max_size)
     last = [candidates.checkpoint_piece(WORK, checkpoint)] if checkpoint else []
     again = _options(wanted, lane)
     again += ["--as-of", as_of] if as_of else [] if roster else ["--no-roster"]
     hidden = count_hidden(store.db(), wu)
     then = f" as of {cut(sanitize_for_model(as_of), 60).replace('-->', '')}" if as_of else ""
-    nodes = [*last, *found.pieces]
+    nodes = [*last, *candidates.automatic_piece(WORK, store.db(), saved, checkpoint), *found.pieces]
     live = live_pieces(store, reader, max_size, roster=roster and as_of is None, alone=not nodes)
     block = pack(
         [*nodes, *live],

@@ -112,7 +112,8 @@ def recover(
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
     brief = work_brief.find(store, unit, lane or session_lane(reader))
-    shown = [*brief.ids, *([checkpoint.id] if checkpoint else [])]
+    saved = session_checkpoints.automatic_ids(store.db(), own, unit)
+    shown = [*brief.ids, *([checkpoint.id] if checkpoint else []), *saved]
     found = candidates.find(store, Selection(unit, lane or session_lane(reader), without=shown), max_size)
     again = [*(["--session", own] if session is not None and own else []), *(["--wu", wu] if wu else [])]
     again += [*(["--lane", lane] if lane else []), *([] if roster else ["--no-roster"])]
@@ -122,6 +123,7 @@ def recover(
     last = (
         [_checkpoint(checkpoint, load.load_one(store.db(), checkpoint.id).unverified)] if checkpoint else []
     )
+    pieces += candidates.automatic_piece(CHECKPOINT, store.db(), saved, checkpoint)
     pieces += [*last, *_since(since)]
     hidden = count_hidden(store.db(), unit)
     block = pack(

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from .versioned_node import VersionedNode, WinningPatches
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
+AUTOMATIC = "auto-"  # begins the trigger of a checkpoint that a hook wrote, see `automatic_checkpoints`
+TRIGGER = "coalesce(json_extract(l.body, '$.metadata.trigger'), '')"
+IS_WRITTEN = f"{TRIGGER} NOT LIKE '{AUTOMATIC}%'"
 _LAST = (
     "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1 AND n.type = 'checkpoint'"
     " AND n.state < 2 AND NOT n.sensitive AND json_extract(l.body, '$.sender_session') = ?1"
-    " ORDER BY n.created DESC, n.id LIMIT 1"
+    f" AND {IS_WRITTEN} ORDER BY n.created DESC, n.id LIMIT 1"
 )
 _OWN = (
     "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT id FROM node"
@@ -82,11 +85,36 @@ def last_checkpoint(
         if row is None and value is not None:
             row = db.execute(
                 f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
-                f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
+                f" AND {IS_WRITTEN} AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
                 " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
                 (value, unit_key(asked) or None, until),
             ).fetchone()
     return load.load_one(db, row[0]) if row else None
+
+
+def is_automatic(node: VersionedNode) -> bool:
+    """Return whether a hook wrote a checkpoint."""
+    return str(node.metadata.get("trigger") or "").startswith(AUTOMATIC)
+
+
+def automatic_ids(db: sqlite3.Connection, session: str | None, unit: str | None) -> list[str]:
+    """Return the automatic checkpoints that a session wrote itself, and those of a work unit, last first."""
+    of_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
+    rows = db.execute(
+        f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE (({of_session}) OR n.wu_id = ?2)"
+        f" AND n.type = 'checkpoint' AND NOT {IS_WRITTEN} AND n.state < {HIDDEN} ORDER BY n.touched DESC, n.id DESC",
+        (session, unit),
+    )
+    return [str(id) for (id,) in rows]
+
+
+def notes_changed(db: sqlite3.Connection, session: str) -> int:
+    """Return when a session's nodes last changed, without automatic checkpoints; 0 without any."""
+    (at,) = db.execute(
+        f"SELECT max(n.touched) FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ? AND {IS_WRITTEN}",
+        (session,),
+    ).fetchone()
+    return at or 0
 
 
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
@@ -98,6 +126,7 @@ def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNo
         if node.type == "checkpoint"
         and node.session_id == node.sender_session == session_id
         and not node.is_hidden
+        and not is_automatic(node)
     ]
     return sorted(found, key=lambda node: (node.touched, node.id), reverse=True)
 

@@ -81,6 +81,20 @@ def test_a_line_that_says_more_than_its_key_is_a_conflict(
     assert any(each.get("conflict") for each in inbox.read(store, reader).signals)
 
 
+@pytest.mark.parametrize("unit", ["fix-login", "#123", "gh/7"])
+def test_a_work_unit_of_any_form_can_be_done(repo: Path, unit: str) -> None:
+    """The broadcast names it as it is typed."""
+    store = open_store(repo, Clock())
+    reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
+    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu=unit))
+    completion.announce(store, caller, completion.unit_of(caller))
+    (seen,) = inbox.read(store, reader).signals
+
+    assert seen["message"] == f"{unit} is done."
+    assert "conflict" not in seen
+    assert completion.announce(store, caller, unit).was_recorded
+
+
 def test_the_end_of_a_session_alone_says_nothing(repo: Path) -> None:
     """Sessions end for many reasons."""
     store = open_store(repo, Clock())

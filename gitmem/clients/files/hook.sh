@@ -192,7 +192,7 @@ input='' go='' due=''
 {
   if repository; then
     case $kind in
-      start | end) go=1 ;;
+      start | end | checkpoint) go=1 ;;
       wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it to end
       *)
         [ "$kind" = prompt ] && keep_prompt

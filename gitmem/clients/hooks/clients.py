@@ -155,12 +155,14 @@ CLIENTS: dict[str, Client] = {
         Client(
             "claude-code", "Claude Code", GROUPS, ".claude", "settings.json",
             # Not PostToolBatch: a version that does not know an event ignores the whole file.
-            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 10)],
+            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 10),
+             ("PreCompact", 10), ("SubagentStop", 10)],
             programs=["claude"],
         ),
         Client(
             "codex", "Codex CLI", GROUPS, ".codex", "hooks.json",
-            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 3)],
+            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 3),
+             ("PreCompact", 10), ("SubagentStop", 10)],
             programs=["codex"],
         ),
         Client(

@@ -11,15 +11,18 @@ PROMPT = "prompt"  # the user has sent a prompt
 START = "start"
 STOP = "stop"  # the agent is done and would wait for its user
 END = "end"
+CHECKPOINT = "checkpoint"  # the client drops context, or a subagent is done: save what is known
 WAKE = "wake"  # in the background of an idle agent
 
 EVENTS: dict[str, dict[str, str]] = {
     "claude-code": {
         "PostToolUse": TOOL, "PostToolUseFailure": TOOL, "PostToolBatch": TOOL, "UserPromptSubmit": PROMPT,
         "SessionStart": START, "Stop": STOP, "SessionEnd": END, "Wake": WAKE,
+        "PreCompact": CHECKPOINT, "SubagentStop": CHECKPOINT,
     },
     "codex": {
         "PostToolUse": TOOL, "UserPromptSubmit": PROMPT, "SessionStart": START, "Stop": STOP, "SessionEnd": END,
+        "PreCompact": CHECKPOINT, "SubagentStop": CHECKPOINT,
     },
     "gemini": {
         "AfterTool": TOOL, "BeforeAgent": PROMPT, "SessionStart": START, "AfterAgent": STOP, "SessionEnd": END,
@@ -66,6 +69,10 @@ FOLDER_VARIABLES = {
 }
 # The hooks of these clients may have the environment of another run.
 SHARED_ENVIRONMENT = ("cline",)
+
+
+# The triggers of automatic checkpoints.
+TRIGGERS = {"PreCompact": "pre-compact", "SubagentStop": "subagent-stop"}
 
 
 def kind(client: str, event: str) -> str | None:

@@ -112,7 +112,7 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
     assert target.settings is not None
     digests = {each.command: codex_trust.digest(each) for each in target.wanted(False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
-             "Stop": "stop", "SessionEnd": "session_end"}  # fmt: skip
+             "Stop": "stop", "SessionEnd": "session_end", "PreCompact": "pre_compact", "SubagentStop": "subagent_stop"}  # fmt: skip
     lines = [f'[projects."{folders.worktree}"]\ntrust_level = "{trust}"\n'] if trust else []
     for each in target.settings.ours():
         key = f"{target.settings.path}:{names[each.event]}:{each.group}:{each.handler}"
@@ -171,7 +171,8 @@ def test_the_digest_is_the_one_that_codex_shows() -> None:
     """The form that `hooks/list` of Codex 0.169 was seen to hash, computed here by hand."""
     import hashlib
 
-    entry = CLIENTS["codex"].entries(USER, "x", b"", wake=False)[-1]
+    entries = CLIENTS["codex"].entries(USER, "x", b"", wake=False)
+    (entry,) = (each for each in entries if each.event == "SessionEnd")
     command = entry.command.replace('"', '\\"')
     hook = f'{{"async":false,"command":"{command}","timeout":3,"type":"command"}}'
     form = f'{{"event_name":"session_end","hooks":[{hook}]}}'

@@ -1,0 +1,96 @@
+"""Checkpoints that hooks write before a client compacts its context and at a subagent's end, without a model.
+
+They save what is known: the session's note, the next steps of its last written checkpoint, the threads that wait for
+it, and git's diff stat. The newest supersedes the session's earlier ones, and none takes the place of a written one.
+"""
+
+from __future__ import annotations
+
+from ..digests import sha256
+from ..errors import StoreError
+from . import checkpoints, edit, load, open_threads
+from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .versioned_node import VersionedNode
+
+# Bytes of each part; with the trigger and the state it is less than 1 KiB.
+NOTE_BYTES, STEPS_BYTES, THREADS_BYTES, STAT_BYTES = 160, 320, 160, 300
+THREADS_MAX = 5
+STATE = "state"  # the key of the digest of what was known
+
+
+def write(store: Store, caller: Caller, trigger: str) -> VersionedNode | None:
+    """Write a checkpoint of a session, if HEAD, the diff or its notes changed since the last one; otherwise return None.
+
+    Args:
+        trigger: The cause, such as `pre-compact`.
+
+    Raises:
+        UsageError: A text looks like a secret. Nothing was written.
+        StoreError: The store could not be read or written.
+    """
+    session = caller.session_id
+    if session is None:
+        return None
+    written = last_checkpoint(store, session, None, None)
+    note = _first_line(
+        str((caller.record or {}).get("activity") or "") or (written.content if written else "")
+    )
+    steps = str(written.metadata.get("nextSteps") or "") if written is not None else ""
+    threads = [each.thread_id for each in open_threads.find(store, caller)]
+    stat = checkpoints.changes(store)[0] or ""
+    if not (note or steps or stat or threads):
+        return None  # nothing to save
+    db = store.db()
+    state = _digest(_head(store), stat, note, steps, str(notes_changed(db, session)))
+    before = automatic_ids(db, session, None)
+    if before and load.load_one(db, before[0]).metadata.get(STATE) == state:
+        return None
+    listed = ", ".join(threads[:THREADS_MAX])
+    more = f" and {len(threads) - THREADS_MAX} more" if threads[THREADS_MAX:] else ""
+    metadata = {
+        "trigger": AUTOMATIC + trigger,
+        "nextSteps": _cut(steps, STEPS_BYTES),
+        "openThreads": _cut(listed + more, THREADS_BYTES),
+        "gitDiffStat": _cut_to_end(stat, STAT_BYTES),
+        STATE: state,
+    }
+    created = edit.create(
+        store, caller, PREFIX + _cut(note or "work in progress", NOTE_BYTES), type="checkpoint",
+        lifecycle="session", metadata={key: text for key, text in metadata.items() if text},
+        supersedes=before[:1],
+    )  # fmt: skip
+    return created.node
+
+
+def _first_line(text: str) -> str:
+    return text.removeprefix(PREFIX).strip().partition("\n")[0]
+
+
+def _head(store: Store) -> str:
+    try:
+        return store.head()[0] or ""
+    except StoreError:
+        return ""
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the start of a text within that many bytes of UTF-8."""
+    data = text.encode("utf-8", "replace")
+    return text if len(data) <= most else data[: most - 3].decode("utf-8", "ignore") + "…"
+
+
+def _cut_to_end(text: str, most: int) -> str:
+    """Return the last whole lines of a text within that many bytes: those of a diff stat have the totals."""
+    lines = text.split("\n")
+    while len(lines) > 1 and len("\n".join(lines).encode("utf-8", "replace")) > most:
+        lines.pop(0)
+    return _cut("\n".join(lines), most)
