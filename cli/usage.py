@@ -25,6 +25,9 @@ SYNONYMS = {
     "gitmem reply ID 'agreed' --agree": ("agree", "accept", "approve", "ack"),
     "gitmem reply ID 'your reason' --reject": ("reject", "refuse", "decline"),
     "gitmem reply ID 'your proposal' --counter": ("counter",),
+    "gitmem mem ready": ("ready",),
+    "gitmem session set --wu ID": ("claim",),
+    "gitmem mem delete ID": ("redact",),
     "gitmem reply ID 'your answer'": ("answer", "respond"),
     "gitmem inbox": ("read", "receive", "recv", "check", "mail", "messages", "unread", "signals"),
     "gitmem whoami": ("status", "who", "me", "id"),
@@ -51,6 +54,11 @@ GROUPS = {
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
     "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),
+}
+# Words for what is done in another way, or not at all, with the way that exists.
+ABSENT = {
+    "claim": "gitmem has no claims of tasks: `gitmem session set --wu ID` shows others in the roster what you work on.",
+    "redact": "Records are never rewritten: `gitmem mem delete ID` hides a node; revoke a secret that was recorded.",
 }
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
@@ -104,6 +112,8 @@ def _similar_commands(message: str) -> list[str]:
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
     """Return advice for frequent mistakes with messages and texts, or ""."""
+    if path == "gitmem" and message.startswith("No such command '"):
+        return ABSENT.get(message.split("'")[1].lower(), "")
     speaks = path in ("gitmem signal", "gitmem reply")
     if not speaks and path not in TEXTS:
         return ""

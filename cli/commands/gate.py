@@ -101,7 +101,7 @@ def _before_push(at: Environment) -> int:
         if not callers:
             _print_unchecked(at, work_units.unknown_pusher(wu))
         for caller in callers:
-            found = operation.check(store, caller, wu=wu, heed_passes=True)
+            found = operation.check(store, caller, wu=wu, push=True)
             if not found.open:
                 status = CLOSED
                 found.next = [*found.next[:2], operation.pass_command(wu)]

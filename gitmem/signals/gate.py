@@ -78,7 +78,7 @@ def check(
     wu: str | None = None,
     initiative: str | None = None,
     reason: str | None = None,
-    heed_passes: bool = False,
+    push: bool = False,
     new: bool = False,
     allow_secret: bool = False,
 ) -> Gate:
@@ -91,9 +91,9 @@ def check(
         wu: The work unit; by default that of the caller's session, unless an initiative is given.
         initiative: The initiative; by default those that sessions or signals name together with the work unit.
         reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing. The
-            signals stay unread.
-        heed_passes: Ignore signals that the caller has passed before: for a push, which can't give a reason.
-        new: Accept a work unit that no record names. Otherwise a push gets a warning, and others the error.
+            signals stay unread, but do not close this gate for the caller again.
+        push: Only warn about a work unit that no record names: a hook can't ask.
+        new: Accept such a work unit.
 
     Raises:
         UsageError: `no-work-unit`, `bad-work-unit`, `unknown-work-unit` or `no-reason`.
@@ -109,11 +109,11 @@ def check(
     if not wu and not initiative:
         raise work_units.missing()
     unnamed = work_units.unnamed(store, wu) if wu is not None and not new else None
-    if unnamed is not None and not heed_passes:
+    if unnamed is not None and not push:
         raise unnamed
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    passed = own_sessions.passed_at_gate(store, caller, wu) if heed_passes else set()
+    passed = own_sessions.passed_at_gate(store, caller, wu)
     ids = _fill(store, caller, found, passed)
     found.open = not ids
     if ids and reason is not None:

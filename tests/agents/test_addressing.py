@@ -256,6 +256,9 @@ def test_a_typo_is_a_guess_only_when_asked_and_clear(repo: Path) -> None:
     assert (found.display_name, found.resolved_by, found.exact) == ("Planck", "fuzzy", False)
     assert found.remark == "plank was resolved to Planck."
     assert refused(store, "plank").suggestions[0].startswith("Planck")
+    assert (
+        only(store, "Lpanck", fuzzy=True).display_name == "Planck"
+    )  # two letters in the wrong order are one edit
     for text in ("Carison", "Pl", "Plnkcs", "Euler", "Nobody"):
         assert refused(store, text, fuzzy=True).code == "unknown-recipient"
 

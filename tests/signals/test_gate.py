@@ -330,7 +330,7 @@ def test_what_is_in_the_way_is_listed_oldest_first_and_counted(desk: Desk) -> No
 
 
 def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
-    """In the log and in git's, with the ids; the signals are as unread as before."""
+    """In the log and in git's, with the ids. The signals stay unread, and only later ones close the gate again."""
     ids = [
         desk.say("look", to=["Curie"], wu="WU-7"),
         desk.say("too", to=["Curie"], wu="WU-7", requires_ack=True),
@@ -357,7 +357,9 @@ def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
     ).stdout.splitlines()  # fmt: skip
     assert told[:2] == ["Curie", "Curie passes the gate of WU-7 with 2 unread signals: handled in paired…"]
     assert {"handled in paired review", *ids, f"Audit: {found.audit_id}", "WU: WU-7"} <= set(told)
-    assert not desk.look(wu="WU-7").open
+    assert desk.look(wu="WU-7").open
+    later = desk.say("and this", to=["Curie"], wu="WU-7")
+    assert listed(desk.look(wu="WU-7")) == [(later, "unread")]
     assert len(desk.audits()) == 1
 
 

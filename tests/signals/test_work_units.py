@@ -82,7 +82,7 @@ def test_every_comparison_takes_two_spellings_as_one(store: Store, typed: str, a
     assert [each["wu_id"] for each in inbox.read(store, curie, wu=asked).signals] == [typed]
     assert gate.check(store, curie, wu=asked).unread == 1
     assert gate.check(store, curie, wu=asked, reason="later").passed
-    assert gate.check(store, curie, wu=typed, heed_passes=True).open
+    assert gate.check(store, curie, wu=typed).open
     assert {each.get("signal_id") or each.get("id") for each in history.log(store, wu=asked).entries} >= {
         sent.signal["signal_id"], node.id,
     }  # fmt: skip
@@ -128,7 +128,7 @@ def test_a_unit_that_nobody_named_does_not_open_the_gate(store: Store) -> None:
         "gitmem gate --wu fix-login", "gitmem session set --wu fix-logn", "gitmem gate --wu fix-logn --new",
     ]  # fmt: skip
     assert gate.check(store, curie, wu="fix-logn", new=True).open
-    push = gate.check(store, curie, wu="fix-logn", heed_passes=True)
+    push = gate.check(store, curie, wu="fix-logn", push=True)
     assert push.open and "fix-logn" in push.warnings[0]  # a push goes on
     lifecycle.change(store, curie, wu="fix-logn")
     assert gate.check(store, curie, wu="fix-logn").open
