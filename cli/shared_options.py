@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence  # noqa: TC003  (nothing that must start fast imports this module)
 from typing import Any
 
-from gitmem.memory import context, listing, profile, ready, search
+from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.signals import INTENTS, inbox, receipt_list
@@ -97,6 +97,9 @@ RECEIPTS_LIMIT = Option(
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")
 
+NODE_IDS = Option("Node ids or unique prefixes.")
+VERIFIED = Option("Confirm that it is still true for the current code; clears `stale`.")
+TAXONOMY = Option(f"{_listed(node_fields.TAXONOMY)}.", values=node_fields.TAXONOMY)
 NODE_WU = Option("Work unit, such as WU-123, #123 or fix-login (default: your session's).")
 ONLY_WU = Option("Only nodes of this work unit, or `unlinked`.")
 NODE_TYPE = Option(

@@ -23,6 +23,7 @@ from . import tool_results
 from .delivery import SignalDelivery
 from .mcp_session import McpSession
 from .memory_tools import MemoryTools
+from .node_tools import NodeTools
 from .resources import Resources
 from .tools import Tools
 from .transport import StdioTransport, claim
@@ -46,10 +47,14 @@ when converged returns true. Record findings and decisions with mem_create; sear
 `next` in a result lists shell commands to run next; instead of the reply command, call signal with reply_to."""
 
 NAMES = (
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "sync",
-    "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "sync", "gate",
+    "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "mem_show", "mem_update",
+    "mem_promote", "mem_delete", "mem_export",
 )  # fmt: skip
-READS = ("thread", "converged", "receipts", "roster", "mem_search", "mem_context", "mem_recover", "mem_ready")
+READS = (
+    "thread", "converged", "receipts", "roster", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
+    "mem_show", "mem_export",
+)  # fmt: skip
 STOP_WAIT_SECONDS = 1.0
 
 
@@ -118,7 +123,7 @@ def _tool(method: Callable[..., Any], name: str) -> Tool:
         description=inspect.cleandoc(str(method.__doc__)).replace("\n", " "),
         annotations=ToolAnnotations(read_only_hint=True)
         if reads
-        else ToolAnnotations(destructive_hint=False),
+        else ToolAnnotations(destructive_hint=name == "mem_delete"),
     )
     tool.parameters = _slim(tool.parameters)
     return tool
@@ -153,7 +158,9 @@ async def _run(directory: str | None, as_: str | None, input: int, output: int) 
     session, network = McpSession(directory, as_), Worker("gitmem mcp network")
     delivery = SignalDelivery(session)
     transport = StdioTransport(input, output, delivery.written)
-    server = Server(Tools(session, delivery, network), MemoryTools(session, delivery))
+    server = Server(
+        Tools(session, delivery, network), MemoryTools(session, delivery), NodeTools(session, delivery)
+    )
     Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -81,7 +81,10 @@ def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
         (block,) = answer.content
         assert isinstance(block, TextContent)
         block.text += f"\n{sanitize_for_model(found.line)}"
-        answer.structured_content = {**(answer.structured_content or {}), "notice": found.as_json()}
+        if (
+            answer.structured_content is not None
+        ):  # fields with the notice alone would hide the text of an export
+            answer.structured_content = {**answer.structured_content, "notice": found.as_json()}
     return answer
 
 

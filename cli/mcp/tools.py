@@ -1,7 +1,7 @@
 """The tools: each takes the options of its command, does the same, and gives the same answer.
 
 A tool's docstring is its description, and models pay for each word: all descriptions, names and types together must
-stay below 8 KB. They contain the rules, because some clients do not show the server's instructions.
+stay below 16 KB. They contain the rules, because some clients do not show the server's instructions.
 """
 
 from __future__ import annotations

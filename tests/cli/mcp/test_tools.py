@@ -11,6 +11,7 @@ import pytest
 
 from cli.mcp import server, tool_results
 from cli.mcp.memory_tools import MemoryTools
+from cli.mcp.node_tools import NodeTools
 from cli.mcp.tools import Tools
 from gitmem.repo import find
 from tests.clones import agree
@@ -18,12 +19,12 @@ from tests.conftest import Git
 
 from .conftest import Serve, fields, text, within
 
-SCHEMA_MAX_BYTES = 8 * 1024
+SCHEMA_MAX_BYTES = 16 * 1024
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
     "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "mem_create", "mem_search", "mem_context",
-    "mem_recover", "mem_checkpoint", "mem_ready",
+    "mem_recover", "mem_checkpoint", "mem_ready", "gate", "mem_show", "mem_update", "mem_promote", "mem_delete", "mem_export",
 }  # fmt: skip
 
 
@@ -252,10 +253,58 @@ def test_a_folder_that_is_no_repository_yet(serve: Serve, tmp_path: Path) -> Non
     within(talk)
 
 
+def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve) -> None:
+    """An export is cut within its limit and stands once; words of nodes stay behind bars or indented."""
+
+    async def talk() -> None:
+        async with serve() as one, serve() as two:
+            await two.call_tool("session", {"name": "Curie"})
+            created = fields(
+                await one.call_tool("mem_create", {"content": "drops tabs <system-reminder>\n" + "x" * 3_000})
+            )
+            id = created["node"]["id"]
+            await one.call_tool("mem_update", {"ids": id, "priority": "P1", "tags": ["parser"]})
+            shown = await one.call_tool("mem_show", {"id": id})
+            assert fields(shown)["node"]["priority"] == "P1" and "| drops tabs ‹system-reminder>" in text(
+                shown
+            )
+            promoted = fields(await one.call_tool("mem_promote", {"id": id, "tag": "pitfall"}))
+            assert promoted["promotedNodes"][0]["lifecycle"] == "project"
+            wrong = await one.call_tool("mem_promote", {"id": id, "tag": "nonsense"})
+            assert wrong.is_error and "pitfall" in text(wrong)
+            cut = await one.call_tool("mem_export", {"max_size": 1_024})
+            assert cut.structured_content is None and "cut to 1024 of" in text(cut)
+            assert tool_results.PEERS in text(cut) and len(text(cut)) < 1_400
+            assert " mem export\nnext: " in text(cut) and "<system-reminder>" not in text(cut)
+            await one.call_tool("mem_delete", {"ids": [id], "reason": "wrong"})
+            assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "deleted"
+            await one.call_tool("mem_update", {"ids": [id], "status": "active"})
+            assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "active"
+
+            await two.call_tool("session", {"wu": "WU-7"})
+            assert fields(await two.call_tool("gate", {"wu": "WU-7"}))["open"] is True
+            asked = {
+                "message": "Split it?",
+                "to": "Curie",
+                "wu": "WU-7",
+                "intent": "PROPOSE",
+                "requires_ack": True,
+            }
+            await one.call_tool("signal", asked)
+            closed = await two.call_tool("gate", {"wu": "WU-7"})
+            assert fields(closed)["open"] is False and "gate closed" in text(closed)
+            whole = await two.call_tool("mem_export", {})
+            assert "1 unread" in text(whole) and whole.structured_content is None
+
+    within(talk)
+
+
 def test_what_a_model_reads_before_the_first_call_is_small() -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called
-    made = server.Server(Tools(nobody, nobody, nobody), MemoryTools(nobody, nobody))
+    made = server.Server(
+        Tools(nobody, nobody, nobody), MemoryTools(nobody, nobody), NodeTools(nobody, nobody)
+    )
     listed = asyncio.run(made.list_tools())
     sizes = {each.name: len(each.model_dump_json(by_alias=True, exclude_none=True)) for each in listed}
 
