@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowSecret, DryRun, Force, Reason, Tag, Wu
+    from .options import AllowSecret, DryRun, Force, Reason, Tag, TaxonomyTag, Wu
 
 ACTIONS = ("list", "promote", "archive")
 LIMIT = 50
@@ -30,14 +30,7 @@ def promote(
     wu: Annotated[
         str | None, typer.Option("--wu", "--issue", metavar="ID", help="All summaries of this work unit.")
     ] = None,
-    tag: Annotated[
-        str | None,
-        typer.Option(
-            "--tag",
-            metavar="TAG",
-            help="Required: decision, convention, pattern, pitfall, interface, invariant or faq.",
-        ),
-    ] = None,
+    tag: TaxonomyTag = None,
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
 ) -> None:

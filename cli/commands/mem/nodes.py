@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Supersedes,
         Tags,
         Type,
+        Verified,
         Wu,
     )
 
@@ -134,12 +135,7 @@ def update(
     meta: NewMeta = None,
     sensitive: Sensitive = False,
     reason: Reason = None,
-    verified: Annotated[
-        bool,
-        typer.Option(
-            "--verified", help="Confirm that it is still true for the current code; clears `stale`."
-        ),
-    ] = False,
+    verified: Verified = False,
     clear: Annotated[
         list[str] | None,
         typer.Option(

@@ -14,7 +14,7 @@ from ..options import Quiet as Quiet
 from ..options import ShowProgress as ShowProgress
 
 NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…) or a unique prefix.")]
-NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Node ids or unique prefixes.")]
+NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help=shared.NODE_IDS.help)]
 Type = Annotated[
     str | None,
     typer.Option(
@@ -39,6 +39,10 @@ NewLifecycle = Annotated[
 Wu = Annotated[
     str | None,
     typer.Option("--wu", *shared.WU.aliases, metavar="ID", help=shared.NODE_WU.help),
+]
+Verified = Annotated[bool, typer.Option("--verified", help=shared.VERIFIED.help)]
+TaxonomyTag = Annotated[
+    str | None, typer.Option("--tag", metavar="TAG", help=f"Required: {shared.TAXONOMY.help}")
 ]
 NewWu = Annotated[str | None, typer.Option("--wu", *shared.WU.aliases, metavar="ID", help="New work unit.")]
 OnlyWu = Annotated[
