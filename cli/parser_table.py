@@ -13,7 +13,7 @@ COMMON = '-C=:directory --as=:as_ --json --commit'
 COMMANDS = {
     'session start': 'session:start --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --allow-secret',
     'session set': 'session:change --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --allow-secret',
-    'session note': 'session:note text --allow-secret',
+    'session note': 'session:note text --milestone --allow-secret',
     'session end': 'session:end --done',
     'session list': 'session:listing --all',
     'whoami': 'session:whoami',

@@ -1,4 +1,6 @@
-"""Tell everybody once that a work unit is done, because an agent said so; the end of a session alone says nothing.
+"""Tell everybody of progress: of notes by the policy `gitmem.progress`, and once that a work unit is done.
+
+Only an agent says that something is done; the end of a session alone says nothing.
 
 The broadcast is a notice (`mailbox.content.NOTICES`): its id, text and fields are functions of its key, whoever sends
 it. Two clones that announce the same completion before they sync make one signal of it.
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from ..store import Store
 
 COMPLETION = "completion"
+SETTING = "gitmem.progress"
+SILENT, MILESTONES, ALL = POLICIES = ("silent", "milestones", "all")  # which notes of a session are sent
 
 
 class Announced(Outcome):
@@ -75,3 +79,19 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
     stream, line = store.line("signal", fields)
     send.record_signal(store, caller, stream, line, ())
     return Announced(unit, signal_id, False)
+
+
+def sends(store: Store, *, milestone: bool) -> bool:
+    """Return whether the policy sends a note to everybody: by default only milestones.
+
+    Raises:
+        UsageError: `bad-setting`: the policy is unknown.
+    """
+    policy = store.settings().get(SETTING, MILESTONES).lower()
+    if policy not in POLICIES:
+        raise UsageError(
+            f"Invalid {SETTING}: {policy!r}; valid are {', '.join(POLICIES)}. Nothing was written.",
+            code="bad-setting",
+            next=[f"git config {SETTING} {MILESTONES}"],
+        )
+    return policy == ALL or (policy == MILESTONES and milestone)
