@@ -16,6 +16,7 @@ from pydantic import Field
 
 from gitmem.errors import UsageError
 from gitmem.signals.signal_options import SignalOptions
+from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 RECEIPTS_MAX = 200
+THREAD_LIMIT, THREAD_MAX = 20, 100
+ROSTER_LIMIT, ROSTER_MAX = 30, 200
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
@@ -118,14 +121,23 @@ class Tools(ToolCalls):
             return tool_results.of_error(error, "inbox")
 
     async def thread(
-        self, ctx: Ctx, id: Annotated[str, Field(description=shared.ANY_ID.help)]
+        self,
+        ctx: Ctx,
+        id: Annotated[str, Field(description=shared.ANY_ID.help)],
+        limit: Annotated[int, Field(ge=1, le=THREAD_MAX)] = THREAD_LIMIT,
     ) -> CallToolResult:
-        """Show a thread and the decision of each recipient. Does not mark signals as delivered."""
+        """Show a thread, its first and last signals, and the decision of each recipient. Does not mark signals as delivered."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import threads
 
-            found = threads.thread(at.store(), id, self._session.reader(at))
+            found = threads.thread(at.store(), id, self._session.reader(at), limit=limit)
+            if found.more:
+                found.next.append(
+                    command(
+                        "gitmem", "thread", found.thread_id, "--limit", str(len(found.signals) + found.more)
+                    )
+                )
             return tool_results.of(found, signals.thread(found), peers=True)
 
         return await self._do(ctx, "thread", job)
@@ -168,13 +180,15 @@ class Tools(ToolCalls):
 
         return await self._do(ctx, "receipts", job)
 
-    async def roster(self, ctx: Ctx, all: bool = False) -> CallToolResult:
+    async def roster(
+        self, ctx: Ctx, all: bool = False, limit: Annotated[int, Field(ge=1, le=ROSTER_MAX)] = ROSTER_LIMIT
+    ) -> CallToolResult:
         """List active agents: names to send to, work, worktree, last seen. `all` includes ended sessions."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.sessions import roster
 
-            found = roster.roster(at.store(), all=all, caller=self._session.reader(at))
+            found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
             return tool_results.of(found, sessions.roster(found))
 
         return await self._do(ctx, "roster", job)

@@ -86,6 +86,7 @@ def roster(
     all: bool = False,
     caller: Caller | None = None,
     steps_most: int = UNREAD_STEPS,
+    limit: int | None = None,
 ) -> Roster:
     """Return the sessions at work, last seen first.
 
@@ -94,6 +95,7 @@ def roster(
         all: Include sessions that are gone or ended.
         caller: The caller, if known. It is not advised to signal itself.
         steps_most: The limit for counting unread signals, see `StepLimit`. Beyond it, `unread` is None.
+        limit: The maximum number of sessions; the remark has the number of others. None for all.
     """
     if query:
         from ..agents import suggestions
@@ -105,6 +107,8 @@ def roster(
             key=lambda one: (-one.last_seen, one.name, one.session_id),
         )
     found = [one for one in found if all or one.is_current]
+    more = 0 if limit is None else max(0, len(found) - limit)
+    found = found[:limit]
     db, now = store.db(), store.now()
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
@@ -115,7 +119,8 @@ def roster(
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
-    warnings = (outcome.remark, _unproven_warning(store), own_recipients.warning(store))
+    left = f"{more} more not shown." if more else None
+    warnings = (outcome.remark, left, _unproven_warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
 

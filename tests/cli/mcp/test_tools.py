@@ -281,6 +281,9 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
             await one.call_tool("mem_update", {"ids": [id], "status": "active"})
             assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "active"
 
+            short = await one.call_tool("roster", {"limit": 1})
+            assert len(fields(short)["sessions"]) == 1 and "1 more not shown." in text(short)
+
             await two.call_tool("session", {"wu": "WU-7"})
             assert fields(await two.call_tool("gate", {"wu": "WU-7"}))["open"] is True
             asked = {
@@ -290,11 +293,18 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
                 "intent": "PROPOSE",
                 "requires_ack": True,
             }
-            await one.call_tool("signal", asked)
+            thread = fields(await one.call_tool("signal", asked))["signal"]["thread_id"]
+            for number in range(3):
+                await one.call_tool("signal", {"message": f"and {number}", "thread": thread})
+            some = await one.call_tool("thread", {"id": thread, "limit": 2})
+            assert [each["message"] for each in fields(some)["signals"]] == ["Split it?", "and 2"]
+            assert "2 more not shown" in text(some) and any(
+                each.endswith("--limit 4") for each in fields(some)["next"]
+            )
             closed = await two.call_tool("gate", {"wu": "WU-7"})
             assert fields(closed)["open"] is False and "gate closed" in text(closed)
             whole = await two.call_tool("mem_export", {})
-            assert "1 unread" in text(whole) and whole.structured_content is None
+            assert "4 unread" in text(whole) and whole.structured_content is None
 
     within(talk)
 
