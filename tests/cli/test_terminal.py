@@ -129,7 +129,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_id_is_cut(
         assert [line for line in said if columns_of(line) > columns and line not in whole] == []
     for row in rows:
         for at, cell in enumerate(row):
-            assert at in shortened or any(cell in line for line in said)
+            assert at in shortened or not columns_of(cell) or any(cell in line for line in said)
 
 
 def test_a_wide_terminal_and_a_pipe_have_all_values() -> None:

@@ -15,7 +15,7 @@ from gitmem.memory import edit, search
 from ..memory.desk import Desk
 from ..sandbox import SECOND
 
-SECONDS = 1.0  # of CPU for a question, ten times of what it takes on the machine of the benchmarks
+SECONDS = 3.0  # of CPU for a question; most take a tenth of a second on the machine of the benchmarks
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -79,7 +79,7 @@ def test_a_vocabulary_of_hundreds_of_thousands_of_words(desk: Desk) -> None:
     search.recall(desk.store, "parser")
 
     for query in ("qaaaax", "qzzzzz1 qqqqqqq", "qabcx qdefx qghix qjklx parser", "qaa", "q"):
-        ask(desk, query, seconds=0.3)
+        ask(desk, query, seconds=1.0)
 
 
 @pytest.mark.deep
