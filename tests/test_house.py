@@ -56,7 +56,8 @@ LIGHT = {
 STARTS = ("cli.main", "cli.commands.inbox", "gitmem.signals.empty_inbox", "merge_driver.main")
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main",
            "gitmem.conformance.entry", "gitmem.conformance.plugin",  # pytest loads them
-           "gitmem.conformance.command_line", "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip
+           "gitmem.conformance.command_line", "gitmem.conformance.over_http",
+           "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip
 
 
 class Module:

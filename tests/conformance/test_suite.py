@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import http.server
-import json
 import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from gitmem.conformance import contract
-from gitmem.conformance.adapter import OPTIONAL, Refused
-from gitmem.conformance.reference import Reference
+from gitmem.conformance.adapter import OPTIONAL
 
 from .suite import run
 
@@ -227,49 +222,3 @@ def test_the_page_names_what_an_adapter_has_and_may_lack() -> None:
 
     assert {name for name in methods if f"`{name}" not in PAGE} == set()
     assert set(OPTIONAL) <= methods
-
-
-class _Bus(http.server.BaseHTTPRequestHandler):
-    """A hosted bus: the reference behind HTTP, a new one for each tenant."""
-
-    tenants: ClassVar[dict[str, Reference]] = {}
-
-    def do_POST(self) -> None:
-        _, tenant, what = self.path.split("/")
-        fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        bus = self.tenants.setdefault(tenant, Reference(Path()))
-        status = 200
-        try:
-            answer = getattr(bus, what)(**fields)
-        except Refused as error:
-            status, answer = 409, str(error)
-        body = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
-
-
-def test_the_adapter_of_the_page_serves_a_bus_over_http(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it stands there: every case holds, or does not apply to one place that takes no records."""
-    (example,) = re.findall(r"^```python http_bus.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    (tmp_path / "http_bus.py").write_text(example)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Bus)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("BUS_URL", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("no_proxy", "*")
-    try:
-        ran = run("http_bus:Hosted", tmp_path)
-    finally:
-        server.shutdown()
-        server.server_close()
-
-    assert ran.status == 0, ran.said()
-    assert ran.not_applicable >= TWO_PLACES
-    assert len(ran.passed) >= 72  # all that a hosted bus can be asked
