@@ -20,7 +20,7 @@ COMMANDS = {
     'roster': 'session:roster query? --all',
     'signal': 'signal:signal message --to=* --broadcast --wu= --issue=:wu --initiative= --lane= --intent= --requires-ack --reply-to= --thread= --interrupt= --target-role= --delegation-id= --artifact= --idempotency-key= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
     'reply': 'signal:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
-    'inbox': 'inbox:inbox --for=:for_ --wu= --issue=:wu --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark --count --limit= --max-bytes=',
+    'inbox': 'inbox:inbox --for=:for_ --wu= --issue=:wu --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark -q:quiet --quiet --watch --count --limit= --max-bytes=',
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',
     'thread': 'history:thread id --limit= --pager',
     'show': 'history:show id --pager',

@@ -759,7 +759,8 @@ def test_a_completion_is_an_info_broadcast(
 
 @row(
     "sendSignal.target_agent", "loadSignals", "mem:inbox", "mem:inbox --for", "mem:inbox --no-mark",
-    "mem:inbox --unread-only", "markSignalsAsRead", "mem:watch",
+    "mem:inbox --unread-only", "mem:inbox -q", "mem:inbox --watch", "markSignalsAsRead", "mem:watch", "loadReceipts",
+    "sendSignal.target_role", "sendSignal.delegation_id",
 )  # fmt: skip
 def test_what_one_read_others_have_not(log: Log, cli: Cli, repo: Path, clock: Clock) -> None:
     """W8, W9: a receipt is for one reader, once."""
@@ -776,7 +777,17 @@ def test_what_one_read_others_have_not(log: Log, cli: Cli, repo: Path, clock: Cl
     assert one.inbox().unread == 1
     assert one.inbox().unread == 0
     assert [signal["signal_id"] for signal in one.inbox(all=True).signals] == [id]
+    assert cli("--as", first.session_id, "inbox", "--count") == cli(
+        "--as", first.session_id, "inbox", "-q", "--count"
+    )
+    assert "--watch" in cli("inbox", "--help")
+    (receipt,) = log.receipts(id).receipts
+    assert (receipt.reader_identity, receipt.delivery_state) == ("claude:a:one", "delivered")
+    assert receipt.read_at > log.thread(id).signals[0]["created_at"]
+    assert f"{id}  delivered" in cli("receipts", id)
     assert two.inbox().unread == 1
+    about = log.signals.send("about", broadcast=True, target_role="tester", delegation_id="deleg-1").signal
+    assert (about["target_role"], about["delegation_id"]) == ("tester", "deleg-1")
     one.close()
     two.close()
 

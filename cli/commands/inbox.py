@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.errors import UsageError
+
 from ..environment import Environment, machine
 from ..render import output
 from ..wal_folders import external_wals
@@ -13,28 +15,40 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AlreadyRead, From, InboxBytes, InboxLimit, Lane, Thread, Wu
+    from gitmem.signals.inbox import InboxResult
+
+    from .options import (
+        AlreadyRead,
+        For,
+        From,
+        GoOn,
+        InboxBytes,
+        InboxLimit,
+        Intents,
+        Lane,
+        OnlySignals,
+        Thread,
+        Wu,
+    )
 
 MORE_BYTES = 1_000_000
 
 
 def inbox(
     at: Environment,
-    for_: Annotated[
-        str | None, typer.Option("--for", metavar="READER", help="Reader whose inbox to show.")
-    ] = None,
+    for_: For = None,
     wu: Wu = None,
     lane: Lane = None,
     thread: Thread = None,
-    intent: Annotated[
-        list[str] | None, typer.Option("--intent", metavar="A,B", help="Only signals with these intents.")
-    ] = None,
+    intent: Intents = None,
     from_: From = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="1h|ISO", help="Only signals after this time.")
     ] = None,
     all: AlreadyRead = False,
     no_mark: Annotated[bool, typer.Option("--no-mark", help="Do not mark the signals as delivered.")] = False,
+    quiet: OnlySignals = False,
+    watch: GoOn = False,
     count: Annotated[bool, typer.Option("--count", help="Print only the number of unread signals.")] = False,
     limit: InboxLimit = None,
     max_bytes: InboxBytes = None,
@@ -42,7 +56,10 @@ def inbox(
     """Show your unread signals and mark them as delivered."""
     filtered = bool(wu or lane or thread or intent or from_ or since or all)
     is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
-    if is_plain and _is_empty(at, count=count):
+    if watch:
+        _watch(at, is_plain=is_plain and not (count or quiet))
+        return
+    if is_plain and _is_empty(at, count=count, quiet=quiet and not at.json):
         return
     from gitmem.agents.caller import is_unidentified
     from gitmem.mailbox import delivery_lock
@@ -83,16 +100,46 @@ def inbox(
                      "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
             reading.next.insert(0, _inbox_command(again))
         note_unknown_sender(at, from_)
-        if output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next) and not no_mark:
+        if _show(at, reading, quiet=quiet) and not no_mark:
             operation.mark(store, reading)
 
 
-def _is_empty(at: Environment, *, count: bool) -> bool:
+def _watch(at: Environment, *, is_plain: bool) -> None:
+    """Show signals until Ctrl-C, as `gitmem watch` does, which has other options."""
+    if not is_plain:
+        raise UsageError(
+            "--watch cannot be combined with other options of inbox. Nothing was marked as delivered.",
+            hint="`gitmem watch` has options of its own.",
+            code="usage",
+            next=["gitmem inbox --watch", "gitmem watch --help"],
+        )
+    from .watch import watch
+
+    watch(at)
+
+
+def _show(at: Environment, reading: InboxResult, *, quiet: bool) -> bool:
+    """Print an inbox; return False if the output is closed.
+
+    Args:
+        quiet: Print only the signals as text, and notes to standard error.
+    """
+    from ..render import signals
+
+    if at.json or not quiet:
+        return output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next)
+    more = [f"{reading.more} more not shown: {reading.next[0]}"] if reading.more else []
+    output.note([*([reading.peek] if reading.peek else []), *reading.warnings, *more])
+    return not reading.signals or output.write_lines(signals.signals_only(reading))
+
+
+def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
     """Answer without opening the store if nothing is unread; return False if nothing was printed.
 
     Args:
         at: The environment.
         count: Whether to print only the number.
+        quiet: Whether to print nothing else if there are no signals.
     """
     client_id = at.client_session[1] if at.client_session else None
     if at.as_ is not None or not (at.session or client_id):
@@ -106,6 +153,8 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
     if reader is None:
         return False
     at.reads_signals = True
+    if quiet and not count:
+        return True
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "warnings": []}
         output.answer_values(at.json, values, [output.nothing_line(reader)], ["gitmem roster"])

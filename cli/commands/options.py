@@ -61,6 +61,16 @@ ReceiptsLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
+For = Annotated[str | None, typer.Option("--for", metavar="READER", help="Reader whose inbox to show.")]
+Intents = Annotated[
+    list[str] | None, typer.Option("--intent", metavar="A,B", help="Only signals with these intents.")
+]
+OnlySignals = Annotated[
+    bool, typer.Option("-q", "--quiet", help="Print only the signals, and nothing if there are none.")
+]
+GoOn = Annotated[
+    bool, typer.Option("--watch", help="Go on with new signals as they arrive, as `gitmem watch` does.")
+]
 Done = Annotated[bool, typer.Option("--done", help="Tell everybody that the work unit is done.")]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
 Pager = Annotated[

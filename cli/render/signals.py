@@ -51,6 +51,15 @@ def inbox_next(found: InboxResult) -> list[str]:
     ]
 
 
+def signals_only(found: InboxResult) -> list[str]:
+    """Return the signals of an inbox in their frames, with a blank line between two."""
+    lines: list[str] = []
+    for signal in found.signals:
+        lines += [""] if lines else []
+        lines += framed(signal, note=signal.get("delivery_state") or "", line=signal.get("reply_line"))
+    return lines
+
+
 def _filtered(found: Inbox) -> str:
     return f"No signals match; {found.unread} unread for {sanitize(found.reader, keep='')}"
 
