@@ -511,6 +511,20 @@ def one_relation(w: Writer) -> None:
                    **({"removed": True} if at % 2 else {}))  # fmt: skip
 
 
+def two_successors(w: Writer) -> None:
+    """Two nodes, one with many patches, that supersede the same ids."""
+    w.node("mem-000000")
+    w.node("mem-000001", content="another")
+    for at in range(min(400, w.left // 1_000)):
+        w.patch(w.id("patch", at), ["mem-000000"], tags=[f"t{at}"])
+    for at in itertools.count():
+        w.relation(w.id("rel", 2 * at), "mem-000000", w.id("mem", at + 2), type="related", supersedes=True)
+        if not w.relation(
+            w.id("rel", 2 * at + 1), "mem-000001", w.id("mem", at + 2), type="related", supersedes=True
+        ):
+            return
+
+
 def summary_chain(w: Writer) -> None:
     """Nodes that each say that the next one, at last the first, has what they say."""
     count = w.left // 280
@@ -635,7 +649,7 @@ FAMILIES: dict[str, Family] = {
         sessions_of_one_harness, sessions_of_one_identity, numbered_names, sessions_of_this_clone, names_that_end, one_session,
         one_session_speaks, long_names, pool_names, identities, patch_cycle, patch_chain, patches_of_all,
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
-        imported_blocks, one_relation, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
+        imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, own_answers, old_own_answers, many_units,
     )
 }  # fmt: skip

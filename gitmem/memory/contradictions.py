@@ -7,7 +7,7 @@ both hold.
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 
 from ..outcome import Outcome
 from ..text.shell_quote import command
@@ -18,10 +18,11 @@ from .cycles import find_cycles
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 DECISION = "decision"
 NODES_MAX = 20  # nodes of one contradiction that are compared
+GROUPS_AT_ONCE = 300  # that are loaded together: patches that they share are ordered once
 
 
 class Contradiction(Outcome):
@@ -45,7 +46,7 @@ class Contradiction(Outcome):
 def find(db: sqlite3.Connection, limit: int) -> list[Contradiction]:
     """Return the proposed contradictions, up to a number; each group of nodes once."""
     found: dict[frozenset[str], Contradiction] = {}
-    for each in chain(_cycles(db), _successors(db), _decisions(db)):
+    for each in chain(_cycles(db), _disagreeing(db, chain(_successors(db), _decisions(db)))):
         found.setdefault(frozenset(each.node_ids), each)
         if len(found) >= limit:
             break
@@ -75,9 +76,7 @@ def _successors(db: sqlite3.Connection) -> Iterator[Contradiction]:
             " WHERE r.to_id = ? AND r.type = 'supersedes' AND r.from_id <> r.to_id ORDER BY e.created DESC, e.id LIMIT ?",
             (old, NODES_MAX),
         )
-        ids = _disagreeing(db, [id for id, _ in ends])
-        if ids:
-            yield Contradiction("successors", [old], ids, max(0, count - NODES_MAX))
+        yield Contradiction("successors", [old], [id for id, _ in ends], max(0, count - NODES_MAX))
 
 
 def _decisions(db: sqlite3.Connection) -> Iterator[Contradiction]:
@@ -95,23 +94,48 @@ def _decisions(db: sqlite3.Connection) -> Iterator[Contradiction]:
         for (_, id, lane), values in sorted(shared.items()):
             groups.setdefault((lane, *values), []).append(id)
         for (_, *about), ids in groups.items():
-            some = _disagreeing(db, ids[:NODES_MAX])
-            if some:
-                yield Contradiction(reason, about, some, max(0, len(ids) - NODES_MAX))
+            yield Contradiction(reason, about, ids[:NODES_MAX], max(0, len(ids) - NODES_MAX))
 
 
-def _disagreeing(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
+def _disagreeing(db: sqlite3.Connection, groups: Iterator[Contradiction]) -> Iterator[Contradiction]:
+    """Yield the groups whose nodes disagree, each without the others.
+
+    Two nodes may be in thousands of groups, so each node is loaded once, and each group of the same nodes compared once.
+    """
+    texts: dict[str, int] = {}  # the number of each node's text
+    numbers: dict[str, int] = {}
+    parsed: load.Parsed = {}
+    compared: set[tuple[str, ...]] = set()
+    several = (each for each in groups if len(each.node_ids) > 1)
+    while some := list(islice(several, GROUPS_AT_ONCE)):
+        new = {id for each in some for id in each.node_ids} - texts.keys()
+        for node in load.load(db, sorted(new), parsed, whole=False):
+            texts[node.id] = numbers.setdefault(node.content, len(numbers))
+        for each in some:
+            ids = tuple(id for id in each.node_ids if id in texts)
+            if ids not in compared:
+                compared.add(ids)
+                each.node_ids = _differing(db, ids, texts)
+                if each.node_ids:
+                    yield each
+
+
+def _differing(db: sqlite3.Connection, ids: Sequence[str], texts: Mapping[str, int]) -> list[str]:
     """Return those of a few nodes that have another text than one of the others, and no relation `related` to it."""
-    texts = {node.id: node.content for node in load.load(db, ids)}
-    related: set[frozenset[str]] = set()
-    for id in ids:
-        rows = db.execute("SELECT to_id FROM relation WHERE from_id = ? AND type = 'related'", (id,))
-        related.update(frozenset((id, other)) for (other,) in rows if other in texts)
-    return [
-        one
-        for one in texts
-        if any(texts[one] != texts[other] and frozenset((one, other)) not in related for other in texts)
-    ]
+    if len({texts[id] for id in ids}) < 2:
+        return []
+    marks = ", ".join("?" * len(ids))
+    related = set(
+        db.execute(
+            f"SELECT from_id, to_id FROM relation WHERE from_id IN ({marks}) AND to_id IN ({marks}) AND type = 'related'",
+            [*ids, *ids],
+        )
+    )
+
+    def differ(one: str, other: str) -> bool:
+        return texts[one] != texts[other] and not related & {(one, other), (other, one)}
+
+    return [one for one in ids if any(differ(one, other) for other in ids)]
 
 
 def _cycles(db: sqlite3.Connection) -> Iterator[Contradiction]:

@@ -68,6 +68,7 @@ COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "forged_patches": (("mem", "context", "--wu", "WU-1"), ("mem", "export")),
     "clears_and_keys": (("mem", "show", "NODE"), ("mem", "export")),
     "block_chain": (("mem", "triage"), ("mem", "ready", "--wu", "WU-1")),
+    "two_successors": (("mem", "triage"), ("mem", "ready", "--wu", "WU-1")),
     "own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "old_own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "long_texts": (("inbox", "--all", "--limit", "50"), ("mem", "search", "find c")),

@@ -23,7 +23,7 @@ from gitmem.digests import Mac
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.mailbox import mailbox_view
-from gitmem.memory import load, relations
+from gitmem.memory import contradictions, load, relations
 from gitmem.signals import causality, threads
 from gitmem.signals.causality import FoldedThread
 from gitmem.store import Store
@@ -44,7 +44,7 @@ ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
 SHAPES = (
     "reply_cycle", "agree_chain", "deep_replies", "one_id", "receipts_of_one", "seen_broadcasts", "sessions_of_one_name",
     "sessions_of_this_clone", "numbered_names", "patch_cycle", "patch_chain", "one_node",
-    "one_relation", "block_chain", "own_answers", "old_own_answers",
+    "one_relation", "two_successors", "block_chain", "own_answers", "old_own_answers",
 )  # fmt: skip
 
 
@@ -122,6 +122,11 @@ def fold_relations(at: Store) -> None:
     relations.path(db, "blocks", "mem-000000", "mem-nowhere")
 
 
+def find_contradictions(at: Store) -> None:
+    """What `mem triage` proposes."""
+    contradictions.find(at.db(), 100)
+
+
 def fold_unread(at: Store) -> None:
     for reader, session in ((ME.identity, ME.session), ("sess-zzzz", "sess-zzzz"), ("nobody:a:b", None)):
         mailbox_view.unread_ids(at.db(), reader, session, None, NOW)
@@ -141,7 +146,7 @@ def fold_marks(at: Store) -> None:
 
 
 FOLDS: tuple[Callable[[Store], None], ...] = (
-    fold_thread, fold_names, fold_nodes, fold_relations, fold_unread, fold_interrupts, fold_marks,
+    fold_thread, fold_names, fold_nodes, fold_relations, find_contradictions, fold_unread, fold_interrupts, fold_marks,
 )  # fmt: skip
 
 
@@ -216,6 +221,21 @@ def test_no_fold_grows_much_faster_than_the_log(opened: Callable[[Index], Store]
 
     assert {name: round(each, 2) for name, each in steps.items() if each > STEPS_EXPONENT} == {}
     assert {name: round(each, 2) for name, each in seconds.items() if each > CPU_EXPONENT} == {}
+
+
+def test_what_two_nodes_supersede_takes_triage_linear_time(opened: Callable[[Index], Store]) -> None:
+    found = [lines("two_successors", count) for count in (200, 3_200)]
+    small, large = empty(), empty()
+    for index, some in zip((small, large), found, strict=True):
+        filled(some)(index)
+
+    few, many = (Cost(index.db, partial(find_contradictions, opened(index))) for index in (small, large))
+    steps, _ = exponents([few], many, len(found[1]) / len(found[0]))
+
+    assert len(contradictions.find(large.db, 100)) == 1
+    for index in (small, large):
+        index.close()
+    assert steps <= STEPS_EXPONENT
 
 
 def test_a_square_of_a_tenth_of_the_work_is_noticed() -> None:
