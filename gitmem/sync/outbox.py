@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # Where a remote may accept an outbox. Not every host accepts refs other than branches and tags.
 PREFIXES = ("refs/gitmem/outbox/", "refs/heads/gitmem-outbox-")
 CACHE_MAX = 1_000
+OVERFLOW_LINKS_MAX = (
+    8  # overflow files that are read for one content; it is in a later one only if all are full
+)
 
 
 class Outbox:
@@ -61,7 +64,7 @@ class Outbox:
         """
         if self.lines is not None and all(
             wanted.issubset(there := lines_at(git, tree, path))
-            or wanted.issubset(there | self._beside(git, tree, path))
+            or self._is_beside(git, tree, path, wanted - there)
             for path, wanted in self.lines.items()
         ):
             return True
@@ -69,12 +72,22 @@ class Outbox:
             git, tree, [self.tree]
         )
 
-    def _beside(self, git: Git, tree: str, path: str) -> set[bytes]:
-        """Return the lines of a segment that a tree keeps in an overflow file because of the size limit."""
+    def _is_beside(self, git: Git, tree: str, path: str, missing: set[bytes]) -> bool:
+        """Return whether a tree keeps these lines of a segment in overflow files because of the size limit.
+
+        If an overflow file is full, the content is in the overflow file of that one, and so on (`Squash`).
+        """
         entry = next(entry for each, entry, _ in self.files if each == path)
         if ref.lookup(git, tree, path) == entry:
-            return set()
-        return lines_at(git, tree, tree_union.overflow_path(path, canonical(git.blob(entry.oid))))
+            return False
+        content = canonical(git.blob(entry.oid))
+        for _ in range(OVERFLOW_LINKS_MAX):
+            path = tree_union.overflow_path(path, content)
+            found = lines_at(git, tree, path)
+            missing = missing - found
+            if not missing or not found:
+                break
+        return not missing
 
     def is_large(self, git: Git, tree: str) -> bool:
         """Return whether a segment may exceed the size limit together with the tree's; then only the union decides."""

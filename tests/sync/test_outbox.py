@@ -176,21 +176,42 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(log: LocalLog, 
     assert all(box.is_in(log.git, log.git.commit(less).tree) for box in boxes)
 
 
-def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(log: LocalLog, shared: LogTip) -> None:
-    """Its lines are beside the second one: it does not wait for ever."""
+@pytest.mark.parametrize("more", [-1, pytest.param(1, marks=pytest.mark.deep)])
+def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(
+    log: LocalLog, shared: LogTip, more: int
+) -> None:
+    """Its lines are beside the second one, be that shorter or longer: it does not wait for ever."""
     size, path = ref.UNION_BYTES_MAX * 3 // 4, "notes/2026-11/21/gm-a.jsonl"
     mine = b"y" * size + b"\n"
     beside = tree_union.overflow_path(path, mine)
     who = Signature("a", "a@b", 1)
-    full = {path: b"x" * (size + 1) + b"\n", beside: b"z" * (size + 1) + b"\n"}
+    full = {path: b"x" * (size + 1) + b"\n", beside: b"z" * (size + more) + b"\n"}
     (taken,) = log.git.write([Draft(full, who, who, "full\n")], shared.oid)
     (box,) = read(log, log_refs.read(log, ref.LOG_REF, taken), put(log, shared.oid, "a", b"y" * size))
     assert not box.is_in(log.git, log.git.commit(taken).tree)
 
-    tree = log.git.commit(outbox.merge(log.git, [box], taken)).tree
+    tip = outbox.merge(log.git, [box], taken)
 
+    tree = log.git.commit(tip).tree
     assert tree_union.new_lines(log.git, tree, [log.git.commit(taken).tree]) == 1
     assert box.is_in(log.git, tree)
+    assert outbox.merge(log.git, [box], tip) == tip
+
+
+@pytest.mark.parametrize(("number", "is_read"), [(1, True), (8, True), (9, False)])
+def test_a_limited_number_of_overflow_files_is_read(
+    log: LocalLog, shared: LogTip, number: int, is_read: bool
+) -> None:
+    """A chain of files that a peer made costs no more."""
+    paths = ["notes/2026-11/21/gm-a.jsonl"]
+    for _ in range(number):
+        paths.append(tree_union.overflow_path(paths[-1], b"y\n"))
+    who = Signature("a", "a@b", 1)
+    chain = {**dict.fromkeys(paths, b"z\n"), paths[-1]: b"y\n"}
+    (taken,) = log.git.write([Draft(chain, who, who, "chain\n")], shared.oid)
+    (box,) = read(log, log_refs.read(log, ref.LOG_REF, taken), put(log, shared.oid, "a", b"y"))
+
+    assert box.is_in(log.git, log.git.commit(taken).tree) == is_read
 
 
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])
