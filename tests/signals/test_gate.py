@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -361,6 +365,46 @@ def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
     later = desk.say("and this", to=["Curie"], wu="WU-7")
     assert listed(desk.look(wu="WU-7")) == [(later, "unread")]
     assert len(desk.audits()) == 1
+
+
+@pytest.mark.parametrize("named", [READER, OTHER])
+def test_audits_of_a_peer_cost_a_gate_next_to_nothing(desk: Desk, named: str) -> None:
+    """None of them is read as a record, whoever it names; those that name somebody else are not even looked at."""
+    desk.say("look", to=["Curie"], wu="WU-7")
+    gate.check(desk.store, desk.curie, wu="WU-7", reason="handled")
+    before = calls(lambda: desk.look(wu="WU-7"))
+    (genuine,) = desk.audits()
+    fields = {**json.loads(genuine), "reader_identity": named, "sender_identity": named}
+    forged = [
+        json.dumps({**fields, "audit_id": f"audit-{n:06d}"}, separators=(",", ":")) for n in range(5_000)
+    ]
+    desk.store.db().executemany(
+        "INSERT INTO line (file, key, at, kind, body) VALUES (1, ?, ?, 'audit', ?)",
+        [(b"%d" % n, fields["at"], body) for n, body in enumerate(forged)],
+    )
+
+    after = calls(lambda: desk.look(wu="WU-7"))
+
+    assert desk.look(wu="WU-7").open
+    assert after["_read_kind"] == before["_read_kind"] > 0
+    assert after.total() - before.total() < (5 * len(forged) if named == READER else 100)
+
+
+def calls(what: Callable[[], object]) -> Counter[str]:
+    """Count the calls of Python functions, by name."""
+    found: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            found[frame.f_code.co_name] += 1
+
+    what()
+    sys.setprofile(note)
+    try:
+        what()
+    finally:
+        sys.setprofile(None)
+    return found
 
 
 def test_the_log_tells_of_it_and_shows_it(desk: Desk) -> None:
