@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
 AUTOMATIC = "auto-"  # begins the trigger of a checkpoint that a hook wrote, see `automatic_checkpoints`
+AUTOMATIC_MAX = 200  # automatic checkpoints to read: peers can write any number about a work unit
 TRIGGER = "coalesce(json_extract(l.body, '$.metadata.trigger'), '')"
 IS_WRITTEN = f"{TRIGGER} NOT LIKE '{AUTOMATIC}%'"
 _LAST = (
@@ -98,12 +99,13 @@ def is_automatic(node: VersionedNode) -> bool:
 
 
 def automatic_ids(db: sqlite3.Connection, session: str | None, unit: str | None) -> list[str]:
-    """Return the automatic checkpoints that a session wrote itself, and those of a work unit, last first."""
+    """Return the last automatic checkpoints that a session wrote itself, and those of a work unit, last first."""
     of_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
     rows = db.execute(
         f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE (({of_session}) OR n.wu_id = ?2)"
-        f" AND n.type = 'checkpoint' AND NOT {IS_WRITTEN} AND n.state < {HIDDEN} ORDER BY n.touched DESC, n.id DESC",
-        (session, unit),
+        f" AND n.type = 'checkpoint' AND NOT {IS_WRITTEN} AND n.state < {HIDDEN}"
+        " ORDER BY n.touched DESC, n.id DESC LIMIT ?3",
+        (session, unit_key(unit) or None, AUTOMATIC_MAX),
     )
     return [str(id) for (id,) in rows]
 

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.git.run import GitTimeoutError
+from gitmem.memory import session_checkpoints
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError
 
 from ..conftest import Git
-from ..sandbox import Clock, open_store
-from .desk import Desk
+from ..sandbox import START, Clock, open_store
+from .desk import Desk, Lines
 
 TOKEN = "ghp_" + "a1B2" * 10
 
@@ -180,3 +182,20 @@ def test_it_has_what_else_its_writer_gives(desk: Desk) -> None:
     )
 
     assert desk.node(done.node.id).metadata == {"milestone": "ports-complete", "progress": "3 of 5"}
+
+
+def test_a_peer_s_automatic_checkpoints_of_a_work_unit_are_not_all_read() -> None:
+    """Peers choose their number; the last ones are read."""
+    most = session_checkpoints.AUTOMATIC_MAX
+    fields = {
+        "type": "checkpoint", "lifecycle": "wu", "content": "x", "wu_id": "WU-7",
+        "sender_identity": "test:worker:raw", "metadata": {"trigger": "auto-pre-compact"},
+    }  # fmt: skip
+    lines = Lines(
+        records.line("node", START + number, {**fields, "id": f"mem-{number:04}"})
+        for number in range(most + 3)
+    )
+
+    found = session_checkpoints.automatic_ids(lines.db(), None, "wu-7")
+
+    assert found == [f"mem-{number:04}" for number in range(most + 2, 2, -1)]

@@ -106,6 +106,20 @@ def test_it_never_takes_the_place_of_a_written_checkpoint(hook: Hook, run: Run, 
     )
 
 
+def test_any_spelling_of_the_work_unit_finds_it(hook: Hook, run: Run, begun: str) -> None:
+    """Another session sees the line about the saved state, not an ordinary node."""
+    run("session", "set", "--wu", "WU-1", session=begun)
+    hook("claude-code", "PreCompact")
+    (node,) = saved(run)
+    other = hook.start("codex", "h-2")
+
+    for unit in ("WU-1", "wu-1", "#WU-1"):
+        for command in ("recover", "context"):
+            text = run("mem", command, "--wu", unit, session=other).out
+            lines = [line for line in text.splitlines() if str(node["id"]) in line]
+            assert len(lines) == 1 and "(saved " in lines[0], (command, unit, text)
+
+
 def test_it_is_at_most_a_kibibyte(hook: Hook, run: Run, repo: Path) -> None:
     """Whatever the written checkpoint and the diff have."""
     found = hook.start("claude-code", "h-1")
