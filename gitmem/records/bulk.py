@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from ..strict_json import read as read_json
-from .codec import LINE_MAX_BYTES, UNIT, WORK_UNIT, is_time, take_unit
+from .codec import CLEAR, LINE_MAX_BYTES, UNIT, WORK_UNIT, is_time, take_unit
 from .fast_validate import is_valid_value, matches
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -112,6 +112,8 @@ def _are_right(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[R
             return False
     if any(new not in columns and old in columns for old, new in FIRST_OF[kind].items()):
         return False
+    if UNIT in columns and CLEAR in columns:
+        return False  # `codec.take_unit` changes both
     _fill_in(kind, columns, records)
     return True
 

@@ -10,7 +10,7 @@ from itertools import chain
 
 from ..errors import RecordError
 from .bulk import is_valid_column
-from .codec import LINE_MAX_BYTES, UNIT, WORK_UNIT, as_json, format_time, put_unit, take_unit
+from .codec import CLEAR, LINE_MAX_BYTES, UNIT, WORK_UNIT, as_json, format_time, put_unit, take_unit
 from .secrets import SHORTEST, has_marker, locate
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -88,6 +88,8 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
         columns = _with_units(kind, columns)
     except RecordError:
         return None
+    if UNIT in columns and CLEAR in specs:
+        return None  # `codec.put_unit` changes both
     for name, values in columns.items():
         if name not in specs or specs[name][0] == "object" or name in _NOT_HERE:
             return None

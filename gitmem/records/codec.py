@@ -34,7 +34,7 @@ LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EVEN_EMPTY = ("seen",)  # an empty list differs from a missing field
-WORK_UNIT, UNIT = "wu_id", "unit"
+WORK_UNIT, UNIT, CLEAR = "wu_id", "unit", "clear"
 _OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
 
 
@@ -104,7 +104,7 @@ def read(line: bytes) -> AnyRecord | None:
 def put_unit(kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return the fields of a line: a work unit that the form of `wu_id` excludes is in `unit`.
 
-    gitmem 0.1 can't read a line whose `wu_id` has another form, and ignores `unit`.
+    gitmem 0.1 can't read another `wu_id` and ignores `unit`; `clear` makes it drop the former work unit.
 
     Raises:
         RecordError: The work unit is invalid.
@@ -115,15 +115,20 @@ def put_unit(kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
     if not isinstance(name, str) or not is_work_unit(name):
         shown = ascii(name if not isinstance(name, str) else name[:60])[:62]
         raise RecordError(f"The {kind}'s work unit must be {UNIT_FORM}, not {shown}")
-    return {**fields, WORK_UNIT: None, UNIT: name}
+    found = {**fields, WORK_UNIT: None, UNIT: name}
+    if CLEAR in FIELDS[kind] and isinstance(cleared := fields.get(CLEAR) or [], (list, tuple)):
+        found[CLEAR] = [*(each for each in cleared if each != WORK_UNIT), WORK_UNIT]
+    return found
 
 
 def take_unit(kind: str, record: dict[str, Any]) -> None:
-    """Move the work unit of a valid line from `unit`, if it is there, to `wu_id`."""
+    """Move the work unit of a valid line from `unit`, if it is there, to `wu_id`, which then is not cleared."""
     if UNIT in record and UNIT in FIELDS[kind]:
         name = record.pop(UNIT)
         if name is not None:
             record[WORK_UNIT] = name
+            if CLEAR in record and CLEAR in FIELDS[kind]:
+                record[CLEAR] = [each for each in record[CLEAR] or () if each != WORK_UNIT]
 
 
 def explain_unreadable(line: bytes) -> str | None:

@@ -132,3 +132,9 @@ def test_defaults_are_filled_in_for_each_record() -> None:
     assert first is not None and second is not None
     assert (first["recipients"], first["origin"]) == ([], "local")
     assert first["recipients"] is not second["recipients"]
+
+
+def test_the_entry_of_clear_for_0_1_is_in_no_column() -> None:
+    """Readers of `unit` ignore it."""
+    patch = {"schema_version": "A2A.V1", "id": "patch-0001", "node_ids": ["mem-0001"], "sender_identity": "a:b:c"}  # fmt: skip
+    check([written("patch", {**patch, "unit": "fix-login", "clear": ["lane", "wu_id"]})] * 20)

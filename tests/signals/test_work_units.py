@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gitmem import records
+from gitmem import records, views
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import context, edit, listing, ready, session_checkpoints, summarize, triage
+from gitmem.index import index_file, insert
+from gitmem.memory import (
+    context,
+    edit,
+    listing,
+    load,
+    ready,
+    session_checkpoints,
+    show_node,
+    summarize,
+    triage,
+)
 from gitmem.records import ids
 from gitmem.sessions import lifecycle, roster
 from gitmem.signals import gate, history, inbox, send
@@ -156,6 +168,61 @@ def test_a_session_moves_from_a_unit_of_either_form_to_the_other(store: Store) -
     for unit in ("fix-login", "WU-2", "#7"):
         assert lifecycle.change(store, curie, wu=unit).wu_id == unit
     assert lifecycle.change(store, curie, wu="").wu_id is None
+
+
+def test_version_0_1_does_not_keep_the_former_unit(store: Store) -> None:
+    """A change to a form that 0.1 ignores: it reads no work unit, this version the new one."""
+    curie = start(store, "Curie", "WU-1")
+    node = edit.create(store, curie, "found", wu="WU-1").node.id
+    lifecycle.change(store, curie, wu="fix-login")
+    edit.change(store, curie, [node], wu="fix-login", clear=["lane"])
+
+    assert units_in(bodies_of(store)) == ["fix-login", "fix-login"]
+    assert units_in(body.replace('"unit":"fix-login",', "") for body in bodies_of(store)) == [None, None]
+    (patch,) = lines_of(store, "patch")
+    assert patch["clear"] == ["lane", "wu_id"]
+    assert show_node.show(store, node).history[0].fields == {"wu_id": "fix-login", "clear": ["lane"]}
+    lifecycle.change(store, curie, wu="WU-2")
+    assert "clear" not in lines_of(store, "session")[-1]
+
+
+def bodies_of(store: Store) -> list[str]:
+    return [body for (body,) in store.db().execute("SELECT body FROM line ORDER BY id")]
+
+
+def units_in(bodies: Iterable[str]) -> list[str | None]:
+    """The work unit of the session and of the node in these lines."""
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index.reshape()
+    insert.lines(index, 1, [body.encode() for body in bodies])
+    (session,) = index.db.execute("SELECT wu_id FROM session").fetchone()
+    (node,) = load.load(index.db, [id for (id,) in index.db.execute("SELECT id FROM node")])
+    return [session, node.wu_id]
+
+
+@pytest.mark.parametrize("cleared", [["wu_id"], ["wu_id", "lane"], ["lane"], []])
+def test_lines_with_unit_and_clear_are_read_the_same_together(cleared: list[str]) -> None:
+    """The entry for 0.1 clears nothing here; null is no work unit, and leaves it."""
+    fields = {
+        "session_id": "sess-0001",
+        "event": "change",
+        "display_name": "Curie",
+        "clone_id": "c",
+        "unit": "#7",
+    }
+    head = {"at": "2026-11-21T20:00:00.123456Z", "kind": "session", "schema_version": "A2A.V1"}
+    made = [json.dumps({**head, **fields, "unit": unit, "clear": cleared}, separators=(",", ":")).encode()
+            for unit in ("#7", None)]  # fmt: skip
+
+    alone = [records.read(line) for line in made]
+    together = {
+        number: record
+        for _, numbers, some, _ in records.read_groups(made * 20)
+        for number, record in zip(numbers, some, strict=True)
+    }
+
+    assert [together[number] for number in range(40)] == alone * 20
+    assert [each and each["clear"] for each in alone] == [[x for x in cleared if x != "wu_id"], cleared]  # type: ignore[typeddict-item]
 
 
 def test_a_line_with_both_fields_means_unit() -> None:
