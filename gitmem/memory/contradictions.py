@@ -62,11 +62,12 @@ def next_commands(found: Contradiction) -> list[str]:
 
 
 def _successors(db: sqlite3.Connection) -> Iterator[Contradiction]:
-    """Yield nodes with several live ends, each with those that supersede it directly or through others."""
+    """Yield open or unknown nodes with several live ends, each with those that supersede it directly or through others."""
     rows = db.execute(
         "SELECT r.to_id, count(DISTINCT coalesce(u.live, r.from_id)) FROM relation r"
         " JOIN superseded old ON old.id = r.to_id JOIN node n ON n.id = r.from_id AND n.state = 0"
-        " LEFT JOIN superseded u ON u.id = r.from_id WHERE r.type = 'supersedes'"
+        " LEFT JOIN superseded u ON u.id = r.from_id LEFT JOIN node o ON o.id = r.to_id"
+        " WHERE r.type = 'supersedes' AND coalesce(o.state, 0) = 0"
         " GROUP BY r.to_id HAVING count(DISTINCT coalesce(u.live, r.from_id)) > 1 ORDER BY r.to_id"
     ).fetchall()
     for old, count in rows:

@@ -84,8 +84,8 @@ def ready(
     """Return the open nodes of a work unit that somebody can take up.
 
     Closed, deleted, ephemeral, summarized and superseded nodes are left out, and archived nodes unless requested. Only
-    an open node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node. What a
-    superseded node blocks, the live end of its chain blocks.
+    an open node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node. What an
+    open node that is superseded blocks, the live end of its chain blocks.
 
     Args:
         type: Only nodes of this type, or discoveries with the tag of an alias; by default those of `ACTIONABLE`.
@@ -154,7 +154,11 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
             named[node.id] = by
     every = sorted(set().union(*named.values()))
     ends = superseded.ends_of(db, (id for id in every if is_id("mem", id)))
-    standing = {id: blocks(db, ends.get(id, id)) for id in every}
+    # A closed or deleted node doesn't block again because another one supersedes it.
+    standing = {
+        id: blocks(db, ends.get(id, id)) and (id not in ends or blocks(db, id) or not _is_known(db, id))
+        for id in every
+    }
     found = {
         id: sorted({ends.get(each, each) for each in by if standing[each]} - {id}) for id, by in named.items()
     }
@@ -167,6 +171,10 @@ def blocks(db: sqlite3.Connection, id: str) -> bool:
         f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {IS_SUMMARIZED}", (id,)
     ).fetchone()
     return row is not None
+
+
+def _is_known(db: sqlite3.Connection, id: str) -> bool:
+    return db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone() is not None
 
 
 def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[str]]:

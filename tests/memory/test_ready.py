@@ -276,3 +276,16 @@ def test_what_a_superseded_node_blocks_its_live_successor_blocks(desk: Desk) -> 
     assert ids(ready(desk.store, "WU-7")) == [old]
     relations.relate(desk.store, desk.caller, blocked, "supersedes", old)
     assert ids(ready(desk.store, "WU-7")) == [blocked]
+
+
+@pytest.mark.parametrize("change", [{"closed": True}, {"deleted": True}])
+def test_a_blocker_that_is_closed_does_not_block_again_once_superseded(
+    desk: Desk, change: dict[str, bool]
+) -> None:
+    old, blocked = desk.write("first this"), desk.write("then that")
+    blocks(desk, old, blocked)
+    desk.change(old, **change)
+
+    new = desk.write("what became of it", supersedes=[old])
+
+    assert ids(ready(desk.store, "WU-7")) == [blocked, new]

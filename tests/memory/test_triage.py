@@ -265,6 +265,17 @@ def test_two_live_successors_are_proposed_as_a_contradiction_until_one_counts(st
     assert contradictions(store) == []
 
 
+def test_successors_of_a_closed_node_do_not_contradict_each_other(store: Store) -> None:
+    old = note(store, "Floats")
+    for content in ("Cents", "Mills"):
+        note(store, content, supersedes=[old])
+    assert len(contradictions(store)) == 1
+
+    edit.change(store, me(store), [old], closed=True)
+
+    assert contradictions(store) == []
+
+
 @pytest.mark.parametrize(
     ("reason", "options", "about"),
     [("paths", {"paths": ["src", "README"]}, ["README", "src"]), ("tags", {"tags": ["money"]}, ["money"])],
