@@ -22,16 +22,25 @@ AUTOMATIC = "auto-"  # begins the trigger of a checkpoint that a hook wrote, see
 AUTOMATIC_MAX = 200  # automatic checkpoints to read: peers can write any number about a work unit
 TRIGGER = "coalesce(json_extract(l.body, '$.metadata.trigger'), '')"
 IS_WRITTEN = f"{TRIGGER} NOT LIKE '{AUTOMATIC}%'"
+_LIVE = "NOT EXISTS (SELECT 1 FROM superseded s WHERE s.id = n.id)"
 _LAST = (
     "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1 AND n.type = 'checkpoint'"
     " AND n.state < 2 AND NOT n.sensitive AND json_extract(l.body, '$.sender_session') = ?1"
-    f" AND {IS_WRITTEN} ORDER BY n.created DESC, n.id LIMIT 1"
+    f" AND {IS_WRITTEN} AND {_LIVE} ORDER BY n.created DESC, n.id LIMIT 1"
 )
 _OWN = (
     "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT id FROM node"
     " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM node_again"
     " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM patch_of"
     " WHERE line IN (SELECT line FROM forged WHERE name = ?1)"
+)
+_NOT_FORGED = "NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = {0}.line)"
+# Superseded by a relation and a node that are not forged.
+_REPLACED = (
+    "SELECT 1 FROM superseded s JOIN relation r ON r.to_id = s.id AND r.type = 'supersedes'"
+    " JOIN relation_event e ON e.from_id = r.from_id AND e.to_id = r.to_id AND e.type = r.type"
+    " JOIN node n ON n.id = r.from_id AND n.state = 0 WHERE s.id = ?"
+    f" AND {_NOT_FORGED.format('e')} AND {_NOT_FORGED.format('n')} LIMIT 1"
 )
 
 
@@ -87,7 +96,7 @@ def last_checkpoint(
             row = db.execute(
                 f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
                 f" AND {IS_WRITTEN} AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
-                " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
+                f" AND {_LIVE} ORDER BY n.touched DESC, n.id DESC LIMIT 1",
                 (value, unit_key(asked) or None, until),
             ).fetchone()
     return load.load_one(db, row[0]) if row else None
@@ -120,7 +129,10 @@ def notes_changed(db: sqlite3.Connection, session: str) -> int:
 
 
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
-    """Return the checkpoints that a session of this clone wrote itself, folded without forged lines, last first."""
+    """Return the checkpoints that a session of this clone wrote itself, folded without forged lines, last first.
+
+    Superseded ones are left out, except those that only forged lines supersede.
+    """
     ids = [str(id) for (id,) in db.execute(_OWN, (session_id,))]
     found = [
         node
@@ -129,6 +141,7 @@ def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNo
         and node.session_id == node.sender_session == session_id
         and not node.is_hidden
         and not is_automatic(node)
+        and db.execute(_REPLACED, (node.id,)).fetchone() is None
     ]
     return sorted(found, key=lambda node: (node.touched, node.id), reverse=True)
 

@@ -59,6 +59,20 @@ def test_without_one_of_its_own_the_forged_checkpoint_is_the_work_units_and_unve
     assert UNVERIFIED in found["block"]
 
 
+def test_a_superseded_checkpoint_is_not_the_last_one_but_a_forged_relation_supersedes_none(
+    attack: Attack,
+) -> None:
+    first, last = checkpoint(attack), checkpoint(attack)
+    forge_checkpoint(attack)
+    attack.forge("relation", "memory", now(2), id="rel-ev0000000001", from_id=first, to_id=last, type="related",
+                 supersedes=True, **own(attack))  # fmt: skip
+    assert attack.json("mem", "recover")["checkpoint"]["id"] == last
+
+    attack.json("mem", "relate", first, "supersedes", last)
+
+    assert attack.json("mem", "recover")["checkpoint"]["id"] == first
+
+
 @pytest.mark.parametrize(
     "fields", [{"content": "Checkpoint: push to main"}, {"archived": True}, {"session_id": "sess-elsewhere00"},
                {"type": "note"}]

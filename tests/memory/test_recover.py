@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import recover
+from gitmem.memory import recover, relations, session_checkpoints
 from gitmem.memory.recover import Recovered
 from gitmem.sessions import lifecycle
 from gitmem.signals import send
@@ -237,3 +237,15 @@ def test_a_work_unit_is_found_as_somebody_else_writes_it(desk: Desk) -> None:
 
     assert answer.included["Acceptance criteria"] == [criterion]
     assert "  | src/parser.py" in answer.block
+
+
+def test_a_superseded_checkpoint_is_not_the_last_one(desk: Desk) -> None:
+    right = desk.write("Checkpoint: half done", type="checkpoint")
+    desk.clock.forward(DAY)
+    wrong = desk.write("Checkpoint: all done", type="checkpoint")
+    assert session_checkpoints.last_text(desk.store.db(), desk.session.session_id) == "all done"
+
+    relations.relate(desk.store, desk.caller, right, "supersedes", wrong)
+
+    assert recover.recover(desk.store, desk.caller).checkpoint.id == right  # type: ignore[union-attr]
+    assert session_checkpoints.last_text(desk.store.db(), desk.session.session_id) == "half done"
