@@ -97,6 +97,7 @@ RECEIPTS_LIMIT = Option(
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")
 
+NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")
 VERIFIED = Option("Confirm that it is still true for the current code; clears `stale`.")
 TAXONOMY = Option(f"{_listed(node_fields.TAXONOMY)}.", values=node_fields.TAXONOMY)

@@ -88,6 +88,7 @@ def note(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Set your current activity; the roster and your signals show it."""
+    from gitmem.errors import GitmemError
     from gitmem.sessions import lifecycle
     from gitmem.signals import completion, send
 
@@ -98,8 +99,11 @@ def note(
         changed.remark = " ".join(filter(None, ("Activity note cleared.", changed.remark)))
     if is_sent:
         options: SignalOptions = {"broadcast": True, "wu": changed.wu_id, "allow_secret": allow_secret}
-        sent = send.send(at.store(), at.caller(), activity, **options)
-        told = f"Everybody is told ({sent.signal['signal_id']})."
+        try:
+            sent = send.send(at.store(), at.caller(), activity, **options)
+            told = f"Everybody is told ({sent.signal['signal_id']})."
+        except GitmemError as error:
+            told = f"The note is recorded, but nobody is told: {error.message}"
         changed.remark = " ".join(filter(None, (told, changed.remark)))
     elif milestone and activity:
         changed.remark = " ".join(filter(None, ("Not sent: gitmem.progress is silent.", changed.remark)))

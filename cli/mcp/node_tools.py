@@ -37,7 +37,7 @@ class NodeTools(ToolCalls):
         return await self._do(ctx, "gate", job)
 
     async def mem_show(
-        self, ctx: Ctx, id: Annotated[str, Field(description=shared.ANY_ID.help)]
+        self, ctx: Ctx, id: Annotated[str, Field(description=shared.NODE_ID.help)]
     ) -> CallToolResult:
         """Show a node in full, with its relations and changes."""
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 LOOKED_AT_MAX = 100  # sessions: peers can write any number with the name of this worktree
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
+_WORKSPACES = (
+    "SELECT DISTINCT workspace_id FROM session_event WHERE session_id = ?"
+    " AND (workspace_id IS NOT NULL OR event = 'start')"
+)
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
@@ -46,6 +50,31 @@ def trusted(store: Store, session_id: str) -> Presence | None:
         *(fields.get(name) for name in presence.FIELDS),
     )
     return Presence(values, store.now(), store.log.clone_id(), heartbeats.last_seen(store, session_id))
+
+
+def workspaces_of(store: Store, reader: str) -> set[str | None]:
+    """Return the workspaces in which the open sessions of a reader may be; if all have ended, that of the last one.
+
+    A peer can forge a change of any session. For a session of this clone only its genuine records count, for another
+    one every workspace that it was ever in.
+    """
+    db = store.db()
+    open_ones = db.execute(
+        "SELECT session_id, workspace_id FROM session"
+        " WHERE ended IS NULL AND (session_id = :key OR agent_identity = :key) LIMIT :most",
+        {"key": reader, "most": LOOKED_AT_MAX},
+    ).fetchall()
+    found: set[str | None] = set()
+    for session_id, now in open_ones:
+        if not sender_tables.is_own(db, session_id):
+            rows = db.execute(_WORKSPACES, (session_id,))
+            found.update(name for (name,) in rows)
+        elif sender_tables.is_forged(db, (session_id,)):
+            found.add(fold(db, session_id)[2].get("workspace_id"))
+        else:
+            found.add(now)
+    last = None if open_ones else presence.latest_of(db, reader)
+    return {last["workspace_id"]} if last else found
 
 
 def fold(

@@ -199,14 +199,6 @@ def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | No
     return {"session_id": row[0], "workspace_id": row[1]} if row else None
 
 
-def workspaces_of(db: sqlite3.Connection, reader: str) -> set[str | None]:
-    """Return the workspaces of the open sessions of a reader; if all have ended, that of the last one."""
-    where = "WHERE s.ended IS NULL AND (s.session_id = :key OR s.agent_identity = :key)"
-    found = {name for (name,) in db.execute(f"SELECT s.workspace_id FROM session s {where}", {"key": reader})}
-    last = None if found else latest_of(db, reader)
-    return found or ({last["workspace_id"]} if last else set())
-
-
 def find_session(db: sqlite3.Connection, text: str) -> str | None:
     """Return the session that an id or a unique prefix names, or None.
 

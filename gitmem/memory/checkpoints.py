@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..commit_message import sanitize
-from ..errors import StoreError, UsageError
+from ..errors import GitmemError, StoreError, UsageError
 from ..records.secrets import find_secret
 from ..text.shell_quote import command
 from . import edit
@@ -52,14 +52,7 @@ def checkpoint(
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
         StoreError: The store could not be read or written.
     """
-    texts = [text for text in (note, progress, next_steps) if text and text.strip()]
-    if not texts:
-        raise UsageError(
-            "The checkpoint is empty. Nothing was written.",
-            hint="Give a note, --progress or --next-steps; check whether a shell variable in the command is unset.",
-            code="empty-content",
-            next=["gitmem mem checkpoint --help"],
-        )
+    text = _first_text(note, progress, next_steps)
     if done:
         from ..signals import completion
 
@@ -69,7 +62,7 @@ def checkpoint(
     created = edit.create(
         store,
         caller,
-        PREFIX + texts[0].strip(),
+        PREFIX + text,
         type="checkpoint",
         lifecycle="wu" if wu or caller.wu_id else "session",
         wu=wu,
@@ -79,14 +72,41 @@ def checkpoint(
     )
     created.warnings += [remark] if remark else []
     if done:
-        told = completion.announce(store, caller, completion.unit_of(caller, created.node.wu_id))
-        created.warnings.append(told.remark)
+        try:
+            told = completion.announce(store, caller, completion.unit_of(caller, created.node.wu_id)).remark
+        except GitmemError as error:
+            told = (
+                f"The checkpoint is recorded, but nobody is told that the work unit is done: {error.message}"
+            )
+        created.warnings.append(told)
     unit = created.node.wu_id
     created.next = [
         command("gitmem", "mem", "recover", *(["--wu", unit] if unit else [])),
         command("gitmem", "mem", "show", created.node.id),
     ]
     return created
+
+
+def _first_text(*texts: str | None) -> str:
+    for text in texts:
+        if text and text.strip():
+            return text.strip()
+    raise UsageError(
+        "The checkpoint is empty. Nothing was written.",
+        hint="Give a note, --progress or --next-steps; check whether a shell variable in the command is unset.",
+        code="empty-content",
+        next=["gitmem mem checkpoint --help"],
+    )
+
+
+def _announce(store: Store, caller: Caller, unit: str | None) -> str:
+    """Broadcast that a work unit is done; return the result, also of a failure, in one sentence."""
+    from ..signals import completion
+
+    try:
+        return completion.announce(store, caller, completion.unit_of(caller, unit)).remark
+    except GitmemError as error:
+        return f"The checkpoint is recorded, but nobody is told that the work unit is done: {error.message}"
 
 
 def changes(store: Store) -> tuple[str | None, str | None]:

@@ -8,8 +8,9 @@ it. Two clones that announce the same completion before they sync make one signa
 
 from __future__ import annotations
 
+from .. import records
 from ..errors import UsageError
-from ..mailbox.content import ANNOUNCER, NOTICES
+from ..mailbox.content import ANNOUNCER, NOTICES, keyed_content
 from ..outcome import Outcome
 from ..records.ids import keyed_id
 from . import INTENTS, headline, send
@@ -17,8 +18,10 @@ from . import INTENTS, headline, send
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
+    from ..records.record_types import SignalFields
     from ..store import Store
 
+LINES_MAX = 1_000  # of one id, which peers can write
 COMPLETION = "completion"
 SETTING = "gitmem.progress"
 SILENT, MILESTONES, ALL = POLICIES = ("silent", "milestones", "all")  # which notes of a session are sent
@@ -59,10 +62,13 @@ def unit_of(caller: Caller, wu: str | None = None) -> str:
 
 
 def announce(store: Store, caller: Caller, unit: str) -> Announced:
-    """Broadcast that a work unit is done, unless the log has that already.
+    """Broadcast that a work unit is done, unless this clone has done so.
+
+    Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
+    other words it would conflict. So only a line that was written here makes a second one unnecessary.
 
     Raises:
-        UsageError: The work unit is invalid, or the log has the id with other content. Nothing was written.
+        UsageError: The work unit is invalid. Nothing was written.
         StoreError: The signal can't be recorded.
     """
     fields = send.addressed(store, caller, NOTICES[COMPLETION].format(unit), (), None, None)
@@ -73,12 +79,31 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
     fields["workspace_id"] = None
     fields["wu_id"] = unit
     send.set_recorder(store, caller, fields, insist=False)
-    if send.find_by_key(store.db(), fields) is not None:
+    if _is_announced(store, caller, fields):
         return Announced(unit, signal_id, True)
     fields["sender_headline"] = headline.of(store, store.db(), caller)
     stream, line = store.line("signal", fields)
     send.record_signal(store, caller, stream, line, ())
     return Announced(unit, signal_id, False)
+
+
+def _is_announced(store: Store, caller: Caller, fields: SignalFields) -> bool:
+    """Return whether this clone has written the notice; without a session, whose lines are signed, whether the caller has."""
+    mac = store.keys.now().mac
+    for (body,) in store.db().execute(
+        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? LIMIT ?",
+        (fields["signal_id"], LINES_MAX),
+    ):
+        line = body.encode()
+        is_own = mac is not None and mac.is_valid(line)
+        if not is_own and caller.session_id is not None:
+            continue
+        record = records.read_kind("signal", line)
+        if record is None or not (is_own or record["sender_identity"] in caller.ids):
+            continue
+        if keyed_content(record) == keyed_content(fields):
+            return True
+    return False
 
 
 def sends(store: Store, *, milestone: bool) -> bool:

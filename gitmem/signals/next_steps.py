@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import presence
+from ..agents import own_sessions
 from ..errors import UsageError
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -60,22 +60,17 @@ def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Res
     One open session in this workspace, or without any, is enough; of ended sessions the last one counts.
     """
     for each in resolved:
-        theirs = presence.workspaces_of(store.db(), each.address)
+        theirs = own_sessions.workspaces_of(store, each.address)
         if theirs and not {None, workspace} & theirs:
-            name, others = (
-                sanitize(each.display_name or each.address),
-                ", ".join(map(sanitize, sorted(filter(None, theirs)))),
-            )
+            name = sanitize(each.display_name or each.address)
+            others = ", ".join(map(sanitize, sorted(filter(None, theirs))[:3]))
             raise UsageError(
                 f"{name} is in workspace {others} and never sees signals of workspace {sanitize(workspace)}, yours. "
                 "Nothing was written.",
                 hint="A workspace is a routing label of inboxes, not a border of access. "
-                "Send from a session without a workspace, or change yours.",
+                "Send from a session without a workspace, or change yours: gitmem session set --workspace NAME.",
                 code="other-workspace",
-                next=[
-                    command("gitmem", "session", "set", "--workspace", *sorted(filter(None, theirs))[:1]),
-                    "gitmem roster --json",
-                ],
+                next=["gitmem roster --json"],
             )
 
 

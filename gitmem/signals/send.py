@@ -72,8 +72,6 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     key = options.get("idempotency_key")
     context = _context(db, options.get("reply_to"), options.get("thread"))
     resolved = _recipients(store, caller, context, options)
-    if caller.workspace is not None:
-        next_steps.refuse_other_workspaces(store, caller.workspace, resolved)
     fields = addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
     _set_fields(fields, options, answered.record if answered else None)
@@ -86,6 +84,8 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
         before = find_by_key(db, fields)
         if before is not None:
             return _already_recorded(store, before, resolved)
+    if caller.workspace is not None:
+        next_steps.refuse_other_workspaces(store, caller.workspace, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     unit_remark = _unit_remark(store, caller, options.get("wu"))

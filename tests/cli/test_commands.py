@@ -77,10 +77,9 @@ def test_a_signal_travels(run: Run, start: Start) -> None:
 
     shown = run("inbox", session=curie)
     head = next(line for line in shown.out.splitlines() if line.startswith("["))
-    assert head.startswith(f"[{signal_id} · PROPOSE · priority · from Planck (test:worker:planck) · ")
-    assert head.endswith("needs AGREE or REJECT]")
+    assert head.startswith("[PROPOSE · test:worker:planck · ")
     assert "| Shall we?\n| Really?\n" in shown.out
-    assert f"next: gitmem reply {signal_id} " in shown.out
+    assert f"gitmem reply {signal_id} " in shown.out
     assert run("converged", signal_id).status == 1
     assert run("inbox", "--count", session=curie).out == "0\n"
 

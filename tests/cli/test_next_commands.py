@@ -75,7 +75,8 @@ def test_a_copied_command_acts_as_the_same_in_the_same_place(
     run("signal", "Shall we?", "--to", "Curie", "--intent", "propose", session=planck)
     where = ("-C", str(repo), "--as", "Curie")
     said = run(*where, "inbox", *(["--json"] if json else []), cwd=tmp_path)
-    first = said.json["next"][0] if json else steps(said)[0]
+    reply = said.out.partition(" To reply: ")[2].partition("\n")[0]
+    first = said.json["next"][0] if json else f"{reply} --agree"
 
     assert again(run, first, cwd=tmp_path).status == 0
     root = run("log", "--json").json["entries"][-2]["signal_id"]
@@ -120,14 +121,15 @@ def test_what_is_asked_of_a_reader_comes_first(run: Run, start: Start) -> None:
         for text in ("One?", "Two?")
     )
     assert steps(run("inbox", "--for", "Curie", session=planck))[0].startswith("gitmem thread ")
-    seen = run("inbox", session=curie)
-    assert steps(seen) == [
-        f"gitmem reply {second} agreed --agree", f"gitmem reply {second} 'your reason' --reject",
-    ]  # fmt: skip
+    seen = run("inbox", "--json", session=curie).json["next"]
+    assert seen == [f"gitmem reply {second} agreed --agree", f"gitmem reply {second} 'your reason' --reject"]
     assert steps(run("thread", second, session=curie))[0] == f"gitmem reply {second} agreed --agree"
-    again(run, steps(seen)[0], session=curie)
+    again(run, seen[0], session=curie)
 
-    assert steps(run("inbox", "--all", session=curie))[0] == f"gitmem reply {first} agreed --agree"
+    assert (
+        run("inbox", "--all", "--json", session=curie).json["next"][0]
+        == f"gitmem reply {first} agreed --agree"
+    )
     assert steps(run("thread", second, session=curie))[0].endswith("'your reply'")
     assert steps(run("thread", first, session=planck))[0].endswith("'your reply'")
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from cli import app, shared_options
-from cli.mcp import server
+from cli.mcp import server, tools
 from cli.mcp.memory_tools import MemoryTools
+from cli.mcp.node_tools import NodeTools
 from cli.mcp.tools import Tools
 from cli.shared_options import Option
 from gitmem.memory import context, listing, profile, ready, search
@@ -22,7 +23,20 @@ from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
 
 COMMANDS = {"session": "session set"} | {
-    f"mem_{name}": f"mem {name}" for name in ("create", "search", "context", "recover", "checkpoint", "ready")
+    f"mem_{name}": f"mem {name}"
+    for name in (
+        "create",
+        "search",
+        "context",
+        "recover",
+        "checkpoint",
+        "ready",
+        "show",
+        "update",
+        "promote",
+        "delete",
+        "export",
+    )
 }
 OTHER_NAMES = {"tags": "tag", "paths": "path"}  # a tool takes a list at once, a command its items one by one
 REPEATED = " May be repeated."
@@ -37,9 +51,9 @@ def shared() -> dict[str, tuple[dict[str, Any], str]]:
     """Return the schema of each parameter that a tool shares with a command, and what the command says of it."""
     commands = dict(compile_parser.commands_of(app.build()))
     mute: Any = None  # nothing is called
-    rooms = Tools(mute, mute, mute), MemoryTools(mute, mute)
+    groups = Tools(mute, mute, mute), MemoryTools(mute, mute), NodeTools(mute, mute)
     found = {}
-    for name, tool in server.Server(*rooms)._ours.items():
+    for name, tool in server.Server(*groups)._ours.items():
         command = commands[COMMANDS.get(name, name)]
         helps = {each.name: str(getattr(each, "help", "")) for each in command.params}
         for parameter, schema in tool.parameters["properties"].items():
@@ -62,7 +76,7 @@ def test_what_people_and_models_read_of_an_option_is_the_same_object() -> None:
     } <= described.keys()
     for name, (schema, help) in described.items():
         (option,) = [each for each in OPTIONS if each.help is schema["description"]]
-        assert help in (option.help, option.help + REPEATED), name
+        assert help.removeprefix("Required: ") in (option.help, option.help + REPEATED), name
 
 
 def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library() -> None:
@@ -74,6 +88,8 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         "mem_search.limit": shared_options.SEARCH_LIMIT.default,
         "mem_context.max_size": shared_options.MAX_SIZE.default,
         "mem_ready.limit": shared_options.READY_LIMIT.default,
+        "receipts.limit": shared_options.RECEIPTS_LIMIT.default,
+        "thread.limit": tools.THREAD_LIMIT,  # a model reads fewer than a person
     }
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
     for operation, name, option in (

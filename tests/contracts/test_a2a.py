@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import gitmem
 from gitmem import UsageError
 from gitmem.log.entry import CommitMessage
+from gitmem.sessions import lifecycle
+from tests.sandbox import bodies
 
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
 
@@ -260,6 +263,31 @@ def test_a_signal_that_its_recipient_would_never_see_is_refused(world: World) ->
     assert world.agent(C).signals.send("x", to=[B]).warnings == []
     world.agent(B, workspace="red")
     assert a.signals.send("x", to=[B]).recorded
+
+
+def test_a_retry_by_key_succeeds_after_its_recipient_has_moved(world: World) -> None:
+    """The signal is recorded: the answer must not say that nothing was written."""
+    a, b = world.agent(A, workspace="red"), world.agent(B, workspace="red", name="Curie")
+    first = a.signals.send("x", to=[B], idempotency_key="k").signal["signal_id"]
+    lifecycle.change(b.store, b.caller, workspace="blue")
+
+    assert a.signals.send("x", to=[B], idempotency_key="k").signal["signal_id"] == first
+
+
+def test_a_forged_move_to_another_workspace_stops_no_mail(world: World) -> None:
+    """Of a session of this clone only its own records count, of another one every workspace that it was in."""
+    a, b = world.agent(A, workspace="red"), world.agent(B, workspace="red", name="Curie")
+    genuine = next(
+        line for line in bodies(a.store) if b'"session_id":"' + b.caller.session_id.encode() in line
+    )
+    record = {name: value for name, value in json.loads(genuine).items() if name not in ("mac", "clone")}
+    moved = {**record, "at": "2026-12-31T00:00:00.000000Z", "event": "change", "workspace_id": "evil"}
+    line = json.dumps(moved, separators=(",", ":")).encode()
+    a.store.record([("sessions", line)], CommitMessage("a <a@b>", "sync"))
+
+    sent = a.signals.send("x", to=[B])
+    assert sent.recorded
+    assert "evil" not in str(sent.next)
 
 
 def test_a_counter_proposal_goes_to_the_whole_thread(world: World) -> None:

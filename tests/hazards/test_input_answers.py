@@ -220,7 +220,7 @@ def _check_error(desk: Desk, scene: dict[str, str], args: list[str], status: int
 
 def test_an_error_says_what_became_of_the_data(desk: Desk, scene: dict[str, str]) -> None:
     """Where a write was refused, the sentence says that nothing was written."""
-    for args in (["signal"], ["signal", "hi", "--wu", "x"], ["signal", "hi", "--to", ""], ["signal", "hi", "--nope"],
+    for args in (["signal"], ["signal", "hi", "--wu", "x y"], ["signal", "hi", "--to", ""], ["signal", "hi", "--nope"],
                  ["session", "start", "--name", "a,b"], ["session", "start", "--lane", "\n"]):  # fmt: skip
         message = desk(*args, "--json", session=scene["planck"]).error["message"].lower()
         assert "nothing was written" in message or "nothing was recorded" in message, message

@@ -12,6 +12,7 @@ from gitmem.agents import caller as callers
 from gitmem.agents import heartbeats, presence
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.clients import hook_paths
+from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.mailbox import mailbox_view, session_queue
@@ -290,7 +291,8 @@ def test_a_signal_of_another_workspace_does_not_wait(desk: Desk) -> None:
     lifecycle.change(desk.store, desk.curie, workspace="here")
     lifecycle.change(desk.store, desk.planck, workspace="elsewhere")
     desk.planck = acting(desk.store, str(desk.planck.session_id))
-    desk.send(to=["Curie"])
+    with pytest.raises(UsageError):
+        desk.send(to=["Curie"])
     desk.send(broadcast=True)
     assert desk.events(desk.curie) == set()
     assert desk.flags() == {}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmem import records
 from gitmem.agents.caller import CallerClaims
-from gitmem.errors import UsageError
+from gitmem.errors import StoreError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import checkpoints
 from gitmem.records.ids import keyed_id
@@ -115,6 +117,57 @@ def test_a_checkpoint_can_say_it(repo: Path) -> None:
     made = checkpoints.checkpoint(store, caller, "Tests pass", wu="WU-7", diff_stat=False, done=True)
     assert f"Everybody is told that WU-7 is done ({ID})." in made.warnings
     assert len(signals(store)) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"at": "2020-01-01T00:00:00.000000Z"}, {"sender_identity": "claude-code:worker:bohr"}, {"message": "WU-7 is cancelled."}],
+    ids=["old", "from the reader", "other words"],
+)  # fmt: skip
+def test_a_line_that_a_peer_wrote_before_silences_nobody(
+    repo: Path, tmp_path: Path, changes: dict[str, str]
+) -> None:
+    """The id is known to everybody: the notice of this clone is recorded all the same, and is read."""
+    clock = Clock()
+    there = open_store(new_repo(tmp_path / "there"), clock)
+    mallory = acting(there, lifecycle.start(there, CallerClaims(), name="Mallory", wu="WU-7"))
+    completion.announce(there, mallory, "WU-7")
+    (line,) = signals(there)
+    fields = json.loads(line)
+    for name in ("mac", "clone"):
+        fields.pop(name, None)
+    forged = json.dumps(fields | changes, separators=(",", ":"), ensure_ascii=False).encode()
+
+    store = open_store(repo, clock)
+    reader = acting(
+        store, lifecycle.start(store, CallerClaims(identity="claude-code:worker:bohr"), name="Bohr")
+    )
+    store.record([("signals", forged)], CommitMessage("a <a@b>", "sync"))
+    clock.forward(SECOND)
+    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-7"))
+
+    assert not completion.announce(store, caller, "WU-7").was_recorded
+    assert "WU-7 is done." in [each["message"] for each in inbox.read(store, reader).signals]
+    assert completion.announce(store, caller, "WU-7").was_recorded
+
+
+def test_a_recorded_checkpoint_is_never_called_unwritten(repo: Path) -> None:
+    """If nobody can be told, the answer says that the checkpoint is there."""
+    store = open_store(repo, Clock())
+    caller = acting(store, lifecycle.start(store, CallerClaims(), wu="WU-7"))
+    line, calls = store.line, []
+
+    def fails_for_signals(kind: str, *args: Any, **options: Any) -> Any:
+        calls.append(kind)
+        if kind == "signal":
+            raise StoreError("The disk is full.")
+        return line(kind, *args, **options)
+
+    store.line = fails_for_signals  # type: ignore[method-assign]
+    made = checkpoints.checkpoint(store, caller, "Tests pass", diff_stat=False, done=True)
+
+    assert any("The checkpoint is recorded, but nobody is told" in each for each in made.warnings)
+    assert calls == ["node", "signal"]
 
 
 def test_the_format_names_the_id() -> None:

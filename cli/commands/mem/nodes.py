@@ -222,7 +222,7 @@ def checkpoint(
     created = operation.checkpoint(
         at.store(), at.caller(), typed(note, "note"), progress=progress,
         next_steps=next_steps, trigger=trigger, wu=wu, session=session, metadata=metadata(meta),
-        diff_stat=not no_diff_stat, allow_secret=allow_secret,
+        diff_stat=not no_diff_stat, allow_secret=allow_secret, done=done,
     )  # fmt: skip
     if quiet and not at.json:
         output.write_lines([created.node.id])

@@ -13,7 +13,7 @@ from ..options import Pager as Pager
 from ..options import Quiet as Quiet
 from ..options import ShowProgress as ShowProgress
 
-NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…) or a unique prefix.")]
+NodeId = Annotated[str, typer.Argument(metavar="ID", help=shared.NODE_ID.help)]
 NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help=shared.NODE_IDS.help)]
 Type = Annotated[
     str | None,

@@ -71,3 +71,13 @@ def test_nothing_to_say_is_a_usage_error(run: Run, start: Start) -> None:
     assert said.status == 2
     assert "Nothing was written" in said.err
     assert "--help" in said.err
+
+
+def test_done_tells_everybody(run: Run, start: Start, repo: Path) -> None:
+    """The option reaches the operation: readers see the broadcast, and the answer says so."""
+    reader, session = start("Bohr"), start("Planck", "--wu", "WU-7")
+
+    said = run("mem", "checkpoint", "parser done", "--done", session=session)
+
+    assert "Everybody is told that WU-7 is done" in said.out + said.err
+    assert "WU-7 is done." in run("inbox", session=reader).out
