@@ -30,7 +30,6 @@ SMALL = {
     "gitmem.log.log_state": "the answer path of an empty inbox imports it alone",
     "gitmem.log.spool_files_0_1": "goes when 0.1 is no longer supported",
     "gitmem.log.union": "the merge driver imports it alone; it is the rule that all merges share",
-    "gitmem.memory.similar_words": "a search imports it only where words match nothing",
     "gitmem.records": "one kind of record each; `groups` spares few lines the import of `bulk`",
     "gitmem.sync.withheld_lines": "a sync with nothing to do imports it without the messages",
     "gitmem.text.ignorable": "generated",

@@ -118,6 +118,13 @@ def find(db: sqlite3.Connection, question: FtsQuery, wanted: Filter, limit: int,
     return list(found.values())
 
 
+def has_match(db: sqlite3.Connection, word: str, wanted: Filter) -> bool:
+    """Return whether a node that passes the filter has a word."""
+    rows = f"SELECT rowid AS number, NULL AS rank FROM {fts_index.TABLE} WHERE {fts_index.TABLE} MATCH ?"
+    asked = f"{_JOINED % rows} {wanted.where} LIMIT 1"
+    return db.execute(asked, (f'"{word}"', *wanted.values)).fetchone() is not None
+
+
 def _best(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) -> list[tuple[Any, ...]]:
     """Return the most relevant nodes; among equally relevant ones those with the lowest ids.
 

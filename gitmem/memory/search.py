@@ -87,7 +87,7 @@ class SearchResult(Outcome):
 
     Attributes:
         more: Whether further nodes match.
-        similar: For each word that nothing matches, the similar word that was searched for.
+        similar: For each word that nothing matches, the similar word that was searched for and matched.
     """
 
     __slots__ = ("query", "hits", "more", "similar", "next")
@@ -175,11 +175,12 @@ def _recall(
             return question, matches
         from . import similar_words
 
-        similar = similar_words.find(db, question.parts)
+        similar = similar_words.find(db, question.parts, lambda word: ranking.has_match(db, word, wanted))
         if not similar:
             return question, matches
         other = FtsQuery(query, similar)
-        return other, ranking.find(db, other, wanted, limit, most)
+        replaced = ranking.find(db, other, wanted, limit, most)
+        return (other, replaced) if replaced else (question, matches)
 
     asked, matches = _with_index(store, ask)
     now = store.now()

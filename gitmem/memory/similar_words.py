@@ -11,20 +11,26 @@ from . import fts_index
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 WORDS_MAX = 3  # of a query
+TRIED_MAX = 5  # similar words of one word
 COMPARED_MAX = 50_000  # indexed words of one first letter
 AFTER_ALL = chr(0x10FFFF)
 
 
-def find(db: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
-    """Return a similar indexed word for each word that matches nothing, not even as a prefix."""
+def find(db: sqlite3.Connection, words: Iterable[str], is_shown: Callable[[str], bool]) -> dict[str, str]:
+    """Return a similar indexed word for each word that matches nothing, not even as a prefix.
+
+    Args:
+        is_shown: Tells whether a word matches a node that the search may show. Deleted nodes are indexed, too.
+    """
     candidates = (
         word for word in dict.fromkeys(words) if len(word) >= fts_index.SIMILAR_LEAST and word.isalpha()
     )
     unknown = [word for word in candidates if not _is_known(db, word)]
-    found = ((word, _most_frequent(db, word)) for word in unknown[:WORDS_MAX])
+    tried = ((word, filter(is_shown, _most_frequent(db, word))) for word in unknown[:WORDS_MAX])
+    found = ((word, next(similar, None)) for word, similar in tried)
     return {word: similar for word, similar in found if similar is not None}
 
 
@@ -33,8 +39,8 @@ def _is_known(db: sqlite3.Connection, word: str) -> bool:
     return any(db.execute(known, (each,)).fetchone() for each in (f'"{word}"', f'"{word}" *'))
 
 
-def _most_frequent(db: sqlite3.Connection, word: str) -> str | None:
-    """Return the similar word that most nodes have; of several the first in alphabetical order."""
+def _most_frequent(db: sqlite3.Connection, word: str) -> list[str]:
+    """Return the similar words that most nodes have, up to `TRIED_MAX`; equally frequent ones in alphabetical order."""
     from rapidfuzz.distance import OSA
 
     found: list[tuple[int, str]] = []
@@ -45,4 +51,4 @@ def _most_frequent(db: sqlite3.Connection, word: str) -> str | None:
             (start, start + AFTER_ALL, COMPARED_MAX, len(word) - 1, len(word) + 1),
         )
         found += [(-nodes, each) for each, nodes in rows if OSA.distance(word, each, score_cutoff=1) <= 1]
-    return min(found)[1] if found else None
+    return [each for _, each in sorted(found)[:TRIED_MAX]]

@@ -174,7 +174,22 @@ def test_of_several_similar_words_the_most_frequent_counts(desk: Desk) -> None:
     more = {desk.write("the server"), desk.write("a server")}
 
     assert set(ids(desk, "serverr")) == more
-    assert similar_words.find(desk.store.db(), ["sarver"]) == {"sarver": "server"}
+    assert similar_words.find(desk.store.db(), ["sarver"], lambda word: True) == {"sarver": "server"}
+
+
+@pytest.mark.parametrize("hidden", ["deleted", "archived", "filtered"])
+def test_a_word_of_nodes_that_are_not_shown_replaces_none(desk: Desk, hidden: str) -> None:
+    """It isn't told either: a deleted node may have been a secret."""
+    some = [desk.write("the salver", wu="WU-8"), desk.write("a salver", wu="WU-8")]
+    if hidden != "filtered":
+        desk.change(*some, **{hidden: True})
+    asked = {"wu": "WU-7"} if hidden == "filtered" else {}
+    assert search.search(desk.store, "sarver", **asked).similar == {}  # type: ignore[arg-type]
+
+    shown = desk.write("the server", wu="WU-7")
+
+    found = search.search(desk.store, "sarver", **asked)  # type: ignore[arg-type]
+    assert found.similar == {"sarver": "server"} and [hit.node.id for hit in found.hits] == [shown]
 
 
 def test_the_vocabulary_is_that_of_the_present_words(desk: Desk) -> None:
