@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
-ROW_FACTOR = 4  # rows read to replace stale ones, as a multiple of the rows that are loaded first
+ROW_FACTOR = (
+    7  # rows read to replace stale ones and indexed files, as a multiple of the rows that are loaded first
+)
 
 SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"

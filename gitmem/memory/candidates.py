@@ -32,7 +32,7 @@ PROJECT_LOAD = 40  # nodes of the project to load first: some are indexed files,
 TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
-ROUNDS = 3  # of loading more nodes to replace stale ones
+ROUNDS = 3  # of loading more nodes to replace stale ones and indexed files
 REPLACED_MAX = 2  # superseded nodes in the lines of the node that supersedes them
 REPLACED_TEXT_MAX = 100  # characters
 THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
@@ -55,7 +55,7 @@ def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
     # In this order: a node of the work unit that stands for one of the project is shown among its own.
     queues = [reader.of_work_unit(most), reader.of_project(PROJECT_LOAD)]
     counts = {section: sum(queue.counts.get(section, 0) for queue in queues) for section in SECTIONS}
-    best = sorted(_best(store, queues, wanted.half_life), key=lambda each: (-each[0].value, each[0].id))
+    best = sorted(_best(store, queues, wanted), key=lambda each: (-each[0].value, each[0].id))
     nodes = [node for _, node, _ in best]
     again = repeated(nodes)
     replaced = replaced_lines(store.db(), [node.id for node in nodes])
@@ -102,28 +102,34 @@ def is_indexed_file(node: VersionedNode) -> bool:
 
 
 def _best(
-    store: Store, queues: Sequence[RowQueue], half_life: int
+    store: Store, queues: Sequence[RowQueue], wanted: Selection
 ) -> Iterator[tuple[CandidateRow, VersionedNode, str | None]]:
     """Yield the best rows with their nodes and the text about stale files, unordered.
 
-    A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all.
+    A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all. Indexed
+    files are only named: two more nodes are loaded for each while there are too few others for the profile.
     """
     nodes: dict[str, VersionedNode] = {}
+    others = [0] * len(queues)
     taken: list[CandidateRow] = []
     for _ in range(ROUNDS):
-        for queue in queues:
+        for at, queue in enumerate(queues):
             rows = queue.take()
             taken += rows
             some = load.load(store.db(), [row.id for row in rows])
             nodes |= {node.id: node for node in some}
+            files = 0 if wanted.with_files else sum(map(is_indexed_file, some))
+            others[at] += len(some) - files
             queue.wanted = sum(1 for node in some if node.paths)
+            if others[at] < NODES_MAX[PROFILE]:
+                queue.wanted = max(queue.wanted, 2 * files)
         if not any(queue.wanted for queue in queues):
             break
     stale = anchors.stale(store, nodes.values())
     for row in taken:
         if row.id in nodes:
             words = stale.get(row.id)
-            row.value -= decay.stale_age(half_life) if words else 0
+            row.value -= decay.stale_age(wanted.half_life) if words else 0
             yield row, nodes[row.id], words
 
 

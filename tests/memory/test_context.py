@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import anchors, candidates, context, decay, profile, promote, sources
+from gitmem.memory import anchors, candidates, context, decay, edit, profile, promote, sources
 from gitmem.memory.context import Context
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
@@ -614,6 +614,19 @@ def test_an_indexed_file_is_named_and_copied_when_asked_for(desk: Desk) -> None:
     assert f"## Indexed Files\n- [{id}] README" in named.block and named.nodes == [note]
     assert desk.node(id).content.strip() not in named.block
     assert set(ids(copied)["Project Profile"]) == {id, note} and desk.node(id).content.strip() in copied.block
+
+
+def test_many_indexed_files_leave_the_notes_of_the_project_in_it(desk: Desk) -> None:
+    """Newer files, also imported ones without paths, were all that was loaded of the project."""
+    note = desk.write("a note of the project", lifecycle="project")
+    desk.clock.forward(HOUR)
+    files = [
+        {"content": "text", "lifecycle": "project", "metadata": {"source_path": f"docs/{number}.md"}}
+        for number in range(200)
+    ]
+    edit.append(desk.store, desk.caller, files)
+
+    assert ids(of(desk, roster=False, max_size=64_000))["Project Profile"] == [note]
 
 
 def test_a_text_that_was_promoted_is_in_it_once(desk: Desk) -> None:
