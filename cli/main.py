@@ -252,7 +252,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
     def run(at: Environment) -> int:
         output.set_notice(lambda: _notice(at, body))
         status = body(at, **values) or 0
-        found = _notice(at, body) if not json else None
+        found = None if json or values.get("quiet") else _notice(at, body)
         if found is not None:
             output.write_error(found.line)
         return status

@@ -59,6 +59,12 @@ def test_a_command_that_shows_the_signals_has_no_notice(run: Run, planck: str, a
     assert LINE not in run(*args, session=planck).err
 
 
+def test_a_quiet_answer_has_its_result_alone(run: Run, planck: str) -> None:
+    """Scripts read it, often with standard error."""
+    said = run("signal", "one", "-q", session=planck)
+    assert (said.status, said.err) == (0, "")
+
+
 def test_without_a_session_nothing_is_said(run: Run, planck: str, start: Callable[..., str]) -> None:
     """A script's output has nobody's mail."""
     assert "unread" not in run("log").err
