@@ -126,16 +126,17 @@ def _proven(kind: str, lines: NewLines, positions: Sequence[int]) -> set[str]:
 
 
 def _note_first(db: sqlite3.Connection, valid: Iterable[LineRow]) -> None:
-    """Record the first line of each reader among those with a valid code."""
-    first: dict[str, tuple[str, str, int]] = {}
+    """Record the first line of each reader among those with a valid code; of one time the lowest line."""
+    first: dict[str, LineRow] = {}
     for row in valid:
         for name in reader_of(row.record):
-            if name not in first or row.at < first[name][1]:
-                first[name] = (name, row.at, row.id)
+            if name not in first or (row.at, row.line) < (first[name].at, first[name].line):
+                first[name] = row
     db.executemany(
         "INSERT INTO own_first VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line"
-        " WHERE excluded.at < own_first.at",
-        list(first.values()),
+        " WHERE excluded.at < own_first.at OR excluded.at = own_first.at AND"
+        " (SELECT body FROM line WHERE id = excluded.line) < (SELECT body FROM line WHERE id = own_first.line)",
+        [(name, row.at, row.id) for name, row in first.items()],
     )
 
 

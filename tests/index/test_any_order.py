@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records, views
@@ -58,6 +58,9 @@ def lines_of(families: list[str], draw: random.Random) -> list[bytes]:
     cuts=st.lists(st.integers(1, 200), max_size=12),
     seed=st.integers(0, 1 << 32),
 )
+@example(
+    families=["sessions_of_one_harness", "accesses", "numbered_names"], cuts=[], seed=0
+)  # lines of one time
 def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], seed: int) -> None:
     """One by one, some together, or all at once as in an index that is built anew."""
     draw = random.Random(seed)
