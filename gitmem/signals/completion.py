@@ -12,7 +12,8 @@ from .. import records
 from ..errors import UsageError
 from ..mailbox.content import ANNOUNCER, NOTICES, keyed_content
 from ..outcome import Outcome
-from ..records.ids import keyed_id
+from ..records.codec import put_unit
+from ..records.ids import keyed_id, unit_key
 from . import INTENTS, headline, send
 
 TYPE_CHECKING = False
@@ -61,6 +62,17 @@ def unit_of(caller: Caller, wu: str | None = None) -> str:
     return unit
 
 
+def spelling(unit: str) -> str:
+    """Return the one spelling of a work unit in notices, whose texts and ids must not depend on how it was typed.
+
+    Raises:
+        UsageError: The work unit is invalid (RecordError).
+    """
+    key = unit_key(unit)
+    has_old_form = put_unit("signal", {"wu_id": key.upper()}).get("wu_id")
+    return key.upper() if has_old_form else key
+
+
 def announce(store: Store, caller: Caller, unit: str) -> Announced:
     """Broadcast that a work unit is done, unless this clone has done so.
 
@@ -71,6 +83,7 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
         UsageError: The work unit is invalid. Nothing was written.
         StoreError: The signal can't be recorded.
     """
+    unit = spelling(unit)
     fields = send.addressed(store, caller, NOTICES[COMPLETION].format(unit), (), None, None)
     fields["signal_id"] = signal_id = keyed_id("sig", ANNOUNCER, COMPLETION, unit)
     fields["idempotency_key"] = f"{COMPLETION} {unit}"

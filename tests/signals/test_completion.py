@@ -83,16 +83,38 @@ def test_a_line_that_says_more_than_its_key_is_a_conflict(
     assert any(each.get("conflict") for each in inbox.read(store, reader).signals)
 
 
-@pytest.mark.parametrize("unit", ["fix-login", "#123", "gh/7"])
-def test_a_work_unit_of_any_form_can_be_done(repo: Path, unit: str) -> None:
-    """The broadcast names it as it is typed."""
+@pytest.mark.parametrize(
+    "spellings", [("wu-7", "WU-7", "Wu-7", "#wu-7"), ("#123", "123"), ("Fix-Login", "fix-login")]
+)
+def test_spellings_of_one_work_unit_make_one_completion(repo: Path, spellings: tuple[str, ...]) -> None:
+    """Who types it in another way announces the same: the id, the key and the text are those of one spelling."""
+    store = open_store(repo, Clock())
+    reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
+    told = []
+    for name, unit in zip(("Planck", "Curie", "Emmy", "Noether"), spellings, strict=False):
+        caller = acting(store, lifecycle.start(store, CallerClaims(), name=name, wu=unit))
+        told.append(completion.announce(store, caller, completion.unit_of(caller)))
+    (seen,) = inbox.read(store, reader).signals
+
+    assert {each.signal_id for each in told} == {seen["signal_id"]}
+    assert [each.was_recorded for each in told] == [False, *[True] * (len(spellings) - 1)]
+    assert seen["message"] == f"{seen['wu_id']} is done."
+    assert seen["idempotency_key"] == f"completion {seen['wu_id']}"
+    assert "conflict" not in seen
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("fix-login", "fix-login"), ("#123", "123"), ("gh/7", "gh/7"), ("wu-7", "WU-7")]
+)
+def test_a_work_unit_of_any_form_can_be_done(repo: Path, unit: str, shown: str) -> None:
+    """The broadcast names it in the spelling that all clones agree on."""
     store = open_store(repo, Clock())
     reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
     caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu=unit))
     completion.announce(store, caller, completion.unit_of(caller))
     (seen,) = inbox.read(store, reader).signals
 
-    assert seen["message"] == f"{unit} is done."
+    assert (seen["message"], seen["wu_id"]) == (f"{shown} is done.", shown)
     assert "conflict" not in seen
     assert completion.announce(store, caller, unit).was_recorded
 
