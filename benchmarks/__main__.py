@@ -16,7 +16,7 @@ from . import rows
 from .measure import TABLE_HEAD, show_progress
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("gitmem", "cli", "merge_driver", "docs/man", "pyproject.toml", "README.md", "LICENSE")
 # A tokenizer for the row that counts tokens, and a package of 2024 with the vocabulary. No other row uses them.
 TOKENIZER = ("tokenizers>=0.20", "anthropic==0.38.0")
 INSIDE = "GITMEM_BENCHMARKS_INSIDE"  # the folder of the sources, for the run beside the installed wheel

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks import peers
+from benchmarks.__main__ import SOURCES
 from benchmarks.background_processes import AdoptedProcesses
 from benchmarks.mailboxes import Gitmem, GitmemLibrary
 from benchmarks.measure import TABLE_HEAD, Figure, not_measured
@@ -84,6 +86,15 @@ def workbench(tmp_path: Path) -> Iterator[Workbench]:
     folder.mkdir()
     with AdoptedProcesses():  # waits for whatever still runs
         yield Workbench(str(folder), str(programs), TINY)
+
+
+def test_the_wheel_that_is_measured_is_built_from_all_that_it_contains() -> None:
+    """A file that pyproject.toml adds to the wheel is among the sources that are copied."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    added = [path for paths in project["tool"]["setuptools"]["data-files"].values() for path in paths]
+
+    assert added
+    assert [path for path in added if not path.startswith(tuple(f"{each}/" for each in SOURCES))] == []
 
 
 def test_every_promised_row_is_measured() -> None:
