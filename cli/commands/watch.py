@@ -12,7 +12,6 @@ from ..environment import Environment
 from ..render import output
 from ..render import signals as render
 from ..render.terminal import is_read
-from ..render.text import format_ago
 from ..values import duration
 from ..wal_folders import external_wals
 
@@ -160,11 +159,7 @@ class SignalPrinter:
         if self.at.json:
             text = "\n".join(render.watched_event(fields, self.of) for fields in batch.signals)
         else:
-            texts = [
-                render.watched(fields, self.of, age=format_ago(fields["created_at"]))
-                for fields in batch.signals
-            ]
-            text = render.watched_together(texts)
+            text = render.watched_together(batch.signals, self.of)
         if not output.write(text):
             return False
         if self.kept is not None and not self._write(self.kept, batch):

@@ -126,7 +126,9 @@ def fields(values: Mapping[str, object]) -> list[str]:
         if key == "next" or value is None or value in ("", []):
             continue
         words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        lines.append(f"{key.replace('_', ' ')}: {plain(words)}")
+        lines.append(
+            f"{paint(key.replace('_', ' '), 'head')}: {paint(plain(words)) if key == 'status' else plain(words)}"
+        )
     return lines
 
 

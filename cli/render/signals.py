@@ -226,8 +226,12 @@ def watched(fields: ShownSignal, of: WatchOwner, *, age: str) -> str:
     return message_frame.signal_text(fields, reader=reader, workspace=of.workspace, age=age, via=program())
 
 
-def watched_together(shown: Sequence[str]) -> str:
-    """Return signals that arrive together, below one heading."""
+def watched_together(signals: Sequence[ShownSignal], of: WatchOwner) -> str:
+    """Return signals that arrive together, below one heading, with their intents in colour."""
+    shown = [
+        paint_intent(watched(fields, of, age=format_ago(fields["created_at"])), fields["intent"])
+        for fields in signals
+    ]
     return message_frame.injection(shown) + "\n"
 
 

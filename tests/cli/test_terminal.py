@@ -59,8 +59,44 @@ def test_a_terminal_gets_colours_and_a_pipe_none(run: Run, start: Start, repo: P
     assert GREEN_LIVE in run("roster", FORCE_COLOR="1").out
 
 
+def test_whoami_and_a_node_have_colours(run: Run, start: Start, repo: Path, git: Callable[..., str]) -> None:
+    """The names of fields, the status of the session, and what is stale or superseded; without NO_COLOR."""
+    planck = start("Planck")
+    (repo / "rules.py").write_text("1\n")
+    commit = ("-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "-a", "-m")
+    git("add", "rules.py", cwd=repo)
+    git(*commit, "one", cwd=repo)
+    made = run("mem", "create", "Cents", "--path", "rules.py", "-q", session=planck).out.strip()
+    (repo / "rules.py").write_text("2\n")
+    git(*commit, "two", cwd=repo)
+    newer = run("mem", "create", "Mills", "--supersedes", made, "-q", session=planck).out.strip()
+
+    who = run("whoami", session=planck, FORCE_COLOR="1").out
+    node = run("mem", "show", made, session=planck, FORCE_COLOR="1").out
+    listed = run("mem", "list", session=planck, FORCE_COLOR="1").out
+
+    assert f"\x1b[1mstatus\x1b[0m: {GREEN_LIVE}\n" in who
+    assert re.search("\x1b\\[1mabout\x1b\\[0m: rules.py  \x1b\\[33mstale \\(1 commit", node), node
+    assert f"\x1b[1msuperseded by\x1b[0m: {newer}\n" in node
+    assert f"\x1b[2msuperseded by {newer}\x1b[0m" in listed
+    for args in (["whoami"], ["mem", "show", made]):
+        assert "\x1b" in pseudo_terminal.run([*args, "--as", planck], repo)[1]
+        assert (
+            "\x1b" not in pseudo_terminal.run([*args, "--as", planck], repo, variables={"NO_COLOR": "1"})[1]
+        )
+        assert "\x1b" not in run(*args, session=planck).out
+
+
 @pytest.mark.parametrize(
-    "args", [["roster"], ["inbox", "--no-mark"], ["log"], ["converged", "SIGNAL"], ["gate", "--wu", "WU-1"]]
+    "args",
+    [
+        ["roster"],
+        ["whoami"],
+        ["inbox", "--no-mark"],
+        ["log"],
+        ["converged", "SIGNAL"],
+        ["gate", "--wu", "WU-1"],
+    ],
 )
 def test_json_never_has_colours(args: list[str], run: Run, start: Start, repo: Path) -> None:
     """On a terminal neither, nor by force."""
@@ -101,7 +137,11 @@ def test_a_peer_cannot_colour_or_move_anything(run: Run, start: Start) -> None:
     for args in (said, ["mem", "create", EVIL, "--type", "bug"]):
         assert run(*args, session=curie).status == 0
 
-    for args in (["log"], ["mem", "list"], ["mem", "search", "title"], ["inbox"]):
+    node = run("mem", "create", EVIL, "--meta", f"note={EVIL}", "-q", session=curie).out.strip()
+
+    for args in (
+        ["log"], ["mem", "list"], ["mem", "search", "title"], ["mem", "show", node], ["inbox"],
+    ):  # fmt: skip
         shown = run(*args, session=planck, FORCE_COLOR="1").out
         assert r"\u001b[31mred" in shown, (args, shown)
         assert not set(plain(shown)) & set("\x1b\x07\x9b"), args

@@ -184,6 +184,26 @@ def desk(repo: Path, tmp_path: Path, git: Any, run: Any, start: Any) -> Iterator
         each.process.wait()
 
 
+def test_a_terminal_gets_the_intent_in_colour_and_nothing_else_does(desk: Desk) -> None:
+    """No escape code of a peer, no code with NO_COLOR, and none in the file of --write."""
+    seen = desk.watch(
+        "--session", "Curie", "--write", "kept", pty=True, TERM="xterm", NO_COLOR="", FORCE_COLOR=""
+    ).until_ready()
+    desk.to_curie("\x1b[31mred\x07\x9b2J", "--intent", "propose")
+    seen.until_said("red")
+    assert seen.end() == 0, seen
+    assert "[\x1b[33mPROPOSE\x1b[0m " in seen.out
+    assert not set(re.sub("\x1b\\[[0-9]+m", "", seen.out)) & set("\x1b\x07\x9b")
+    assert "\\u001b[31mred" in seen.out
+    assert "\x1b" not in (desk.other / "kept").read_text()
+
+    seen = desk.watch("--session", "Curie", pty=True, TERM="xterm", NO_COLOR="1").until_ready()
+    desk.to_curie("And this?", "--intent", "propose")
+    seen.until_said("And this?")
+    assert seen.end() == 0, seen
+    assert "[PROPOSE " in seen.out
+
+
 def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> None:
     """A person watches for Curie; another watch shows nothing of it again, and only what is new.
 

@@ -40,7 +40,7 @@ def line(node: VersionedNode, stale: str | None = None, live: str | None = None)
     id, _, rest = about(node).partition(SEPARATOR)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
     facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), _stale(stale)]
-    facts.append(f"superseded by {live}" if live else "")
+    facts.append(_superseded(live))
     if authors.is_changed(node):
         facts.append(sanitize(f"by {authors.byline(node)}", keep=""))
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
@@ -48,6 +48,10 @@ def line(node: VersionedNode, stale: str | None = None, live: str | None = None)
 
 def _stale(said: str | None) -> str:
     return paint(sanitize(said or "", keep=""), "careful")
+
+
+def _superseded(live: str | None) -> str:
+    return paint(f"superseded by {live}", "quiet") if live else ""
 
 
 def _when(at: str) -> str:
@@ -70,7 +74,6 @@ def shown(found: NodeDetail) -> list[str]:
     """Return a node in full, with its relations and history."""
     node = found.node
     by = sanitize(authors.byline(node), keep="")
-    end = found.stale or ""
     lines = [
         f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{format_ago(node.created_at)}]",
         *quote_lines(node.content),
@@ -78,7 +81,7 @@ def shown(found: NodeDetail) -> list[str]:
     if found.ambiguous:
         lines.append(f"ambiguous: more than one record with id {node.id}; the first in sort order is shown")
     facts = [
-        ("about", ", ".join(node.paths) + (f"  {end}" if end else "")),
+        ("about", ", ".join(node.paths)),
         ("written at", f"{node.head[:12]}{f' on {node.branch}' if node.branch else ''}" if node.head else ""),
         ("session", node.session_id),
         ("reason", node.reason),
@@ -86,7 +89,8 @@ def shown(found: NodeDetail) -> list[str]:
         ("superseded by", found.superseded_by),
         ("metadata", ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))),
     ]
-    lines += [f"{name}: {sanitize(str(value), keep='')}" for name, value in facts if value]
+    end = {"about": f"  {_stale(found.stale)}" if found.stale else ""}
+    lines += [_fact(name, str(value), end.get(name, "")) for name, value in facts if value]
     lines += [_relation(node.id, each) for each in found.relations]
     lines += [_change(node, each) for each in found.history]
     last = f", last {format_ago(node.last_accessed_at)}" if node.last_accessed_at else ""
@@ -94,6 +98,10 @@ def shown(found: NodeDetail) -> list[str]:
         *lines,
         f"score {found.score:.3g}{SEPARATOR}read {plural(node.accesses, 'time')}{last}{SEPARATOR}{record_position(found.commit)}",
     ]
+
+
+def _fact(name: str, value: str, end: str) -> str:
+    return f"{paint(name, 'head')}: {sanitize(value, keep='')}{end}"
 
 
 def _relation(id: str, each: Relative) -> str:
@@ -183,7 +191,7 @@ def _hit(hit: Hit) -> list[str]:
         rest,
         sanitize(", ".join(node.paths[:3]), keep=""),
         _stale(hit.stale),
-        f"superseded by {hit.superseded_by}" if hit.superseded_by else "",
+        _superseded(hit.superseded_by),
         sanitize(f"by {authors.byline(node)}", keep="") if authors.is_changed(node) else "",
     ]
     return [SEPARATOR.join(fact for fact in facts if fact), BAR + _marked(hit)]
