@@ -494,15 +494,10 @@ def test_the_index_of_decisions_has_a_row_for_each() -> None:
             expected[int(old)] = f"superseded by {int(number)}"
         for old in numbers_in(head["merges"]):
             expected[int(old)] = f"merged into {int(number)}"
-    rows = dict(
-        re.findall(
-            r"^\| (\d+) \| (.*) \|$",
-            (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8"),
-            re.MULTILINE,
-        )
-    )
+    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", index, re.MULTILINE)
 
-    assert [(int(number), row) for number, row in rows.items()] == sorted(expected.items())
+    assert [(int(number), row) for number, row in rows] == sorted(expected.items())
 
 
 def test_the_changelog_has_what_is_to_come() -> None:

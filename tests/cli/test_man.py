@@ -57,7 +57,7 @@ def test_roff_has_no_complaints() -> None:
 
 
 def test_what_roff_would_obey_is_text() -> None:
-    """A line of the help that begins with a dot is no request."""
+    """roff does not run a line of the help that begins with a dot as a request."""
     assert compile_man.text(".TH x") == r"\&.TH x"
     assert compile_man.text("'so /etc/passwd") == r"\&'so /etc/passwd"
     assert compile_man.text("a\\fB -x `b`") == r"a\efB \-x \fBb\fR"

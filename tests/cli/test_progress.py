@@ -137,7 +137,7 @@ def test_each_long_operation_reports_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
     git: Callable[..., str],
 ) -> None:
-    """Import, batch, doctor, a new index and sync; only where they are asked to, because this is no terminal."""
+    """Import, batch, doctor, a new index and sync. Standard error is not a terminal here, so only with --progress."""
     monkeypatch.setenv("GITMEM_SESSION", start("Planck"))
     git("init", "--quiet", "--bare", str(tmp_path / "hub.git"))
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)

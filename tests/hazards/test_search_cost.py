@@ -84,7 +84,10 @@ def test_a_vocabulary_of_hundreds_of_thousands_of_words(desk: Desk) -> None:
 
 @pytest.mark.deep
 def test_one_session_of_many_equal_nodes(desk: Desk) -> None:
-    """Each has every word of the question, all within an hour; as many sessions with a node each cost no more."""
+    """Nodes of one session within an hour, each with all words of the question, are found in time.
+
+    So are nodes of as many sessions with one node each.
+    """
     for number in range(2):
         edit.append(desk.store, desk.caller, [{"content": "the parser drops tabs"} for _ in range(20_000)])
         sessions = [{"content": "parser", "session": f"sess-s{number}x{each}"} for each in range(5_000)]

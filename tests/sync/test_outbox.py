@@ -202,7 +202,7 @@ def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(
 def test_a_limited_number_of_overflow_files_is_read(
     log: LocalLog, shared: LogTip, number: int, is_read: bool
 ) -> None:
-    """A chain of files that a peer made costs no more."""
+    """A peer cannot make a sync read more files by a longer chain of them."""
     paths = ["notes/2026-11/21/gm-a.jsonl"]
     for _ in range(number):
         paths.append(tree_union.overflow_path(paths[-1], b"y\n"))
