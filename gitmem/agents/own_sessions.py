@@ -20,12 +20,29 @@ if TYPE_CHECKING:
     from ..store import Store
     from .caller_identity import Caller
 
-LOOKED_AT_MAX = 100  # sessions: peers can write any number with the name of this worktree
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
-_WORKSPACES = (
-    "SELECT DISTINCT workspace_id FROM session_event WHERE session_id = ?"
-    " AND (workspace_id IS NOT NULL OR event = 'start')"
+# Sessions that ever had an identity: a peer can forge the record that takes it away.
+_OF_READER = (
+    "FROM session s WHERE s.session_id IN"
+    " (SELECT :reader UNION ALL SELECT session_id FROM bearer WHERE identity = :reader) AND {forged}EXISTS"
+    " (SELECT 1 FROM forged f WHERE f.name = s.session_id)"
 )
+# Of another clone's session every workspace counts that it was ever in: a peer can forge a change.
+_SEES = (
+    "SELECT s.ended IS NULL, max(CASE WHEN s.session_id IN (SELECT name FROM own)"
+    " THEN coalesce(s.workspace_id = :workspace, 1) ELSE EXISTS"
+    " (SELECT 1 FROM session_event e WHERE e.session_id = s.session_id"
+    " AND (e.workspace_id = :workspace OR (e.event = 'start' AND e.workspace_id IS NULL))) END) "
+    + _OF_READER.format(forged="NOT ")
+    + " GROUP BY 1"
+)
+_FORGED = "SELECT s.session_id " + _OF_READER.format(forged="")
+_NAMES = (
+    "SELECT DISTINCT s.workspace_id "
+    + _OF_READER.format(forged="NOT ")
+    + " AND (s.ended IS NULL) = :open AND s.workspace_id IS NOT NULL ORDER BY 1 LIMIT :most"
+)
+NAMES_MAX = 3
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
@@ -52,29 +69,28 @@ def trusted(store: Store, session_id: str) -> Presence | None:
     return Presence(values, store.now(), store.log.clone_id(), heartbeats.last_seen(store, session_id))
 
 
-def workspaces_of(store: Store, reader: str) -> set[str | None]:
-    """Return the workspaces in which the open sessions of a reader may be; if all have ended, that of the last one.
+def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
+    """Return up to three workspaces of a reader whose inbox never shows signals of this workspace; else an empty list.
 
-    A peer can forge a change of any session. For a session of this clone only its genuine records count, for another
-    one every workspace that it was ever in.
+    One open session in this workspace, or without any, is enough; if all have ended, one of those. A peer can write
+    any number of lines about sessions: none of them hides a session of this clone from this question, of which only
+    genuine records count, or another honest one.
     """
     db = store.db()
-    open_ones = db.execute(
-        "SELECT session_id, workspace_id FROM session"
-        " WHERE ended IS NULL AND (session_id = :key OR agent_identity = :key) LIMIT :most",
-        {"key": reader, "most": LOOKED_AT_MAX},
-    ).fetchall()
-    found: set[str | None] = set()
-    for session_id, now in open_ones:
-        if not sender_tables.is_own(db, session_id):
-            rows = db.execute(_WORKSPACES, (session_id,))
-            found.update(name for (name,) in rows)
-        elif sender_tables.is_forged(db, (session_id,)):
-            found.add(fold(db, session_id)[2].get("workspace_id"))
-        else:
-            found.add(now)
-    last = None if open_ones else presence.latest_of(db, reader)
-    return {last["workspace_id"]} if last else found
+    values = {"reader": reader, "workspace": workspace, "most": NAMES_MAX}
+    sees: dict[bool, bool] = {bool(is_open): bool(may) for is_open, may in db.execute(_SEES, values)}
+    theirs: dict[bool, set[str]] = {True: set(), False: set()}
+    for (session_id,) in db.execute(_FORGED, values).fetchall():
+        _, ended, fields, _ = fold(db, session_id)
+        if reader in (session_id, fields.get("agent_identity")):
+            name = fields.get("workspace_id")
+            sees[ended is None] = sees.get(ended is None, False) or name in (None, workspace)
+            theirs[ended is None].update(filter(None, [name]))
+    is_open = True in sees
+    if sees.get(is_open, True):
+        return []
+    theirs[is_open].update(name for (name,) in db.execute(_NAMES, {**values, "open": is_open}))
+    return sorted(theirs[is_open])[:NAMES_MAX]
 
 
 def fold(
@@ -182,12 +198,13 @@ def last_agent_here(store: Store) -> Presence | None:
     db = store.db()
     rows = db.execute(
         "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
-        " WHERE s.worktree = ? AND s.agent_identity IS NOT NULL ORDER BY t.until DESC LIMIT ?",
-        (heartbeats.label(store), LOOKED_AT_MAX),
+        " WHERE s.worktree = ? AND s.agent_identity IS NOT NULL AND s.session_id IN (SELECT name FROM own)"
+        " ORDER BY t.until DESC",
+        (here := heartbeats.label(store),),
     )
     for (session_id,) in rows.fetchall():
-        found = trusted(store, session_id) if sender_tables.is_own(db, session_id) else None
-        if found is not None and found.agent_identity and found.here:
+        found = trusted(store, session_id)
+        if found is not None and found.agent_identity and found.here and found.worktree == here:
             same = presence.of_identity(store, found.agent_identity)
             return None if any(one.is_current for one in same) else found
     return None

@@ -55,15 +55,11 @@ def remarks(
 
 
 def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Resolved]) -> None:
-    """Raise UsageError for recipients whose inbox never shows signals of this workspace.
-
-    One open session in this workspace, or without any, is enough; of ended sessions the last one counts.
-    """
+    """Raise UsageError for recipients whose inbox never shows signals of this workspace."""
     for each in resolved:
-        theirs = own_sessions.workspaces_of(store, each.address)
-        if theirs and not {None, workspace} & theirs:
+        if theirs := own_sessions.other_workspaces(store, each.address, workspace):
             name = sanitize(each.display_name or each.address)
-            others = ", ".join(map(sanitize, sorted(filter(None, theirs))[:3]))
+            others = ", ".join(map(sanitize, theirs))
             raise UsageError(
                 f"{name} is in workspace {others} and never sees signals of workspace {sanitize(workspace)}, yours. "
                 "Nothing was written.",

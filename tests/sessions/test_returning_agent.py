@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import records
+from gitmem.agents import heartbeats
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
+from gitmem.log.entry import CommitMessage
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from tests.sandbox import Clock, acting, carry, new_repo, open_store, worktree
@@ -75,3 +78,36 @@ def test_a_name_of_somebody_absent_says_where_to_send(repo: Path) -> None:
 
     assert refused.value.next[0] == f"gitmem signal 'your message' --to {KILBY}"
     assert "was last seen" in refused.value.message
+
+
+@pytest.mark.parametrize("at", [-DAY, 3 * DAY])
+def test_any_number_of_a_peer_s_sessions_does_not_hide_the_last_agent(repo: Path, at: int) -> None:
+    """They name this worktree, and were at work before or after it."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    fields = {"event": "start", "display_name": "x", "clone_id": "m", "agent_identity": "m:m:m",
+              "worktree": heartbeats.label(store)}  # fmt: skip
+    lines = [
+        records.line("session", clock() + at, {"session_id": f"sess-{number:012}", **fields})
+        for number in range(150)
+    ]
+    store.record([("sessions", line) for line in lines], CommitMessage("m <m@example.org>", "sync"))
+    clock.forward(4 * DAY)
+
+    assert lifecycle.start(store, CallerClaims()).next[1] == TAKE
+
+
+def test_a_forged_line_offers_no_agent_of_another_worktree(tmp_path: Path, repo: Path) -> None:
+    """A peer can say that a session of this clone worked elsewhere."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    elsewhere = open_store(worktree(repo, tmp_path / "other"), clock)
+    kilby = lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    moved = {"session_id": kilby.session_id, "event": "change", "display_name": "Kilby", "clone_id": "m",
+             "worktree": heartbeats.label(elsewhere)}  # fmt: skip
+    line = records.line("session", clock() + DAY, moved)
+    store.record([("sessions", line)], CommitMessage("m <m@example.org>", "sync"))
+    clock.forward(4 * DAY)
+
+    assert lifecycle.start(elsewhere, CallerClaims()).remark is None
