@@ -45,10 +45,9 @@ def write(store: Store, caller: Caller, trigger: str) -> VersionedNode | None:
     stat = checkpoints.changes(store)[0] or ""
     if not (note or steps or stat or threads):
         return None  # nothing to save
-    db = store.db()
-    state = _digest(_head(store), stat, note, steps, str(notes_changed(db, session)))
-    before = automatic_ids(db, session, None)
-    if before and load.load_one(db, before[0]).metadata.get(STATE) == state:
+    state = _digest(_head(store), stat, note, steps, str(notes_changed(store, session)))
+    before = automatic_ids(store, session, None)
+    if before and load.load_one(store.db(), before[0]).metadata.get(STATE) == state:
         return None
     listed = ", ".join(threads[:THREADS_MAX])
     more = f" and {len(threads) - THREADS_MAX} more" if threads[THREADS_MAX:] else ""

@@ -99,16 +99,6 @@ def _first_text(*texts: str | None) -> str:
     )
 
 
-def _announce(store: Store, caller: Caller, unit: str | None) -> str:
-    """Broadcast that a work unit is done; return the result, also of a failure, in one sentence."""
-    from ..signals import completion
-
-    try:
-        return completion.announce(store, caller, completion.unit_of(caller, unit)).remark
-    except GitmemError as error:
-        return f"The checkpoint is recorded, but nobody is told that the work unit is done: {error.message}"
-
-
 def changes(store: Store) -> tuple[str | None, str | None]:
     """Return git's summary of uncommitted changes, and a warning if git cannot give it."""
     repo = store.repo

@@ -125,7 +125,7 @@ def context(
         _check_tracking(reader, as_of)
     wu = work_unit(wu, reader)
     checkpoint = session_checkpoints.last_checkpoint(store, None, wu, wu) if wu else None
-    saved = session_checkpoints.automatic_ids(store.db(), reader.session_id if reader else None, wu)
+    saved = session_checkpoints.automatic_ids(store, reader.session_id if reader else None, wu)
     wanted = Selection(wu, lane or session_lane(reader), by_decay=by_decay, half_life=half_life,
                        without=[*saved, *([checkpoint.id] if checkpoint else [])], with_files=with_files)  # fmt: skip
     found = candidates.find(store, wanted, max_size)

@@ -112,7 +112,7 @@ def recover(
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
     brief = work_brief.find(store, unit, lane or session_lane(reader))
-    saved = session_checkpoints.automatic_ids(store.db(), own, unit)
+    saved = session_checkpoints.automatic_ids(store, own, unit)
     shown = [*brief.ids, *([checkpoint.id] if checkpoint else []), *saved]
     found = candidates.find(store, Selection(unit, lane or session_lane(reader), without=shown), max_size)
     again = [*(["--session", own] if session is not None and own else []), *(["--wu", wu] if wu else [])]

@@ -74,10 +74,9 @@ def last_checkpoint(
         writer: A reader identity that works without a session.
     """
     from . import load
-    from .candidate_rows import CLOCK_SKEW_MAX
 
     db = store.db()
-    until = store.now() + CLOCK_SKEW_MAX
+    until = _until(store)
     row = None
     if session is not None and sender_tables.is_forged(db, (session,)):
         for node in own_checkpoints(db, session):
@@ -107,25 +106,40 @@ def is_automatic(node: VersionedNode) -> bool:
     return str(node.metadata.get("trigger") or "").startswith(AUTOMATIC)
 
 
-def automatic_ids(db: sqlite3.Connection, session: str | None, unit: str | None) -> list[str]:
-    """Return the last automatic checkpoints that a session wrote itself, and those of a work unit, last first."""
+def automatic_ids(store: Store, session: str | None, unit: str | None) -> list[str]:
+    """Return the live automatic checkpoints that a session wrote itself, and those of a work unit, last first.
+
+    Peers write about a work unit, too: a time that is too far ahead of the clock would stay the last one.
+    """
     of_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
-    rows = db.execute(
+    rows = store.db().execute(
         f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE (({of_session}) OR n.wu_id = ?2)"
-        f" AND n.type = 'checkpoint' AND NOT {IS_WRITTEN} AND n.state < {HIDDEN}"
-        " ORDER BY n.touched DESC, n.id DESC LIMIT ?3",
-        (session, unit_key(unit) or None, AUTOMATIC_MAX),
+        f" AND n.type = 'checkpoint' AND NOT {IS_WRITTEN} AND n.state < {HIDDEN} AND n.touched <= ?3 AND {_LIVE}"
+        " ORDER BY n.touched DESC, n.id DESC LIMIT ?4",
+        (session, unit_key(unit) or None, _until(store), AUTOMATIC_MAX),
     )
     return [str(id) for (id,) in rows]
 
 
-def notes_changed(db: sqlite3.Connection, session: str) -> int:
-    """Return when a session's nodes last changed, without automatic checkpoints; 0 without any."""
-    (at,) = db.execute(
-        f"SELECT max(n.touched) FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ? AND {IS_WRITTEN}",
-        (session,),
-    ).fetchone()
+def notes_changed(store: Store, session: str) -> int:
+    """Return when the nodes that a session wrote itself last changed, without automatic checkpoints; 0 without any."""
+    (at,) = (
+        store.db()
+        .execute(
+            "SELECT max(n.touched) FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1"
+            f" AND json_extract(l.body, '$.sender_session') = ?1 AND n.touched <= ?2 AND {IS_WRITTEN}",
+            (session, _until(store)),
+        )
+        .fetchone()
+    )
     return at or 0
+
+
+def _until(store: Store) -> int:
+    """Return the latest time of a node that counts: peers' clocks may be ahead, and they can claim any time."""
+    from .candidate_rows import CLOCK_SKEW_MAX
+
+    return store.now() + CLOCK_SKEW_MAX
 
 
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:

@@ -11,13 +11,14 @@ import pytest
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.git.run import GitTimeoutError
-from gitmem.memory import session_checkpoints
+from gitmem.memory import automatic_checkpoints, edit, recover, session_checkpoints
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError
+from gitmem.sessions import lifecycle
 
 from ..conftest import Git
-from ..sandbox import START, Clock, open_store
-from .desk import Desk, Lines
+from ..sandbox import SECOND, START, Clock, acting, open_store
+from .desk import Desk, Lines, raw
 
 TOKEN = "ghp_" + "a1B2" * 10
 
@@ -196,6 +197,58 @@ def test_a_peer_s_automatic_checkpoints_of_a_work_unit_are_not_all_read() -> Non
         for number in range(most + 3)
     )
 
-    found = session_checkpoints.automatic_ids(lines.db(), None, "wu-7")
+    found = session_checkpoints.automatic_ids(lines, None, "wu-7")  # type: ignore[arg-type]
 
     assert found == [f"mem-{number:04}" for number in range(most + 2, 2, -1)]
+
+
+def saved_line(desk: Desk) -> str:
+    """The line of a recovered context about the saved state."""
+    text = recover.recover(desk.store, desk.caller, roster=False).block
+    (line,) = (line for line in text.splitlines() if "(saved " in line)
+    return line
+
+
+def test_a_peer_s_automatic_checkpoint_of_the_future_is_not_the_saved_state(desk: Desk) -> None:
+    """Whoever writes a time far ahead would stay the last one for as long."""
+    lifecycle.change(desk.store, desk.caller, activity="rounding")
+    own = automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+    assert own is not None
+    at = desk.store.now()
+    year = 365 * 24 * 3600 * 1_000_000
+    raw(desk.store, "node", at=at + year, type="checkpoint", content="Checkpoint: stop working", wu_id="WU-7",
+        metadata={"trigger": "auto-pre-compact"})  # fmt: skip
+
+    assert own.id in saved_line(desk)
+
+
+def test_a_superseded_automatic_checkpoint_is_not_the_saved_state(desk: Desk) -> None:
+    """Also if it was changed later than the one that supersedes it."""
+    lifecycle.change(desk.store, desk.caller, activity="rounding")
+    old = automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+    lifecycle.change(desk.store, acting(desk.store, desk.session), activity="naming")
+    new = automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+    assert old is not None and new is not None
+    desk.clock.forward(SECOND)
+    desk.change(old.id, tags=["later"])
+
+    assert new.id in saved_line(desk)
+    assert session_checkpoints.automatic_ids(desk.store, desk.session.session_id, None) == [new.id]
+
+
+def test_a_peer_s_note_of_the_future_hides_no_change(desk: Desk) -> None:
+    """A node about the session that others wrote, with any time, does not stand for the session's own notes."""
+    desk.write("one")
+    assert automatic_checkpoints.write(desk.store, desk.caller, "pre-compact") is None  # nothing to save yet
+    lifecycle.change(desk.store, desk.caller, activity="rounding")
+    caller = acting(desk.store, desk.session)
+    assert automatic_checkpoints.write(desk.store, caller, "pre-compact") is not None
+    own = desk.session.session_id
+    for number, (hours, sender) in enumerate(((12, None), (24 * 365, None), (24 * 365, own))):
+        raw(desk.store, "node", at=desk.store.now() + hours * 3600 * 1_000_000, id=f"mem-raw{number}",
+            session_id=own, sender_session=sender)  # fmt: skip
+    assert automatic_checkpoints.write(desk.store, caller, "pre-compact") is None
+
+    desk.clock.forward(SECOND)
+    edit.create(desk.store, caller, "two")
+    assert automatic_checkpoints.write(desk.store, caller, "pre-compact") is not None
