@@ -55,6 +55,7 @@ ANY_ID = Option("An id or a unique prefix.")
 THREAD = Option("A thread id, or the id of a signal in it.", metavar="ID")
 INTENT = Option(f"{_listed(INTENTS)}.", metavar="INTENT", default=INTENTS[0], values=INTENTS)
 ALLOW_SECRET = Option("Record text even if it looks like a secret; a person must decide this.")
+MILESTONE = Option("Also tell everybody, unless `gitmem.progress` is `silent`.")
 # The options of `SignalOptions`, in the order of help: `gitmem signal` has all of them, the tool those below.
 SIGNAL_OPTIONS = {
     "to": Option("Recipients: names, identities, session ids.", metavar="A,B"),

@@ -273,6 +273,10 @@ class Sessions:
         self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
         return started
 
+    def change(self, **options: Any) -> lifecycle.SessionChanged:
+        """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
+        return completion.change_session(self._log.store, self._log.caller, **options)
+
     def end(self, *, done: bool = False) -> lifecycle.SessionEnded:
         """End the caller's session and release its name; with `done` tell everybody that its work unit is done."""
         caller = self._log.caller

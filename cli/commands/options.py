@@ -72,6 +72,7 @@ GoOn = Annotated[
     bool, typer.Option("--watch", help="Go on with new signals as they arrive, as `gitmem watch` does.")
 ]
 Done = Annotated[bool, typer.Option("--done", help="Tell everybody that the work unit is done.")]
+Milestone = Annotated[bool, typer.Option("--milestone", help=shared.MILESTONE.help)]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
 Pager = Annotated[
     bool, typer.Option("--pager", help="Show the answer in git's pager, if standard output is a terminal.")

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.signals.signal_options import SignalOptions
-
     from .options import (
         AllowSecret,
         Client,
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
         Identity,
         Initiative,
         Lane,
+        Milestone,
         Name,
         Names,
         Workspace,
@@ -82,31 +81,15 @@ def note(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="Your current activity in one line; '' clears it.")
     ],
-    milestone: Annotated[
-        bool, typer.Option("--milestone", help="Also tell everybody, unless `gitmem.progress` is `silent`.")
-    ] = False,
+    milestone: Milestone = False,
     allow_secret: AllowSecret = False,
 ) -> None:
     """Set your current activity; the roster and your signals show it."""
-    from gitmem.errors import GitmemError
-    from gitmem.sessions import lifecycle
-    from gitmem.signals import completion, send
+    from gitmem.signals import completion
 
-    activity = " ".join(text.split())
-    is_sent = completion.sends(at.store(), milestone=milestone) and bool(activity)
-    changed = lifecycle.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
-    if not activity:
-        changed.remark = " ".join(filter(None, ("Activity note cleared.", changed.remark)))
-    if is_sent:
-        options: SignalOptions = {"broadcast": True, "wu": changed.wu_id, "allow_secret": allow_secret}
-        try:
-            sent = send.send(at.store(), at.caller(), activity, **options)
-            told = f"Everybody is told ({sent.signal['signal_id']})."
-        except GitmemError as error:
-            told = f"The note is recorded, but nobody is told: {error.message}"
-        changed.remark = " ".join(filter(None, (told, changed.remark)))
-    elif milestone and activity:
-        changed.remark = " ".join(filter(None, ("Not sent: gitmem.progress is silent.", changed.remark)))
+    changed = completion.change_session(
+        at.store(), at.caller(), activity=text, milestone=milestone, allow_secret=allow_secret
+    )
     output.answer(at.json, changed, sessions.session)
 
 

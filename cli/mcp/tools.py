@@ -208,17 +208,19 @@ class Tools(ToolCalls):
         wu: Wu = "",
         lane: str = "",
         activity: Annotated[str, Field(description="Your current activity, one line.")] = "",
+        milestone: Annotated[bool, Field(description=shared.MILESTONE.help)] = False,
     ) -> CallToolResult:
         """Show your session as others see it. Arguments change it; set your work unit when you begin."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.sessions import lifecycle, roster
+            from gitmem.sessions import roster
+            from gitmem.signals import completion
 
             caller = self._session.caller(at)
-            given = {"name": name, "wu": wu, "lane": lane, "activity": " ".join(activity.split())}
+            given = {"name": name, "wu": wu, "lane": lane, "activity": activity.strip()}
             if any(given.values()):
                 values: dict[str, Any] = {key: value for key, value in given.items() if value}
-                changed = lifecycle.change(at.store(), caller, **values)
+                changed = completion.change_session(at.store(), caller, milestone=milestone, **values)
                 return tool_results.of(changed, sessions.session(changed))
             found = roster.whoami(at.store(), caller)
             return tool_results.of(found, sessions.whoami(found))

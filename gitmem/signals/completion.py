@@ -9,18 +9,25 @@ it. Two clones that announce the same completion before they sync make one signa
 from __future__ import annotations
 
 from .. import records
-from ..errors import UsageError
+from ..agents import caller as callers
+from ..agents import own_sessions
+from ..errors import GitmemError, UsageError
 from ..mailbox.content import ANNOUNCER, NOTICES, keyed_content
 from ..outcome import Outcome
 from ..records.codec import put_unit
 from ..records.ids import keyed_id, unit_key
+from ..sessions import lifecycle
 from . import INTENTS, headline, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..agents.caller import Caller
     from ..records.record_types import SignalFields
+    from ..sessions.lifecycle import SessionChanged
     from ..store import Store
+    from .signal_options import SignalOptions
 
 LINES_MAX = 1_000  # of one id, which peers can write
 COMPLETION = "completion"
@@ -119,7 +126,53 @@ def _is_announced(store: Store, caller: Caller, fields: SignalFields) -> bool:
     return False
 
 
-def sends(store: Store, *, milestone: bool) -> bool:
+def change_session(
+    store: Store, caller: Caller, *, activity: str | None = None, milestone: bool = False, **fields: Any
+) -> SessionChanged:
+    """Change the caller's session as `lifecycle.change` does, and send its note to everybody if the policy says so.
+
+    A note that the session has already is sent only as a milestone.
+
+    Args:
+        activity: The note, the current activity in one line; "" clears it.
+        milestone: Send the note, unless the policy is `silent`.
+        fields: Other options of `lifecycle.change`.
+
+    Raises:
+        UsageError: As in `lifecycle.change`, or `bad-setting`. Nothing was written.
+        StoreError: The change can't be recorded.
+    """
+    if activity is None:
+        return lifecycle.change(store, caller, **fields)
+    note = " ".join(activity.split())
+    is_allowed = _sends(store, milestone=milestone)
+    before = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
+    is_new = before is None or before.record.get("activity") != note
+    changed = lifecycle.change(store, caller, activity=note, **fields)
+    told = None
+    if not note:
+        told = "Activity note cleared."
+    elif is_allowed and (is_new or milestone):
+        told = _send_note(store, changed, note, allow_secret=bool(fields.get("allow_secret")))
+    elif milestone:
+        told = f"Not sent: {SETTING} is {SILENT}."
+    changed.remark = " ".join(filter(None, (told, changed.remark))) or None
+    return changed
+
+
+def _send_note(store: Store, changed: SessionChanged, note: str, *, allow_secret: bool) -> str:
+    """Broadcast the note of a session; return the result, also of a failure, in one sentence."""
+    options: SignalOptions = {"broadcast": True, "wu": changed.wu_id, "allow_secret": allow_secret}
+    try:
+        found = own_sessions.trusted(store, changed.session_id)
+        assert found is not None
+        sent = send.send(store, callers.of_session(found, "session"), note, **options)
+    except GitmemError as error:
+        return f"The note is recorded, but nobody is told: {error.message} Send it again as a milestone."
+    return f"Everybody is told ({sent.signal['signal_id']})."
+
+
+def _sends(store: Store, *, milestone: bool) -> bool:
     """Return whether the policy sends a note to everybody: by default only milestones.
 
     Raises:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import gitmem
 from gitmem import records
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import StoreError, UsageError
@@ -18,6 +19,7 @@ from gitmem.records.ids import keyed_id
 from gitmem.sessions import lifecycle
 from gitmem.signals import completion, inbox
 from gitmem.store import Store
+from tests.conftest import Git
 from tests.sandbox import SECOND, Clock, acting, bodies, carry, new_repo, open_store
 
 ID = keyed_id("sig", "gitmem", "completion", "WU-7")
@@ -200,3 +202,42 @@ def test_the_format_names_the_id() -> None:
     assert told["signal_id"] == keyed_id("sig", "gitmem", told["kind"], told["key"]) == ID
     assert told["idempotency_key"] == "completion WU-7"
     assert told["message"] == "WU-7 is done."
+
+
+@pytest.mark.parametrize(("policy", "sent"), [("all", 2), ("milestones", 1), ("silent", 0)])
+def test_an_unchanged_note_is_sent_once(repo: Path, git: Git, policy: str, sent: int) -> None:
+    """Agents repeat their note; what they send as a milestone is sent again."""
+    git("config", "gitmem.progress", policy, cwd=repo)
+    store = open_store(repo, Clock())
+    began = lifecycle.start(store, CallerClaims(), name="Planck")
+    for milestone in (False, False, True):
+        told = completion.change_session(
+            store, acting(store, began), activity=" split  the parser", milestone=milestone
+        )
+    assert told.activity == "split the parser"
+    assert (told.remark == "Not sent: gitmem.progress is silent.") == (policy == "silent")
+
+    assert len(signals(store)) == sent
+
+
+def test_a_note_s_signal_has_the_fields_of_the_same_change(repo: Path, git: Git) -> None:
+    """The name and the work unit that it is given with."""
+    git("config", "gitmem.progress", "all", cwd=repo)
+    store = open_store(repo, Clock())
+    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
+    completion.change_session(store, caller, activity="split", name="Curie", wu="WU-7")
+
+    (sent,) = (json.loads(line) for line in signals(store))
+    assert (sent["sender_name"], sent["wu_id"]) == ("Curie", "WU-7")
+
+
+def test_the_policy_holds_in_the_library(repo: Path, git: Git) -> None:
+    """A log's caller tells as the command does."""
+    git("config", "gitmem.progress", "all", cwd=repo)
+    with gitmem.open(repo) as log:
+        log.sessions.start(name="Planck")
+        told = log.sessions.change(activity="split the parser")
+        assert told.remark is not None and told.remark.startswith("Everybody is told (sig-")
+        assert log.sessions.change(wu="WU-7").remark is None
+        with pytest.raises(TypeError):
+            log.sessions.change(activty="x")
