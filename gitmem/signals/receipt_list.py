@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from .causality import FoldedThread, ThreadSignal
 
 LIMIT = 50
-# A reply counts for a recipient of the answered line, and for a reader of a broadcast. There, the reply of a session
-# counts for its agent identity alone.
+# A reply counts for a recipient of an answered line, and for a reader of a broadcast. There, the reply of a session
+# counts for its agent identity alone. A reply without a digest answers every line of the id: any one counts.
 _ANSWERED = (
-    "(SELECT CASE WHEN k.broadcast THEN k.sender <> r.reader AND NOT EXISTS"
+    "EXISTS (SELECT 1 FROM signal k JOIN line l ON l.id = k.line"
+    " WHERE k.signal_id = r.signal_id AND (k.digest = r.digest OR r.digest = x'')"
+    " AND CASE WHEN k.broadcast THEN k.sender <> r.reader AND NOT EXISTS"
     " (SELECT 1 FROM session s WHERE s.session_id = r.reader AND s.agent_identity IS NOT NULL)"
     " ELSE r.reader IN (SELECT value FROM json_each(coalesce(json_extract(l.body, '$.recipients'),"
-    " json_array(json_extract(l.body, '$.target_agent'))))) END"
-    " FROM signal k JOIN line l ON l.id = k.line"
-    " WHERE k.signal_id = r.signal_id AND (k.digest = r.digest OR r.digest = x'') LIMIT 1)"
+    " json_array(json_extract(l.body, '$.target_agent'))))) END)"
 )
 _COUNTS = f"{receipts.HAS_LINE} AND (r.state <> 'replied' OR {_ANSWERED})"
 # The first line of each signal and reader that counts: its time, which has 27 characters, and the digest in it.

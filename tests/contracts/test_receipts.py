@@ -15,6 +15,7 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
 from gitmem.mailbox import mailbox_view
 from gitmem.signals import receipt_list
+from tests.conftest import Git
 from tests.in_process import gitmem as program
 
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
@@ -39,11 +40,11 @@ class Agents:
         self.logs.append(log)
         return log
 
-    def record(self, *receipts: dict[str, Any]) -> None:
+    def record(self, *receipts: dict[str, Any], stream: str = "receipts") -> None:
         """Record receipts as another clone would have."""
         lines = [
             (
-                "receipts",
+                stream,
                 json.dumps({"at": "2026-01-01T00:00:00.000000Z", "kind": "receipt", "schema_version": "A2A.V1", **each},
                            separators=(",", ":")).encode(),
             )
@@ -151,6 +152,35 @@ def test_a_flood_of_receipts_is_one_page(agents: Agents) -> None:
 
     page = a.receipts()
     assert (len(page.receipts), page.more) == (receipt_list.LIMIT, 3_000 - receipt_list.LIMIT)
+
+
+def test_lines_of_one_id_give_the_same_receipts_in_either_order_of_arrival(tmp_path: Path, git: Git) -> None:
+    """A reply without a digest answers every line of an id: each line's recipient has received it."""
+    found = []
+    for place, step in (("one", 1), ("other", -1)):
+        repo = tmp_path / place
+        git("init", "--quiet", str(repo))
+        agents = Agents(repo)
+        log = agents.start(A)
+        lines = [
+            {"kind": "signal", "signal_id": "sig-000000000001", "sender_identity": A, "message": "x", "recipients": [to],
+             "thread_id": "thread-000000000001", "intent": "INFO", "origin": "elsewhere"}
+            for to in (B, C)
+        ]  # fmt: skip
+        for line in lines[::step]:
+            agents.record(line, stream="signals")
+        for number, who in enumerate((B, C)):
+            reply = {
+                **lines[0],
+                "signal_id": f"sig-00000000001{number}",
+                "sender_identity": who,
+                "recipients": [A],
+            }
+            agents.record({**reply, "reply_to": "sig-000000000001"}, stream="signals")
+        found.append(shown(log, "sig-000000000001"))
+        log.close()
+
+    assert found == [[(B, "delivered"), (C, "delivered")]] * 2
 
 
 def test_a_thread_that_is_too_large_is_not_folded(agents: Agents) -> None:
