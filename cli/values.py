@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gitmem.errors import UsageError
+from gitmem.errors import UsageError, bad_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ def number(option: str, text: str | None, otherwise: int) -> int:
     if text is None:
         return otherwise
     if not (text.isascii() and text.isdigit() and int(text[:12]) > 0 and len(text) <= 12):
-        raise UsageError(
-            f"Invalid {option}: {text!r}; it must be a whole number of 1 or more.", code="bad-number"
-        )
+        raise bad_number(option, text)
     return int(text)
 
 

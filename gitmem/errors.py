@@ -77,3 +77,19 @@ class SecretError(UsageError):
     """A record with text that looks like a secret. Nothing was written."""
 
     code = "secret"
+
+
+def bad_number(name: str, value: object, most: int | None = None, least: int = 1) -> UsageError:
+    """Return the error for a value that is not a whole number within these limits."""
+    valid = f"{least:,} to {most:,}" if most is not None else f"{least:,} or more"
+    return UsageError(f"Invalid {name}: {value!r}; it must be a whole number of {valid}.", code="bad-number")
+
+
+def check_limit(limit: int | None, most: int | None = None) -> None:
+    """Reject a maximum number of entries that is below 1 or above a greatest number; None is no limit.
+
+    Raises:
+        UsageError: `bad-number`.
+    """
+    if limit is not None and (limit < 1 or (most is not None and limit > most)):
+        raise bad_number("limit", limit, most)

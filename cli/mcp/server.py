@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import ValidationError
 
 from gitmem import __version__
-from gitmem.errors import UsageError
+from gitmem.errors import UsageError, bad_number
 
 from ..render import output as rendered
 from . import tool_results
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp.server.mcpserver import Context
+    from pydantic_core import ErrorDetails
 
     from .calls import ToolCalls
 
@@ -96,9 +97,7 @@ class Server(MCPServer[Any]):
         try:
             tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
-            message = " ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in error.errors()
-            )
+            message = " ".join(_sentence(each, tool.parameters["properties"]) for each in error.errors())
             return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}"), name)
         return None
 
@@ -107,6 +106,15 @@ class Server(MCPServer[Any]):
         transport.listen()
         server = self._lowlevel_server
         await server.run(transport.incoming, transport, server.create_initialization_options())
+
+
+def _sentence(wrong: ErrorDetails, properties: dict[str, Any]) -> str:
+    """Return what is wrong with an argument, and what is valid."""
+    place = ".".join(map(str, wrong["loc"]))
+    bounds = properties.get(place, {})
+    if wrong["type"] in ("greater_than_equal", "less_than_equal") and "maximum" in bounds:
+        return bad_number(place, wrong["input"], bounds["maximum"], bounds["minimum"]).message
+    return f"{place}: {wrong['msg']}."
 
 
 def _usage(message: str, suggestions: list[str] | None = None) -> UsageError:

@@ -16,7 +16,6 @@ from pydantic import Field
 
 from gitmem.errors import UsageError
 from gitmem.signals.signal_options import SignalOptions
-from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
@@ -132,12 +131,6 @@ class Tools(ToolCalls):
             from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._session.reader(at), limit=limit)
-            if found.more:
-                found.next.append(
-                    command(
-                        "gitmem", "thread", found.thread_id, "--limit", str(len(found.signals) + found.more)
-                    )
-                )
             return tool_results.of(found, signals.thread(found), peers=True)
 
         return await self._do(ctx, "thread", job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..commit_message import sanitize
-from ..errors import UsageError
+from ..errors import UsageError, check_limit
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
@@ -186,8 +186,7 @@ def listing(
     Raises:
         UsageError: A filter or the limit is invalid.
     """
-    if limit < 1:
-        raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
+    check_limit(limit)
     wanted = Filter(**filters)
     db = store.db()
     up = "ASC" if reverse else "DESC"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import check_limit
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, superseded
@@ -61,8 +61,7 @@ def profile(store: Store, *, limit: int = LIMIT, tag: str | None = None) -> Prof
     Raises:
         UsageError: The limit is below 1, or the tag is invalid.
     """
-    if limit < 1:
-        raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
+    check_limit(limit)
     if tag is not None:
         node_fields.tag(tag)
     db = store.db()

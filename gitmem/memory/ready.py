@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import check_limit
 from ..outcome import Outcome
 from ..records.ids import is_id, unit_key
 from ..text.shell_quote import command
@@ -95,8 +95,7 @@ def ready(
         UsageError: The work unit, the type or the limit is invalid.
     """
     wu = node_fields.work_unit(wu)
-    if limit < 1:
-        raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
+    check_limit(limit)
     types: tuple[str, ...] = ACTIONABLE
     tags: tuple[str, ...] = ()
     if type is not None:

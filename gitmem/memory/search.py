@@ -6,7 +6,7 @@ full, old nodes would be unfindable: a node of three months would need twenty ti
 
 from __future__ import annotations
 
-from ..errors import StoreError, UsageError
+from ..errors import StoreError, UsageError, check_limit
 from ..index.engine import sqlite3
 from ..outcome import Outcome
 from ..text.shell_quote import command
@@ -155,8 +155,7 @@ def _recall(
     from itertools import islice
 
     decay.validate(half_life)
-    if not 0 < limit <= LIMIT_MAX:
-        raise UsageError(f"The limit must be 1 to {LIMIT_MAX}, not {limit}.", code="bad-number")
+    check_limit(limit, LIMIT_MAX)
     wanted = Filter(**filters)
     question = FtsQuery(query)
     if question.every is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .. import records
 from ..commit_message import sanitize
-from ..errors import UsageError
+from ..errors import UsageError, check_limit
 from ..outcome import Outcome, plain
 from ..records.ids import unit_key
 from ..text.shell_quote import command
@@ -110,10 +110,12 @@ def listing(
         wu: Only nodes of this work unit, or `unlinked`: nodes without one.
         tag: Only nodes with this tag.
         stale: Include nodes of other types whose files changed since.
+        limit: The maximum number of nodes; None for all.
 
     Raises:
-        UsageError: The work unit or the tag is invalid.
+        UsageError: The work unit, the tag or the limit is invalid.
     """
+    check_limit(limit)
     db = store.db()
     where, given = _filter(wu, tag)
     order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..agents import heartbeats, own_recipients, own_sessions, presence
 from ..agents.serialize import row
+from ..errors import check_limit
 from ..index.engine import StepLimit
 from ..mailbox import mailbox_view
 from ..outcome import Outcome
@@ -95,8 +96,12 @@ def roster(
         all: Include sessions that are gone or ended.
         caller: The caller, if known. It is not advised to signal itself.
         steps_most: The limit for counting unread signals, see `StepLimit`. Beyond it, `unread` is None.
-        limit: The maximum number of sessions; the remark has the number of others. None for all.
+        limit: The maximum number of sessions; None for all.
+
+    Raises:
+        UsageError: The limit is below 1.
     """
+    check_limit(limit)
     if query:
         from ..agents import suggestions
 

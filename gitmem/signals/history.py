@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..agents import presence
 from ..agents.serialize import sender_name_from
-from ..errors import UsageError
+from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.ref import LOG_REF, lookup
 from ..mailbox.content import keyed_content
@@ -71,7 +71,11 @@ def log(
     Args:
         thread: Only signals of the thread with this id, or of the signal with this id.
         receipts: Include receipts.
+
+    Raises:
+        UsageError: The thread is unknown, or `n` is below 1.
     """
+    check_limit(n)
     db = store.db()
     kinds = ["signal"] if thread else ["signal", "audit", "node"]
     kinds += ["session"] if not (thread or wu or from_) else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import moved_back
 from ..agents import heartbeats, own_sessions, presence
-from ..errors import StoreError
+from ..errors import StoreError, check_limit
 from ..log.lines import digest, format_at
 from ..mailbox import delivery_lock, mailbox_view
 from ..outcome import Outcome
@@ -124,7 +124,7 @@ def read(
         whose: The inbox, if it was resolved before; then `for_` and `nobody` are ignored.
         since: Microseconds since the epoch.
         all: Include signals that were read before.
-        limit: Maximum number of signals.
+        limit: Maximum number of signals, at least 1.
         max_bytes: Maximum bytes of their lines; only a single longer message is cut.
         directed: Only signals that may interrupt: sent to this reader in particular, and not advisory.
         again: Include signals that were displayed before but could not be marked.
@@ -134,6 +134,7 @@ def read(
         via: The program in the reply lines, see `message_frame.reply_line`.
         fold_most: Maximum bytes of lines of threads to fold; a signal of a thread beyond that gets a note.
     """
+    check_limit(limit)
     db = store.db()
     whose = whose or resolve_owner(store, caller, for_, nobody=nobody)
     if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
@@ -146,12 +147,8 @@ def read(
     shown = () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
     ids.difference_update(without, shown)
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
-    chosen = _fitting(
-        [(at, id) for _, at, id in sorted(wanted)[:limit]],
-        unread,
-        PageContext(db, whose, via, fold_most),
-        PageBudget(max_bytes, max_text, measure),
-    )
+    page, budget = PageContext(db, whose, via, fold_most), PageBudget(max_bytes, max_text, measure)
+    chosen = _fitting([(at, id) for _, at, id in sorted(wanted)[:limit]], unread, page, budget)
     outcome.more = len(wanted) - len(chosen)
     _report_forged(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
     for _, signal_id, lines in sorted(chosen, key=lambda each: each[:2]):

@@ -95,6 +95,11 @@ def is_unpublished(store: Store) -> bool:
     return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
 
 
+def asks_for_decision(fields: ShownSignal | SignalRecord) -> bool:
+    """Return whether a signal asks its recipients for AGREE or REJECT."""
+    return bool(fields.get("requires_ack") or (fields["intent"] in ASKS and fields.get("recipients")))
+
+
 def last_open_question(signals: Sequence[ShownSignal], states: Sequence[str | None]) -> str | None:
     """Return the id of the last signal that asks for a decision and has none, or None.
 
@@ -103,8 +108,7 @@ def last_open_question(signals: Sequence[ShownSignal], states: Sequence[str | No
         states: The reader's delivery state of each; `""` if the reader is not asked.
     """
     for fields, state in reversed(list(zip(signals, states, strict=True))):
-        asks = fields.get("requires_ack") or (fields["intent"] in ASKS and fields.get("recipients"))
-        if asks and not has_conflict(fields) and state != "" and state not in ANSWERED:
+        if asks_for_decision(fields) and not has_conflict(fields) and state != "" and state not in ANSWERED:
             return fields["signal_id"]
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import presence, suggestions
-from ..errors import UsageError
+from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import digest, format_at
 from ..mailbox import receipts
@@ -103,8 +103,9 @@ def receipt_list(
         fold_most: Maximum bytes of lines of threads to fold. The state of a receipt beyond that is as recorded.
 
     Raises:
-        UsageError: The log has no such signal.
+        UsageError: The log has no such signal, or the limit is below 1.
     """
+    check_limit(limit)
     db = store.db()
     signal_id = _signal(db, signal) if signal else None
     readers = presence.readers_named(db, reader) | {reader} if reader else None

@@ -6,16 +6,18 @@ from .. import moved_back, records
 from ..agents import addressing, forgeries, presence
 from ..agents.caller import own_person
 from ..agents.serialize import sender_name_from
-from ..errors import UsageError
+from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
 from ..mailbox import receipts
 from ..mailbox.content import content_of, digest_bytes
-from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import ASKS, causality, conflicts, has_conflict, next_steps
 from .causality import FoldedThread as FoldedThread
 from .causality import ThreadSignal
 from .thread_lines import ThreadLines
+from .thread_outcomes import Converged as Converged
+from .thread_outcomes import Recipient as Recipient
+from .thread_outcomes import Thread as Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,66 +32,6 @@ if TYPE_CHECKING:
 LOOKED_UP_MAX = 100  # recipients to look up for the next command
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 UNMATCHED_MAX = 20  # sentences of an answer
-
-
-class Recipient(Outcome):
-    """The decision of a recipient of a thread's root.
-
-    Attributes:
-        decision: agree, reject, counter or pending.
-        stale: Whether its AGREE does not come after every proposal.
-    """
-
-    __slots__ = ("identity", "display_name", "decision", "signal_id", "stale", "delivery_state")
-
-    def __init__(self, identity: str, display_name: str | None) -> None:
-        self.identity = identity
-        self.display_name = display_name
-        self.decision = "pending"
-        self.signal_id: str | None = None
-        self.stale = False
-        self.delivery_state: str | None = None
-
-
-class Thread(Outcome):
-    """A thread: its signals (but for `more` after the first), each after those it answers, and its root's recipients."""
-
-    __slots__ = ("thread_id", "root", "signals", "more", "recipients", "ambiguous", "warnings", "next")
-
-    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
-        self.thread_id = thread_id
-        self.root = root
-        self.signals: list[ShownSignal] = []
-        self.more = 0
-        self.recipients = list(recipients)
-        self.ambiguous: list[str] = []
-        self.warnings: list[str] = []
-        self.next: list[str] = []
-
-
-class Converged(Outcome):
-    """Whether the current decision of every recipient of the root is AGREE; identities are reader identities."""
-
-    __slots__ = (
-        "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending",
-        "ambiguous", "commit", "warnings", "next",
-    )  # fmt: skip
-
-    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient], *, strict: bool) -> None:
-        self.thread_id = thread_id
-        self.root = root
-        self.recipients = list(recipients)
-        self.agreed = [each.identity for each in recipients if each.decision == "agree"]
-        self.rejected = [each.identity for each in recipients if each.decision == "reject"]
-        self.countered = [each.identity for each in recipients if each.decision == "counter"]
-        self.pending = [each.identity for each in recipients if each.decision == "pending"]
-        self.ambiguous: list[str] = []
-        self.converged = len(self.agreed) == len(self.recipients) and not (
-            strict and any(each.stale for each in recipients)
-        )
-        self.commit: str | None = None
-        self.warnings: list[str] = []
-        self.next: list[str] = []
 
 
 def load(db: sqlite3.Connection, thread_id: str) -> dict[str, ThreadSignal]:
@@ -185,8 +127,9 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
         limit: The maximum number of signals to return, the first and the last ones; None for all.
 
     Raises:
-        UsageError: The log has no such id.
+        UsageError: The log has no such id, or the limit is below 1.
     """
+    check_limit(limit)
     db, thread_id, found, root = _open(store, id)
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
     outcome.ambiguous = ambiguous(found.signals)
@@ -209,7 +152,8 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
             fields["decides"] = False
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals += _versions(db, names, fields) if signal.id in outcome.ambiguous else [fields]
-    outcome.next = _next(outcome, caller)
+    asked = _open_question(db, found, every, outcome.ambiguous, caller) if caller is not None else None
+    outcome.next = _next(outcome, asked)
     return outcome
 
 
@@ -231,25 +175,36 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
     return found
 
 
-def _next(outcome: Thread, caller: Caller | None) -> list[str]:
-    asked = None
-    if caller is not None:
-        states = [_state_for(caller.ids, fields) for fields in outcome.signals]
-        asked = next_steps.last_open_question(outcome.signals, states)
+def _next(outcome: Thread, asked: str | None) -> list[str]:
     plain = [each["signal_id"] for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
     if asked or plain:
         found += next_steps.decide(asked) if asked else [command("gitmem", "reply", plain[-1], "your reply")]
     if outcome.recipients:
         found.append(command("gitmem", "converged", outcome.thread_id))
+    if outcome.more:
+        total = len({each["signal_id"] for each in outcome.signals}) + outcome.more
+        found.append(command("gitmem", "thread", outcome.thread_id, "--limit", str(total)))
     return found
 
 
-def _state_for(readers: Sequence[str], fields: ShownSignal) -> str:
-    """Return a reader's delivery state for a signal; "" for a signal not sent to it in particular."""
-    to, states = fields.get("recipients", ()), fields["delivery"]
-    addressed = [each for each in readers if each in to]
-    return next((states[each] for each in addressed if each in states), "unread") if addressed else ""
+def _open_question(
+    db: sqlite3.Connection,
+    found: FoldedThread,
+    every: Sequence[ThreadSignal],
+    conflicting: Sequence[str],
+    caller: Caller,
+) -> str | None:
+    """Return the id of the last signal of the whole thread that asks the caller for a decision and has none, or None."""
+    for signal in reversed(every):
+        addressed = [reader for reader in caller.ids if reader in signal.record["recipients"]]
+        if not addressed or signal.id in conflicting or not next_steps.asks_for_decision(signal.record):
+            continue
+        recorded = receipts.states(db, signal.id)
+        states = (delivery_state(reader, signal, found, recorded.get(reader)) for reader in addressed)
+        if next(filter(None, states), "unread") not in next_steps.ANSWERED:
+            return signal.id
+    return None
 
 
 def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | None = None) -> Converged:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from gitmem import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
 from gitmem.mailbox import mailbox_view
-from gitmem.signals import receipt_list
+from gitmem.memory import triage
+from gitmem.sessions import roster
+from gitmem.signals import history, receipt_list, threads
 from tests.conftest import Git
 from tests.in_process import gitmem as program
 
@@ -181,6 +183,41 @@ def test_lines_of_one_id_give_the_same_receipts_in_either_order_of_arrival(tmp_p
         log.close()
 
     assert found == [[(B, "delivered"), (C, "delivered")]] * 2
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_no_list_takes_a_limit_below_one(agents: Agents, limit: int) -> None:
+    """It would mean "all of them" in one list, "none" in another: it is refused, in the same words everywhere."""
+    log = agents.start(A)
+    sent = str(log.signals.send("x", to=[A]).signal["signal_id"])
+    store = log.store
+    lists: list[Callable[[], object]] = [
+        lambda: log.receipts(limit=limit), lambda: threads.thread(store, sent, limit=limit), lambda: log.inbox(limit=limit),
+        lambda: roster.roster(store, limit=limit), lambda: history.log(store, n=limit),
+        lambda: triage.listing(store, limit=limit), lambda: log.memory.search("x", limit=limit),
+    ]  # fmt: skip
+    for each in lists:
+        with pytest.raises(
+            UsageError, match=f"Invalid limit: {limit}; it must be a whole number of 1 "
+        ) as refused:
+            each()
+        assert refused.value.code == "bad-number"
+    said = program("thread", sent, "--limit", str(limit), cwd=agents.repo)
+    assert (said.returncode, "it must be a whole number of 1 or more" in said.stderr.decode()) == (2, True)
+
+
+def test_the_next_commands_of_a_page_answer_a_question_that_it_leaves_out(agents: Agents) -> None:
+    """A question in the hidden middle of a thread is still open, and the command for all has the right number."""
+    a, b = agents.start(A), agents.start(B)
+    root = a.signals.send("hello", to=[B]).signal
+    asked = a.signals.send("shall we?", thread=root["thread_id"], to=[B], intent="PROPOSE").signal
+    for number in range(4):
+        a.signals.send(f"and {number}", thread=root["thread_id"], to=[B])
+
+    page = threads.thread(b.store, root["signal_id"], b.caller, limit=2)
+    assert (len(page.signals), page.more) == (2, 4)
+    assert page.next[0] == f"gitmem reply {asked['signal_id']} agreed --agree"
+    assert page.next[-1] == f"gitmem thread {root['thread_id']} --limit 6"
 
 
 def test_a_thread_that_is_too_large_is_not_folded(agents: Agents) -> None:

@@ -124,7 +124,7 @@ def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, gi
         ({"tags": ["a,b"]}, "Invalid tag: "),
         ({"path": "../etc"}, "must be below the root"),
         ({"path": ""}, "path is empty"),
-        ({"limit": 0}, "limit must be 1 or more"),
+        ({"limit": 0}, "Invalid limit: 0; it must be a whole number of 1 or more"),
     ],
 )
 def test_an_unknown_word_is_refused(desk: Desk, filters: dict[str, Any], what: str) -> None:

@@ -248,7 +248,7 @@ def test_twenty_are_listed_and_the_others_are_counted(desk: Desk) -> None:
     assert (len(found.nodes), found.more, len(found.blocked), found.more_blocked) == (20, 5, 20, 5)
     assert "gitmem mem ready --wu WU-7 --limit 100" in found.next
     assert len(ready(desk.store, "WU-7", limit=100).nodes) == 25
-    with pytest.raises(UsageError, match="limit must be 1 or more"):
+    with pytest.raises(UsageError, match="whole number of 1 or more"):
         ready(desk.store, "WU-7", limit=0)
 
 

@@ -161,6 +161,8 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve) -> None:
             await refused("signal", {"message": "x", "to": ["Curie"], "intent": "SHOUT"}, "usage")
             assert "reply_to" in await refused("signal", {"message": "x", "replyto": "sig-1"}, "usage")
             assert "message" in await refused("signal", {"to": ["Curie"]}, "usage")
+            said = await refused("roster", {"limit": 0}, "usage")
+            assert "Invalid limit: 0; it must be a whole number of 1 to 200. Nothing was written." in said
             assert "mem_search" in await refused("mem_serch", {"query": "x"}, "usage")
             await refused("thread", {"id": "thread-000000000000"}, "unknown-id")
             await refused("sync", {}, "no-remote")
