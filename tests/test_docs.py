@@ -31,6 +31,7 @@ from gitmem.records.table import FIELDS
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
 from gitmem.signals.causality import ThreadSignal
 from gitmem.sync import partial_reads
+from gitmem.text import sanitize
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -259,7 +260,7 @@ def test_the_reply_lines_are_those_of_the_code() -> None:
     for name, value in filled.items():
         shown = shown.replace(f"<{name}>", value)
     assert shown.splitlines() == made
-    assert f"at most {message_frame.HEADLINE_MAX} columns" in FORMAT
+    assert f"at most {sanitize.TITLE_MAX} columns" in FORMAT
 
 
 def test_the_loop_is_as_long_as_it_says() -> None:

@@ -84,7 +84,8 @@ def _publish(at: Environment, sent: Sent) -> None:
 
 def lines_of(found: Sent) -> list[str]:
     """Return a recorded signal as text."""
-    from gitmem.signals.message_frame import SEPARATOR, sender_text
+    from gitmem.signals.message_frame import sender_text
+    from gitmem.text.sanitize import SEPARATOR
 
     signal = found.signal
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gitmem.signals.message_frame import within
+from gitmem.agents.headline import beside_name
+from gitmem.text.sanitize import within
 
 from .output import paint, record_position, sanitize, with_options
 from .text import SEPARATOR, format_ago, sync_error_line, table
@@ -72,6 +73,10 @@ def _painted(row: int, column: int, cell: str) -> str:
     return paint(cell, "" if row else "head")
 
 
+def _does(each: SessionRow) -> str:
+    return beside_name(each["headline"], each["display_name"], each["activity"])
+
+
 def _row(each: SessionRow) -> tuple[str, ...]:
     work = [each["wu_id"], each["initiative_id"], each["lane"]]
     where = each["worktree"] or ""
@@ -86,7 +91,7 @@ def _row(each: SessionRow) -> tuple[str, ...]:
         each["agent_identity"] or each["session_id"],
         " ".join(filter(None, work)) or "-",
         where.strip(),
-        within(sanitize(each["activity"] or "", keep=""), ACTIVITY_MAX),
+        within(sanitize(_does(each), keep=""), ACTIVITY_MAX),
     )
     return tuple(map(plain, row))
 

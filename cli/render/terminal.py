@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem.signals.message_frame import columns_of, within
+from gitmem.text.sanitize import columns_of, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

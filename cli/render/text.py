@@ -6,9 +6,9 @@ import time
 
 from gitmem.signals import message_frame
 from gitmem.signals.message_frame import BAR as BAR
-from gitmem.signals.message_frame import SEPARATOR as SEPARATOR
 from gitmem.signals.message_frame import quote_lines as quote_lines
 from gitmem.signals.message_frame import sender_text as sender_text
+from gitmem.text.sanitize import SEPARATOR as SEPARATOR
 
 from .output import paint, sanitize, terminal
 

@@ -246,21 +246,6 @@ def _micros(value: object) -> int:
     return value
 
 
-def description(one: Presence) -> str:
-    """Return a session as one line for others."""
-    parts = [one.name]
-    if one.agent_identity:
-        parts.append(f"({one.agent_identity})")
-    if one.worktree:
-        parts.append(f"in {one.worktree}")
-    if one.wu_id:
-        parts.append(f"on {one.wu_id}")
-    if one.record.get("lane"):
-        parts.append(f"in lane {one.record['lane']}")
-    activity = one.record.get("activity")
-    return " ".join(parts) + (f": {activity}" if activity else "")
-
-
 def role_of(identity: str | None) -> str | None:
     """Return the role in `owner:role:purpose`; None for people and without an identity."""
     if identity is None or identity.startswith("human:"):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         here: bool
         status: str
         last_seen: str
+        headline: str
         unread: NotRequired[int | None]
 
 
@@ -46,7 +47,7 @@ def sender_name_from(names: ShownNames, record: SentRecord) -> str | None:
     return (names.get(session) if session else None) or name
 
 
-def row(found: Presence) -> SessionRow:
+def row(found: Presence, headline: str) -> SessionRow:
     """Return a session as `session list` and `roster` show it."""
     record = found.record
     return {
@@ -65,4 +66,5 @@ def row(found: Presence) -> SessionRow:
         "here": found.here,
         "status": found.status,
         "last_seen": presence.iso(found.last_seen),
+        "headline": headline,
     }

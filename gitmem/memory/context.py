@@ -6,9 +6,10 @@ by id, and dates are absolute.
 
 from __future__ import annotations
 
-from ..agents import presence
+from ..agents import headline, presence
 from ..commit_message import cut
 from ..errors import UsageError
+from ..index.engine import StepLimit
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.sanitize import sanitize_for_model
@@ -34,10 +35,9 @@ SUGGESTED_SIZE_MAX = 64 * 1024  # do not suggest a larger budget than this
 ROSTER = "Roster"
 SECTIONS = (*candidates.SECTIONS, ROSTER, open_threads.SECTION)
 SMALL = 1_024  # bytes: below this budget, nodes rank before the roster
-LIMIT_PART = (
-    4  # roster, open threads and profile get at most 1/LIMIT_PART of the budget each while others compete
-)
+LIMIT_PART = 4  # roster, open threads and profile get at most 1/LIMIT_PART of the budget each among others
 ROSTER_LINE_MAX = 200  # characters
+ROSTER_STEPS = 2_000_000  # of SQLite, for the headlines
 _HIDDEN = ("archived", "deleted", "summarized_into")
 
 
@@ -226,10 +226,10 @@ def live_pieces(
     own = reader.ids if reader is not None else []
     rank = candidates.HERE if max_size >= SMALL else candidates.LAST
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
+    steps = StepLimit(store.db(), ROSTER_STEPS)
     for place, one in enumerate(sorted(others, key=lambda one: (-one.last_seen, one.session_id))):
-        line = quote_lines(
-            f"- {cut(sanitize_for_model(presence.description(one)), ROSTER_LINE_MAX)}, {one.status}", ""
-        )
+        about = cut(sanitize_for_model(headline.description(store, one, steps)), ROSTER_LINE_MAX)
+        line = quote_lines(f"- {about}, {one.status}", "")
         found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found
 

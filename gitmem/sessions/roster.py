@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import heartbeats, own_recipients, own_sessions, presence
+from ..agents import headline, heartbeats, own_recipients, own_sessions, presence
 from ..agents.serialize import row
 from ..errors import check_limit
 from ..index.engine import StepLimit
@@ -29,7 +29,7 @@ UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
 class Roster(Outcome):
-    """Sessions, each with its name, location, `status`, `last_seen` and number of `unread` signals.
+    """Sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
 
     `remark` says why the list is empty, and which sessions claim without proof to be of this clone. `autosync` has the
     failure of the last sync, or None.
@@ -49,20 +49,20 @@ class SessionList(Outcome):
 
     __slots__ = ("sessions", "next")  # the order of the JSON shape
 
-    def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
-        self.sessions = [row(one) for one in found]
+    def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
+        self.sessions = list(sessions)
         self.next = list(next)
 
 
 class WhoAmI(Outcome):
-    """The caller. `headline` is its description for others."""
+    """The caller. `headline` is that of its signals."""
 
     __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
         "activity", "worktree", "status", "headline", "unread", "remark", "next",
     )  # fmt: skip
 
-    def __init__(self, caller: Caller, found: Presence | None, unread: int) -> None:
+    def __init__(self, caller: Caller, found: Presence | None, headline: str | None, unread: int) -> None:
         record = found.record if found else {}
         self.reader_identity = caller.reader
         self.session_id = caller.session_id
@@ -74,7 +74,7 @@ class WhoAmI(Outcome):
         self.activity = record.get("activity")
         self.worktree = record.get("worktree")
         self.status = found.status if found else None
-        self.headline = presence.description(found) if found else (caller.name or caller.reader)
+        self.headline = headline or caller.name or caller.reader
         self.unread = unread
         self.remark = caller.remark
         self.next = list(caller.next)
@@ -95,7 +95,8 @@ def roster(
         query: A text similar to a name, identity, work unit, lane or worktree: a fuzzy search, best match first.
         all: Include sessions that are gone or ended.
         caller: The caller, if known. It is not advised to signal itself.
-        steps_most: The limit for counting unread signals, see `StepLimit`. Beyond it, `unread` is None.
+        steps_most: The limit for unread signals and headlines, see `StepLimit`. Beyond it, `unread` is None and a
+            headline the name.
         limit: The maximum number of sessions; None for all.
 
     Raises:
@@ -116,7 +117,9 @@ def roster(
     found = found[:limit]
     db, now = store.db(), store.now()
     steps = StepLimit(db, steps_most)
-    rows: list[SessionRow] = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
+    rows: list[SessionRow] = [
+        {**_row(store, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
+    ]
     outcome = Roster(rows, _next(found, query, all, caller))
     outcome.autosync = autosync.last_failure(store.repo)
     if outcome.autosync is not None:
@@ -133,8 +136,9 @@ def roster(
 def listing(store: Store, all: bool = False) -> SessionList:
     """Return sessions, last seen first; with `all` also those that are gone or ended."""
     found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
+    steps = StepLimit(store.db(), UNREAD_STEPS)
     return SessionList(
-        [one for one in found if all or one.is_current],
+        [_row(store, steps, one) for one in found if all or one.is_current],
         ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
     )
 
@@ -145,7 +149,8 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     unread = mailbox_view.unread_ids(
         store.db(), caller.reader, caller.session_id, caller.workspace, store.now()
     )
-    outcome = WhoAmI(caller, found, len({id for _, id in unread}))
+    shown = headline.of_caller(store, store.db(), caller)
+    outcome = WhoAmI(caller, found, shown, len({id for _, id in unread}))
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
     if found is not None and found.asked != found.name and outcome.remark is None:
         outcome.remark = (
@@ -153,6 +158,10 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
         )
     outcome.next = outcome.next[:3]
     return outcome
+
+
+def _row(store: Store, steps: StepLimit, one: Presence) -> SessionRow:
+    return row(one, headline.of_session(store, one, steps))
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import caller as callers
-from ..agents import own_sessions
+from ..agents import headline, own_sessions
 from ..errors import GitmemError, UsageError
 from ..mailbox.content import ANNOUNCER, NOTICES, keyed_content
 from ..outcome import Outcome
 from ..records.codec import put_unit
 from ..records.ids import keyed_id, unit_key
 from ..sessions import lifecycle
-from . import INTENTS, headline, send
+from . import INTENTS, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
     send.set_recorder(store, caller, fields, insist=False)
     if _is_announced(store, caller, fields):
         return Announced(unit, signal_id, True)
-    fields["sender_headline"] = headline.of(store, store.db(), caller)
+    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
     stream, line = store.line("signal", fields)
     send.record_signal(store, caller, stream, line, ())
     return Announced(unit, signal_id, False)

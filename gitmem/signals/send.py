@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .. import commit_message, records
-from ..agents import addressing, heartbeats, own_sessions
+from ..agents import addressing, headline, heartbeats, own_sessions
 from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
 from ..records import ids
-from . import DECISIONS, INTENTS, headline, next_steps
+from . import DECISIONS, INTENTS, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     if caller.workspace is not None:
         next_steps.refuse_other_workspaces(store, caller.workspace, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
-    fields["sender_headline"] = headline.of(store, db, caller)
+    fields["sender_headline"] = headline.of_caller(store, db, caller)
     unit_remark = _unit_remark(store, caller, options.get("wu"))
     stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
     record, appended = record_signal(store, caller, stream, line, resolved)

@@ -1,4 +1,4 @@
-"""Escape text of peers before display: control, bidi and invisible characters, and imitation client tags.
+"""Make text of peers fit for display: no control, bidi and invisible characters, no imitation client tags, not too wide.
 
 The log keeps every text as it was written. On display, a character that is invisible or acts on the terminal becomes
 its number, and a tag that only a program writes for a model (`<system-reminder>`, our own reply line) loses its
@@ -9,6 +9,10 @@ from __future__ import annotations
 
 MARK = "‹"  # replaces the first sign of an imitation tag
 _SEPARATOR = "·"  # common in our output, and it looks like no other character
+SEPARATOR = " · "
+TITLE_MAX = 60  # columns
+_QUOTES = dict.fromkeys(map(ord, '"“”„‟«»″‶〝〞＂ʺˮ'), "'")
+_WAYS = ("toreply:", "toagree:", "toreject:")
 _CACHE_MAX = 8_192  # code points that one table caches
 
 
@@ -131,3 +135,42 @@ def _imitations(text: str, markup: bool, *, lines: bool = True) -> list[int]:
     from .imitation import find
 
     return find(text, markup=markup, lines=lines)
+
+
+def title(text: str) -> str:
+    """Return a text as one line of at most 60 columns, without quotes or other text that could end it early."""
+    plain = " ".join(text.split()).translate(_QUOTES)
+    squeezed = plain.lower().replace("：", ":").replace(" ", "")
+    if any(way in squeezed for way in _WAYS):  # it would imitate the command of the reply line
+        plain = plain.replace(":", MARK).replace("：", MARK)
+    plain = " ".join(sanitize_for_model(plain).split())
+    if not plain.isprintable():  # such as surrogates: a line of the log is plain text
+        plain = "".join(char if char.isprintable() else "\ufffd" for char in plain)
+    return within(plain, TITLE_MAX)
+
+
+def within(text: str, columns: int) -> str:
+    """Return the beginning of a text, at most this many columns wide; `…` marks a cut."""
+    if 2 * len(text) <= columns:
+        return text
+    if text.isascii():
+        return text if len(text) <= columns else text[: columns - 1].rstrip() + "…"
+    widths = _widths(text)
+    if sum(widths) <= columns and len(text) <= 4 * columns:
+        return text
+    used, end = 0, 0
+    while end < 4 * columns - 1 and used + widths[end] < columns:
+        used += widths[end]
+        end += 1
+    return text[:end].rstrip() + "…"
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns a sanitized text takes in a terminal; sequences such as flags may take fewer."""
+    return len(text) if text.isascii() else sum(_widths(text))
+
+
+def _widths(text: str) -> list[int]:
+    from unicodedata import combining, east_asian_width
+
+    return [0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in text]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cli.render import output
 from cli.render.terminal import GAP, Terminal
-from gitmem.signals.message_frame import columns_of
+from gitmem.text.sanitize import columns_of
 
 from . import pseudo_terminal
 from .conftest import Run

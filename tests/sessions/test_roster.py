@@ -30,7 +30,8 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
                 "reader_identity": IDENTITY, "role": "implementer", "wu_id": "WU-1", "initiative_id": None,
                 "lane": "docs", "activity": None, "worktree": "repo", "client": None, "workspace_id": None, "here": True,
-                "status": "idle", "last_seen": presence.iso(START + 1), "unread": 1,
+                "status": "idle", "last_seen": presence.iso(START + 1),
+                "headline": "Planck", "unread": 1,
             }
         ],
         "remark": None, "autosync": None,
@@ -120,7 +121,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
             "worktree": "repo",
-        "status": "live", "headline": f"Planck ({IDENTITY}) in repo on WU-1 in lane docs", "unread": 1,
+        "status": "live", "headline": "Planck", "unread": 1,
         "remark": None, "next": ["gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 

@@ -23,7 +23,7 @@ IDENTITY = "claude:architect:shop"
 def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> None:
     """The last word counts, and an empty one is a word."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
     seen = []
     for text in ("reading", "writing the tests", ""):
         lifecycle.change(store, acting(store, started), activity=text)
@@ -33,9 +33,9 @@ def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> N
     listed = roster.listing(store).sessions[0]
 
     assert seen == [
-        ("reading", "reading", f"Planck ({IDENTITY}) in repo: reading"),
-        ("writing the tests", "writing the tests", f"Planck ({IDENTITY}) in repo: writing the tests"),
-        (None, None, f"Planck ({IDENTITY}) in repo"),
+        ("reading", "reading", "reading"),
+        ("writing the tests", "writing the tests", "writing the tests"),
+        (None, None, f"{started.display_name} · architect"),
     ]
     assert listed["activity"] is None
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import headline
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.sessions import lifecycle
-from gitmem.signals import headline, send
+from gitmem.signals import send
 from gitmem.store import Store
 
 from ..sandbox import Clock, acting, open_store
@@ -37,6 +38,11 @@ class Desk:
     @property
     def me(self) -> Caller:
         return acting(self.store, self.session)
+
+    @property
+    def plain(self) -> str:
+        """The headline of who chose no name and says nothing."""
+        return f"{self.session.display_name} · architect · WU-7"
 
     def headline(self, caller: Caller | None = None) -> object:
         """The one that the next signal has; the store is opened anew, as by the next command."""
@@ -65,7 +71,7 @@ def desk(repo: Path) -> Desk:
 
 
 def test_each_link_of_the_chain_is_taken_when_those_before_it_say_nothing(desk: Desk) -> None:
-    """Role, unit and branch; the prompt; the last checkpoint; the activity; a name that was chosen."""
+    """Name, role and unit; the prompt; the last checkpoint; the activity; a name that was chosen."""
     found = [desk.headline()]
     desk.prompt('{"session_id": "x", "prompt": "Fix the\\n \\"price\\" rules"}')
     found.append(desk.headline())
@@ -79,7 +85,7 @@ def test_each_link_of_the_chain_is_taken_when_those_before_it_say_nothing(desk: 
     found.append(desk.headline())
 
     assert found == [
-        "architect · WU-7 · main", "Fix the 'price' rules", "half way through", "writing the tests", "Maria"
+        desk.plain, "Fix the 'price' rules", "half way through", "writing the tests", "Maria"
     ]  # fmt: skip
 
 
@@ -92,19 +98,19 @@ def test_a_name_that_the_pool_gave_is_none_that_was_chosen(desk: Desk) -> None:
     given.append(desk.headline())
     named = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Lovelace"))
 
-    assert given == ["architect · WU-7 · main", "Planck", "Planck"]
-    assert headline.of(desk.store, desk.store.db(), named) == "Lovelace"
+    assert given == [desk.plain, "Planck", "Planck"]
+    assert headline.of_caller(desk.store, desk.store.db(), named) == "Lovelace"
 
 
-def test_a_person_has_none_and_who_has_nothing_to_tell_has_its_id_alone(repo: Path, git: object) -> None:
-    """Without a branch, a role and a work unit there is nothing; the signal then carries no headline."""
+def test_a_person_has_none_and_who_has_nothing_to_tell_has_its_name_alone(repo: Path) -> None:
+    """A person's signal carries no headline."""
     store = open_store(repo, Clock())
     person = send.send(store, acting_person(store), "hello")
-    git("checkout", "--quiet", "--detach", cwd=repo)  # type: ignore[operator]
-    bare = send.send(store, acting(store, lifecycle.start(store, CallerClaims())), "hello")
+    started = lifecycle.start(store, CallerClaims())
+    bare = send.send(store, acting(store, started), "hello")
 
     assert "sender_headline" not in person.signal
-    assert "sender_headline" not in bare.signal
+    assert bare.signal["sender_headline"] == started.display_name
 
 
 def acting_person(store: Store) -> Caller:
@@ -120,9 +126,9 @@ def test_what_looks_like_a_secret_is_left_out_and_the_signal_is_sent(desk: Desk)
     lifecycle.change(desk.store, desk.me, activity=f"trying {TOKEN}", allow_secret=True)
     desk.prompt(json.dumps({"prompt": f"use {'x' * 80} {TOKEN}"}))
 
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
     desk.prompt(json.dumps({"prompt": f"{'x' * 40} {' ' * 2_000} {'github' + '_pat_'}{'a1B2' * 20}"}))
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
     desk.prompt(json.dumps({"prompt": "use the token"}))
     assert desk.headline() == "use the token"
 
@@ -136,7 +142,7 @@ def test_a_broken_prompt_file_says_nothing(desk: Desk, content: bytes) -> None:
     """And keeps nothing from being sent."""
     desk.prompt(content)
 
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
 
 
 @pytest.mark.parametrize(
@@ -167,28 +173,28 @@ def test_prompts_are_found_by_either_id_and_nowhere_else(desk: Desk) -> None:
     assert desk.headline() == "by the session"
     for name in ("../outside", str(outside)):
         stray = lifecycle.start(desk.store, CallerClaims(client_session=("HARNESS", name)))
-        assert desk.headline(acting(desk.store, stray)) == "main"
+        assert desk.headline(acting(desk.store, stray)) == stray.display_name
 
 
 def test_a_folder_of_prompts_that_is_none_is_no_harm(desk: Desk) -> None:
     """A file where the folder should be, a folder where the file should be, a name that no file can have."""
     (Path(desk.store.repo.state) / "prompts").write_text("x")
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
     (Path(desk.store.repo.state) / "prompts").unlink()
     desk.prompt("{}").unlink()
     (Path(desk.store.repo.state) / "prompts" / "thread-77").mkdir()
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
     long = lifecycle.start(desk.store, CallerClaims(client_session=("HARNESS", "x" * 250)))
-    assert desk.headline(acting(desk.store, long)) == "main"
+    assert desk.headline(acting(desk.store, long)) == long.display_name
 
 
 def test_a_repository_may_keep_the_work_out_of_headlines(desk: Desk) -> None:
-    """With gitmem.headline=name only names, roles, units and branches are told."""
+    """With gitmem.headline=name only names, roles and units are told."""
     desk.note("writing the tests")
     desk.prompt('{"prompt": "a private matter"}')
     subprocess.run(["git", "config", "gitmem.headline", "name"], cwd=desk.repo, check=True)
 
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
 
 
 @pytest.mark.parametrize("value", ["", "default", "name", "PROMPT", "prompts", None])
@@ -198,7 +204,7 @@ def test_no_word_of_a_prompt_is_told_unless_the_user_says_so(desk: Desk, value: 
     config = ["--unset", "gitmem.headline"] if value is None else ["gitmem.headline", value]
     subprocess.run(["git", "config", *config], cwd=desk.repo, check=True)
 
-    assert desk.headline() == "architect · WU-7 · main"
+    assert desk.headline() == desk.plain
 
 
 def test_a_sensitive_or_deleted_checkpoint_is_not_told(desk: Desk) -> None:
@@ -218,7 +224,7 @@ def test_a_sensitive_or_deleted_checkpoint_is_not_told(desk: Desk) -> None:
 
 
 def test_the_session_of_a_harness_that_never_started_one_is_told_too(repo: Path, clock: Clock) -> None:
-    """By its prompt, else by its branch."""
+    """By its prompt, else by its id alone."""
     from gitmem.agents import caller
 
     store = open_store(repo, clock)
@@ -232,7 +238,7 @@ def test_the_session_of_a_harness_that_never_started_one_is_told_too(repo: Path,
     folder.mkdir()
     (folder / "raw-1").write_text('{"prompt": "what I do"}')
 
-    assert first["sender_headline"] == "main"
+    assert "sender_headline" not in first
     assert send.send(store, raw, "hello").signal["sender_headline"] == "what I do"
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.signals import message_frame
+from gitmem.text import sanitize
 from gitmem.text.sanitize import is_unsafe
 
 READER = "codex:implementer:shop"
@@ -196,8 +197,8 @@ def test_a_message_that_was_cut_says_where_the_rest_is() -> None:
 )
 def test_a_headline_is_one_short_harmless_line(text: str, shown: str) -> None:
     """Sixty columns, of which wide characters take two; no quotes, and no command of its own."""
-    assert message_frame.headline_title(text) == shown
-    assert message_frame.headline_title(shown) == shown
+    assert sanitize.title(text) == shown
+    assert sanitize.title(shown) == shown
 
 
 EVIL = st.one_of(
@@ -247,11 +248,11 @@ def test_a_headline_fits_a_line_of_the_log(text: str) -> None:
     """So that it never keeps a signal from being sent, nor makes it slower."""
     from gitmem.records.fast_validate import fits
 
-    shown = message_frame.headline_title(text)
+    shown = sanitize.title(text)
 
     assert len(shown) <= 240
     assert not shown or fits("signal", "sender_headline", shown)
-    assert message_frame.headline_title(shown) == shown
+    assert sanitize.title(shown) == shown
 
 
 def test_nothing_that_fills_a_head_can_end_it_or_crowd_out_who_speaks() -> None:
@@ -279,5 +280,5 @@ def test_a_session_that_is_no_id_gets_no_line(session: str) -> None:
 
 @pytest.mark.parametrize("text", ["x. To reply : run", "x. TO  REJECT： run", "x. to agree\xa0: run"])
 def test_a_headline_has_no_command_of_its_own_however_it_is_spaced(text: str) -> None:
-    assert ":" not in message_frame.headline_title(text)
-    assert "：" not in message_frame.headline_title(text)
+    assert ":" not in sanitize.title(text)
+    assert "：" not in sanitize.title(text)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 
 from ... import atomic_write, shared_mode
-from ...agents import heartbeats
+from ...agents import headline, heartbeats
 from ...errors import GitmemError
 from ...index import catch_up, engine
 from ...index.engine import sqlite3
 from ...mailbox import session_queue
 from ...repo import read_small
-from ...signals import headline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.node_tools import NodeTools
 from cli.mcp.tools import Tools
 from gitmem.repo import find
+from tests import in_process
 from tests.clones import agree
 from tests.conftest import Git
+from tests.hook_agents import handed, said
 
 from .conftest import Serve, fields, text, within
 
@@ -365,5 +368,51 @@ def test_each_answer_says_how_many_signals_wait(serve: Serve) -> None:
 
             assert "notice" not in fields(await curie.call_tool("inbox"))
             assert "notice" not in fields(await curie.call_tool("roster"))
+
+    within(talk)
+
+
+def test_a_session_has_one_headline_wherever_it_is_shown(serve: Serve, shop: Path, gitmem: Any) -> None:
+    """In its signals, in hooks, the roster, whoami and MCP: by name, note, work unit or checkpoint, also after its end."""
+    claude = ["--agent-identity", "claude:architect:shop"]
+    ways = (["--name", "Wren"], [*claude, "--wu", "WU-7"], claude, [])
+    started = [gitmem("session", "start", *each) for each in ways]
+    ids = [each["session_id"] for each in started]
+    gitmem("session", "note", "writes the tests", GITMEM_SESSION=ids[0])
+    gitmem("session", "note", "reads <user> rules", GITMEM_SESSION=ids[2])
+    gitmem("mem", "checkpoint", "half way through", GITMEM_SESSION=ids[3])
+    plain = f"{started[1]['display_name']} · architect · WU-7"
+    expected = dict(zip(ids, ["Wren", plain, "reads ‹user> rules", "half way through"], strict=True))
+    hook = json.dumps(said("codex", "PostToolUse", "c-1", shop)).encode()
+    in_process.gitmem(
+        "hook", "codex", "SessionStart", cwd=shop, given=hook.replace(b"PostToolUse", b"SessionStart")
+    )
+
+    async def talk() -> None:
+        async with serve(shop, CODEX_THREAD_ID="other") as reader:
+            for id, headline in expected.items():
+                sent = gitmem("signal", "hello", "--broadcast", GITMEM_SESSION=id)["signal"]
+                shown = handed(
+                    "codex",
+                    "PostToolUse",
+                    in_process.gitmem("hook", "codex", "PostToolUse", cwd=shop, given=hook).stdout.decode(),
+                )
+                assert sent["sender_headline"] == gitmem("whoami", GITMEM_SESSION=id)["headline"] == headline
+                assert f'from session "{headline}"' in shown
+            for end in (False, True):
+                if end:
+                    gitmem("session", "end", "--as", ids[1])
+                here = fields(await reader.call_tool("roster", {"all": True}))["sessions"]
+                for rows in (
+                    here,
+                    gitmem("roster", "--all")["sessions"],
+                    gitmem("session", "list", "--all")["sessions"],
+                ):
+                    found = {each["session_id"]: each["headline"] for each in rows}
+                    assert {id: found[id] for id in ids} == expected
+            table = text(await reader.call_tool("roster", {"all": True}))
+            assert "half way through" in table and "writes the tests" in table
+            received = fields(await reader.call_tool("inbox"))["signals"]
+            assert {each["sender_session"]: each["sender_headline"] for each in received} == expected
 
     within(talk)
