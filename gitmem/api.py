@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .commit_thread import BackgroundCommits
     from .importers.lumenflow.import_result import Imported
     from .memory_api import Memory
+    from .sessions.session_result import SessionChanged, SessionEnded, SessionStarted
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox import InboxResult
@@ -266,21 +267,17 @@ class Sessions:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    def start(self, **options: Any) -> lifecycle.SessionStarted:
+    def start(self, **options: Any) -> SessionStarted:
         """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""
         started = lifecycle.start(self._log.store, self._log.who, **options)
         own = started.session_id
         self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
         return started
 
-    def change(self, **options: Any) -> lifecycle.SessionChanged:
+    def change(self, **options: Any) -> SessionChanged:
         """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
         return completion.change_session(self._log.store, self._log.caller, **options)
 
-    def end(self, *, done: bool = False) -> lifecycle.SessionEnded:
+    def end(self, *, done: bool = False) -> SessionEnded:
         """End the caller's session and release its name; with `done` tell everybody that its work unit is done."""
-        caller = self._log.caller
-        told = completion.announce(self._log.store, caller, completion.unit_of(caller)) if done else None
-        ended = lifecycle.end(self._log.store, caller)
-        ended.remark = told.remark if told is not None else ended.remark
-        return ended
+        return completion.end_session(self._log.store, self._log.caller, done=done)

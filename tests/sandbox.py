@@ -15,7 +15,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import CommitMessage
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
-from gitmem.sessions.lifecycle import SessionResult
+from gitmem.sessions.session_result import SessionResult
 from gitmem.store import Store
 
 from . import templates

@@ -95,16 +95,9 @@ def note(
 
 def end(at: Environment, done: Done = False) -> None:
     """End your session and release its name."""
-    from gitmem.sessions import lifecycle
+    from gitmem.signals import completion
 
-    told = None
-    if done:
-        from gitmem.signals import completion
-
-        told = completion.announce(at.store(), at.caller(), completion.unit_of(at.caller()))
-    ended = lifecycle.end(at.store(), at.caller())
-    if told is not None:
-        ended.remark = told.remark
+    ended = completion.end_session(at.store(), at.caller(), done=done)
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     output.answer(at.json, ended, sessions.ended)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from gitmem.agents.display_names import NameChanged, NamePool
     from gitmem.agents.serialize import SessionRow
-    from gitmem.sessions.lifecycle import SessionEnded, SessionResult, SessionStarted
     from gitmem.sessions.roster import Roster, SessionList, WhoAmI
+    from gitmem.sessions.session_result import SessionEnded, SessionResult, SessionStarted
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns

@@ -9,10 +9,10 @@ from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..mailbox import session_queue
-from ..outcome import Outcome
 from ..records.ids import new_id
 from ..text.shell_quote import command
 from . import session_fields
+from .session_result import SessionChanged, SessionEnded, SessionStarted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,49 +24,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 START_SECONDS = 5.0
-
-
-class SessionResult(Outcome):
-    """The present state of a session.
-
-    `worktree` is its folder's name; `commit` is None if nothing was committed.
-    """
-
-    __slots__ = (  # the order of the JSON shape
-        "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
-        "initiative_id", "activity", "commit", "recorded", "remark", "next",
-    )  # fmt: skip
-
-    def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
-        self.session_id = found.session_id
-        self.agent_identity = found.agent_identity
-        self.display_name = found.name
-        self.reader_identity = found.reader
-        self.worktree = found.worktree
-        self.wu_id = found.wu_id
-        self.lane = found.record.get("lane")
-        self.initiative_id = found.record.get("initiative_id")
-        self.activity = found.record.get("activity")
-        self.commit = commit
-        self.recorded = recorded
-        self.remark: str | None = None
-        if found.asked != found.name:
-            self.remark = (
-                f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
-            )
-        self.next = list(next)
-
-
-class SessionStarted(SessionResult):
-    """A session that started, or the existing one of the same client session."""
-
-
-class SessionChanged(SessionResult):
-    """A session after a change."""
-
-
-class SessionEnded(SessionResult):
-    """A session that ended and released its name."""
 
 
 def start(
@@ -190,7 +147,7 @@ def change(
     Raises:
         UsageError: As in `start`, and `no-session` for a caller without a session.
     """
-    found = _own_session(store, caller)
+    found = own_session(store, caller)
     fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
     changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)
@@ -204,7 +161,7 @@ def end(store: Store, caller: Caller) -> SessionEnded:
     Raises:
         UsageError: `no-session` for a caller without a session.
     """
-    found = _own_session(store, caller)
+    found = own_session(store, caller)
     record = own_sessions.record(found, "end")
     line = store.line("session", record, allow_secret=True)  # it has no new text
     appended = store.record([line], _commit_message(found, f"{found.name} ends"))
@@ -263,7 +220,12 @@ def _clone_id(store: Store) -> str:
     return store.log.clone_id()
 
 
-def _own_session(store: Store, caller: Caller) -> Presence:
+def own_session(store: Store, caller: Caller) -> Presence:
+    """Return the caller's session.
+
+    Raises:
+        UsageError: `no-session`.
+    """
     found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     if found is None:
         raise UsageError(

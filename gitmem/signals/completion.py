@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..records.record_types import SignalFields
-    from ..sessions.lifecycle import SessionChanged
+    from ..sessions.session_result import SessionChanged, SessionEnded
     from ..store import Store
     from .signal_options import SignalOptions
 
@@ -67,6 +67,25 @@ def unit_of(caller: Caller, wu: str | None = None) -> str:
             next=["gitmem session set --wu WU-7"],
         )
     return unit
+
+
+def end_session(store: Store, caller: Caller, *, done: bool = False) -> SessionEnded:
+    """End the caller's session, see `lifecycle.end`.
+
+    Args:
+        done: First tell everybody that the session's work unit is done.
+
+    Raises:
+        UsageError: `no-session`, or `no-wu` with `done`. Nothing was written, and nobody was told.
+    """
+    told = None
+    if done:
+        lifecycle.own_session(store, caller)
+        told = announce(store, caller, unit_of(caller))
+    ended = lifecycle.end(store, caller)
+    if told is not None:
+        ended.remark = told.remark
+    return ended
 
 
 def spelling(unit: str) -> str:

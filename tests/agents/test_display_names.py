@@ -11,6 +11,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.sessions import lifecycle
+from gitmem.sessions.session_result import SessionStarted
 from gitmem.store import Store
 from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED
@@ -22,7 +23,7 @@ def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
     monkeypatch.setattr(display_names, "POOL", pool)
 
 
-def start(store: Store) -> lifecycle.SessionStarted:
+def start(store: Store) -> SessionStarted:
     return lifecycle.start(store, CallerClaims())
 
 

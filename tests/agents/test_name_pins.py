@@ -11,7 +11,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
-from gitmem.sessions.lifecycle import SessionResult
+from gitmem.sessions.session_result import SessionResult
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store

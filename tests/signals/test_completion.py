@@ -129,6 +129,29 @@ def test_the_end_of_a_session_alone_says_nothing(repo: Path) -> None:
     assert signals(store) == []
 
 
+def test_a_session_that_ends_as_done_tells_it_before(repo: Path) -> None:
+    """The answer names the broadcast; command line and library use this one function."""
+    store = open_store(repo, Clock())
+    ended = completion.end_session(
+        store, acting(store, lifecycle.start(store, CallerClaims(), wu="WU-7")), done=True
+    )
+
+    assert ended.remark == f"Everybody is told that WU-7 is done ({ID})."
+    assert [b'"kind":"signal"' in line for line in sorted(bodies(store))[-2:]] == [True, False]
+
+
+def test_nobody_is_told_by_a_caller_whose_session_cannot_end(repo: Path) -> None:
+    """A refusal leaves nothing that appears later."""
+    store = open_store(repo, Clock())
+    caller = acting(store, lifecycle.start(store, CallerClaims(), wu="WU-7"))
+    caller.session_id = None
+    before = bodies(store)
+    with pytest.raises(UsageError, match="has no session"):
+        completion.end_session(store, caller, done=True)
+
+    assert bodies(store) == before
+
+
 def test_a_checkpoint_can_say_it(repo: Path) -> None:
     """With its own work unit, or the session's; without one nothing is written."""
     store = open_store(repo, Clock())

@@ -1,0 +1,54 @@
+"""The answers about a session that starts, changes or ends."""
+
+from __future__ import annotations
+
+from ..outcome import Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.presence import Presence
+
+
+class SessionResult(Outcome):
+    """The present state of a session.
+
+    `worktree` is its folder's name; `commit` is None if nothing was committed.
+    """
+
+    __slots__ = (  # the order of the JSON shape
+        "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
+        "initiative_id", "activity", "commit", "recorded", "remark", "next",
+    )  # fmt: skip
+
+    def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
+        self.session_id = found.session_id
+        self.agent_identity = found.agent_identity
+        self.display_name = found.name
+        self.reader_identity = found.reader
+        self.worktree = found.worktree
+        self.wu_id = found.wu_id
+        self.lane = found.record.get("lane")
+        self.initiative_id = found.record.get("initiative_id")
+        self.activity = found.record.get("activity")
+        self.commit = commit
+        self.recorded = recorded
+        self.remark: str | None = None
+        if found.asked != found.name:
+            self.remark = (
+                f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
+            )
+        self.next = list(next)
+
+
+class SessionStarted(SessionResult):
+    """A session that started, or the existing one of the same client session."""
+
+
+class SessionChanged(SessionResult):
+    """A session after a change."""
+
+
+class SessionEnded(SessionResult):
+    """A session that ended and released its name."""
