@@ -97,6 +97,8 @@ RECEIPTS_LIMIT = Option(
 )
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")
+DONE = Option("Tell everybody that the work unit is done.")
+SUMMARY = Option("What the session did, in one line.")
 
 NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")

@@ -278,6 +278,10 @@ class Sessions:
         """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
         return completion.change_session(self._log.store, self._log.caller, **options)
 
-    def end(self, *, done: bool = False) -> SessionEnded:
-        """End the caller's session and release its name; with `done` tell everybody that its work unit is done."""
-        return completion.end_session(self._log.store, self._log.caller, done=done)
+    def end(
+        self, *, summary: str | None = None, done: bool = False, allow_secret: bool = False
+    ) -> SessionEnded:
+        """End the caller's session and release its name; see `signals.completion.end_session` for the options."""
+        return completion.end_session(
+            self._log.store, self._log.caller, summary=summary, done=done, allow_secret=allow_secret
+        )

@@ -107,7 +107,9 @@ def describe(entry: AnyShown) -> str:
         details = [
             each for each in (entry.get("agent_identity"), entry.get("wu_id"), entry.get("lane")) if each
         ]
-        return sanitize(f"{entry['display_name']} {verb}" + (f" ({', '.join(details)})" if details else ""))
+        said = f": {entry.get('summary')}" if entry.get("summary") else ""
+        head = f"{entry['display_name']} {verb}" + (f" ({', '.join(details)})" if details else "")
+        return sanitize(cut(head + said, max(COLUMNS, len(head))))
     sender = entry.get("sender_name") or entry["sender_identity"]
     if entry["kind"] == "signal":
         to = several(entry.get("recipient_names", ())) or "all"

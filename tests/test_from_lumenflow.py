@@ -285,6 +285,21 @@ def test_sessions_and_init(log: Log, cli: Cli) -> None:
     assert cli("init", "--json")["log"]
 
 
+@row("agent:session:end")
+def test_a_session_ends_with_a_summary(log: Log, cli: Cli) -> None:
+    """Everybody sees what it did."""
+    log.sessions.start(name="Planck")
+    assert log.sessions.end(summary="Reader done").summary == "Reader done"
+    started = cli("session", "start", "--name", "Curie", "--json")["session_id"]
+    ended = cli("session", "end", "--summary", "Writer\nhalf", "--as", started, "--json")
+    listed = {each["display_name"]: each["summary"] for each in cli("roster", "--all", "--json")["sessions"]}
+
+    assert ended["summary"] == "Writer half"
+    assert {"Planck": "Reader done", "Curie": "Writer half"}.items() <= listed.items()
+    assert "Reader done" in cli("roster", "--all")
+    assert "Planck ends: Reader done" in cli("log")
+
+
 @row(
     "generateContext", "generateContext.wuId", "generateContext.maxSize", "generateContext → contextBlock",
     "generateContext → stats.totalNodes", "mem:context",

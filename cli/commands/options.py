@@ -71,7 +71,8 @@ OnlySignals = Annotated[
 GoOn = Annotated[
     bool, typer.Option("--watch", help="Go on with new signals as they arrive, as `gitmem watch` does.")
 ]
-Done = Annotated[bool, typer.Option("--done", help="Tell everybody that the work unit is done.")]
+Done = Annotated[bool, typer.Option("--done", help=shared.DONE.help)]
+Summary = Annotated[str | None, typer.Option("--summary", metavar="TEXT", help=shared.SUMMARY.help)]
 Milestone = Annotated[bool, typer.Option("--milestone", help=shared.MILESTONE.help)]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
 Pager = Annotated[

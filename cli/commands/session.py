@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Milestone,
         Name,
         Names,
+        Summary,
         Workspace,
         Wu,
     )
@@ -93,11 +94,15 @@ def note(
     output.answer(at.json, changed, sessions.session)
 
 
-def end(at: Environment, done: Done = False) -> None:
+def end(
+    at: Environment, summary: Summary = None, done: Done = False, allow_secret: AllowSecret = False
+) -> None:
     """End your session and release its name."""
     from gitmem.signals import completion
 
-    ended = completion.end_session(at.store(), at.caller(), done=done)
+    ended = completion.end_session(
+        at.store(), at.caller(), summary=summary, done=done, allow_secret=allow_secret
+    )
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     output.answer(at.json, ended, sessions.ended)

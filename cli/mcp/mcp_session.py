@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gitmem.agents.caller import Caller, CallerClaims
+    from gitmem.sessions.session_result import SessionEnded
     from gitmem.store import Store
 
     Answer = TypeVar("Answer")
@@ -136,6 +137,17 @@ class McpSession:
         found = callers.find(at.store(), at.who())
         assert found is not None
         return found
+
+    def end(self, at: CallEnvironment, caller: Caller, *, summary: str, done: bool) -> SessionEnded:
+        """End the caller's session. After the server's own one, the next call that acts starts another."""
+        from gitmem.signals import completion
+
+        ended = completion.end_session(at.store(), caller, summary=summary, done=done)
+        if ended.session_id == self.own:
+            self.own = None
+            output.set_options(self.directory, self.as_)
+        ended.next = ["gitmem session start", "gitmem roster"]
+        return ended
 
     def close(self) -> None:
         """End the session that was started here, then the thread."""

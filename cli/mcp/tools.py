@@ -41,6 +41,7 @@ ROSTER_LIMIT, ROSTER_MAX = 30, 200
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
+ENDS = "`summary` and `done` end the session and change nothing else. Nothing was written."
 POLL_SECONDS = 0.5
 PROGRESS_SECONDS = 1.0
 
@@ -202,6 +203,8 @@ class Tools(ToolCalls):
         lane: str = "",
         activity: Annotated[str, Field(description="Your current activity, one line.")] = "",
         milestone: Annotated[bool, Field(description=shared.MILESTONE.help)] = False,
+        summary: Annotated[str, Field(description=f"Ends it. {shared.SUMMARY.help}")] = "",
+        done: Annotated[bool, Field(description=f"Ends it. {shared.DONE.help}")] = False,
     ) -> CallToolResult:
         """Show your session as others see it. Arguments change it; set your work unit when you begin."""
 
@@ -211,6 +214,11 @@ class Tools(ToolCalls):
 
             caller = self._session.caller(at)
             given = {"name": name, "wu": wu, "lane": lane, "activity": activity.strip()}
+            if summary or done:
+                if any(given.values()):
+                    raise UsageError(ENDS, code="usage")
+                ended = self._session.end(at, caller, summary=summary, done=done)
+                return tool_results.of(ended, sessions.ended(ended))
             if any(given.values()):
                 values: dict[str, Any] = {key: value for key, value in given.items() if value}
                 changed = completion.change_session(at.store(), caller, milestone=milestone, **values)

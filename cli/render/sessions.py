@@ -49,12 +49,13 @@ def session(found: SessionResult) -> list[str]:
 
 def ended(found: SessionEnded) -> list[str]:
     """Return the lines for a session that has ended."""
+    said = f": {found.summary}" if found.summary else ""
     remark = [plain(found.remark)] if found.remark else []
-    return [plain(f"{found.display_name} ({found.session_id}) has ended"), *remark]
+    return [plain(f"{found.display_name} ({found.session_id}) has ended{said}"), *remark]
 
 
 def roster(found: Roster | SessionList) -> list[str]:
-    """Return the sessions as a table; its last column is left out if no activity is known."""
+    """Return the sessions as a table; its last column, activities and summaries, is left out if none is known."""
     rows = [_row(each) for each in found.sessions]
     failed = sync_error_line(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
@@ -74,6 +75,8 @@ def _painted(row: int, column: int, cell: str) -> str:
 
 
 def _does(each: SessionRow) -> str:
+    if each["status"] == "ended" and each["summary"]:
+        return each["summary"]
     return beside_name(each["headline"], each["display_name"], each["activity"])
 
 

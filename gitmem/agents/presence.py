@@ -20,7 +20,7 @@ IDLE_MICROS = 24 * 3600 * 1_000_000
 
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
-    "workspace_id", "harness_session", "activity", "name_chosen",
+    "workspace_id", "harness_session", "activity", "summary", "name_chosen",
 )  # fmt: skip
 _SELECT = (
     "SELECT s.session_id, s.started, s.ended,"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         initiative_id: str | None
         lane: str | None
         activity: str | None
+        summary: str | None
         worktree: str | None
         client: str | None
         workspace_id: str | None
@@ -60,6 +61,7 @@ def row(found: Presence, headline: str) -> SessionRow:
         "initiative_id": record.get("initiative_id"),
         "lane": record.get("lane"),
         "activity": record.get("activity"),
+        "summary": record.get("summary"),
         "worktree": found.worktree,
         "client": record.get("client"),
         "workspace_id": record.get("workspace_id"),

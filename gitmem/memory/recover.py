@@ -124,7 +124,7 @@ def recover(
         [_checkpoint(checkpoint, load.load_one(store.db(), checkpoint.id).unverified)] if checkpoint else []
     )
     pieces += candidates.automatic_piece(CHECKPOINT, store.db(), saved, checkpoint)
-    pieces += [*last, *_since(since)]
+    pieces += [*last, *_since(since), *_summary(store, own)]
     hidden = count_hidden(store.db(), unit)
     block = pack(
         pieces,
@@ -179,6 +179,26 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
         return []
     name = cut(sanitize_for_model(found.name), candidates.NAME_MAX)
     return [f"You are {name} ({found.reader}): {command('export', f'GITMEM_SESSION={found.session_id}')}"]
+
+
+def _summary(store: Store, session_id: str | None) -> list[Section]:
+    """Return what an ended session said at its end, as a piece."""
+    found = own_sessions.trusted(store, session_id) if session_id else None
+    said = found.record.get("summary") if found is not None and found.ended is not None else None
+    if found is None or said is None:
+        return []
+    ago = presence.format_age(store.now() - (found.ended or 0))
+    line = f"- {cut(sanitize_for_model(found.name), candidates.NAME_MAX)} ended {ago}: {sanitize_for_model(said)}"
+    return [
+        Section(
+            SINCE,
+            (candidates.LAST, 0, "summary"),
+            "summary",
+            [line],
+            more="gitmem roster --all",
+            cuts_line=True,
+        )
+    ]
 
 
 def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:

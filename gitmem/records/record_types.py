@@ -101,6 +101,7 @@ class SessionFields(TypedDict):
     workspace_id: NotRequired[str | None]
     harness_session: NotRequired[str | None]
     activity: NotRequired[str | None]
+    summary: NotRequired[str | None]
     clear: NotRequired[Sequence[str]]
 
 

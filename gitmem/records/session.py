@@ -10,6 +10,7 @@ from .base import (
     Address,
     AgentIdentity,
     DisplayName,
+    Line,
     Path,
     Record,
     SessionId,
@@ -57,6 +58,7 @@ class Session(Record):
         default=None, description="The digest of the client's session id."
     )
     activity: ShortLine | None = Field(default=None, description="The current work, in its own words.")
+    summary: Line | None = Field(default=None, description="What it did, said at its end.")
     clear: Annotated[
         tuple[Annotated[ShortLine, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
     ] = Field(

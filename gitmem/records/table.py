@@ -160,6 +160,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'workspace_id': ('line', True, 1, 200, '', ()),
         'harness_session': ('line', True, 1, 256, ' ,', ()),
         'activity': ('line', True, 1, 200, '', ()),
+        'summary': ('line', True, 1, 1024, '', ()),
         'clear': ('list', False, ('line', False, 1, 200, '', (0, '', False, ('wu_id', 'initiative_id', 'lane', 'activity')))),
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },

@@ -147,7 +147,7 @@ def change(
     Raises:
         UsageError: As in `start`, and `no-session` for a caller without a session.
     """
-    found = own_session(store, caller)
+    found = _own_session(store, caller)
     fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
     changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)
@@ -155,22 +155,41 @@ def change(
     return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
 
 
-def end(store: Store, caller: Caller) -> SessionEnded:
+def end(
+    store: Store, caller: Caller, *, summary: str | None = None, allow_secret: bool = False
+) -> SessionEnded:
     """End the caller's session. Its name is free again; its id and identity stay addressable.
 
+    Args:
+        summary: What the session did, for others; put on one line.
+        allow_secret: Accept a summary that looks like a secret.
+
     Raises:
-        UsageError: `no-session` for a caller without a session.
+        UsageError: As `end_line`.
     """
-    found = own_session(store, caller)
-    record = own_sessions.record(found, "end")
-    line = store.line("session", record, allow_secret=True)  # it has no new text
-    appended = store.record([line], _commit_message(found, f"{found.name} ends"))
+    found, line, summary = end_line(store, caller, summary, allow_secret=allow_secret)
+    subject = f"{found.name} ends: {summary}" if summary else f"{found.name} ends"
+    appended = store.record([line], _commit_message(found, subject))
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
         names_of_flags = session_queue.flag_names(found.session_id, heartbeats.end(store, found.session_id))
         session_queue.remove(store.repo.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
     found = own_sessions.trusted(store, found.session_id) or found
     return SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+
+
+def end_line(
+    store: Store, caller: Caller, summary: str | None, *, allow_secret: bool = False
+) -> tuple[Presence, tuple[str, bytes], str]:
+    """Return the caller's session, the line that ends it and its summary on one line. Record nothing.
+
+    Raises:
+        UsageError: `no-session` for a caller without a session; the summary is invalid (RecordError, SecretError).
+    """
+    found = _own_session(store, caller)
+    record = own_sessions.record(found, "end")
+    record["summary"] = said = " ".join((summary or "").split())
+    return found, store.line("session", record, allow_secret=allow_secret or not said), said
 
 
 def _register(store: Store, session_id: str, began: CallerClaims | None = None) -> None:
@@ -220,12 +239,7 @@ def _clone_id(store: Store) -> str:
     return store.log.clone_id()
 
 
-def own_session(store: Store, caller: Caller) -> Presence:
-    """Return the caller's session.
-
-    Raises:
-        UsageError: `no-session`.
-    """
+def _own_session(store: Store, caller: Caller) -> Presence:
     found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     if found is None:
         raise UsageError(

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 class SessionResult(Outcome):
     """The present state of a session.
 
-    `worktree` is its folder's name; `commit` is None if nothing was committed.
+    `worktree` is its folder's name, `summary` what an ended one did; `commit` is None if nothing was committed.
     """
 
     __slots__ = (  # the order of the JSON shape
         "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
-        "initiative_id", "activity", "commit", "recorded", "remark", "next",
+        "initiative_id", "activity", "summary", "commit", "recorded", "remark", "next",
     )  # fmt: skip
 
     def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
@@ -32,6 +32,7 @@ class SessionResult(Outcome):
         self.lane = found.record.get("lane")
         self.initiative_id = found.record.get("initiative_id")
         self.activity = found.record.get("activity")
+        self.summary = found.record.get("summary")
         self.commit = commit
         self.recorded = recorded
         self.remark: str | None = None

@@ -69,20 +69,32 @@ def unit_of(caller: Caller, wu: str | None = None) -> str:
     return unit
 
 
-def end_session(store: Store, caller: Caller, *, done: bool = False) -> SessionEnded:
+def end_session(
+    store: Store,
+    caller: Caller,
+    *,
+    summary: str | None = None,
+    done: bool = False,
+    allow_secret: bool = False,
+) -> SessionEnded:
     """End the caller's session, see `lifecycle.end`.
 
     Args:
+        summary: What the session did, for others.
         done: First tell everybody that the session's work unit is done.
+        allow_secret: Accept a summary that looks like a secret.
 
     Raises:
-        UsageError: `no-session`, or `no-wu` with `done`. Nothing was written, and nobody was told.
+        UsageError: As `lifecycle.end_line`, and `no-wu` with `done`. Nothing was written, and nobody was told.
     """
     told = None
     if done:
-        lifecycle.own_session(store, caller)
-        told = announce(store, caller, unit_of(caller))
-    ended = lifecycle.end(store, caller)
+        unit = unit_of(caller)
+        lifecycle.end_line(
+            store, caller, summary, allow_secret=allow_secret
+        )  # refuses before anybody is told
+        told = announce(store, caller, unit)
+    ended = lifecycle.end(store, caller, summary=summary, allow_secret=allow_secret)
     if told is not None:
         ended.remark = told.remark
     return ended

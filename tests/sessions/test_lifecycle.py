@@ -10,6 +10,7 @@ from gitmem.agents import caller, display_names, heartbeats, own_sessions, prese
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
+from gitmem.signals import completion
 
 from ..sandbox import (
     DAY,
@@ -45,9 +46,46 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     assert started.as_json() == {
         "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
         "reader_identity": IDENTITY, "worktree": "repo", "wu_id": "WU-123", "lane": "docs", "initiative_id": None,
-        "activity": None, "commit": store.git.tip("refs/gitmem/log"), "recorded": True, "remark": None,
+        "activity": None, "summary": None, "commit": store.git.tip("refs/gitmem/log"), "recorded": True, "remark": None,
         "next": [f"export GITMEM_SESSION={started.session_id}", "gitmem inbox", "gitmem roster"],
     }  # fmt: skip
+
+
+def test_the_summary_of_an_ended_session_reaches_other_clones(
+    repo: Path, tmp_path: Path, git: object
+) -> None:
+    """On one line, in its record, the subject of its commit, the answer and the roster of every clone."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "there"), clock)
+    planck = acting(here, lifecycle.start(here, CallerClaims(), name="Planck"))
+    lifecycle.change(here, planck, activity="reading")
+    ended = lifecycle.end(here, planck, summary=" Reader done,\n\twriter half ")
+    carry(here, there)
+    (row,) = roster.roster(there, all=True).sessions
+
+    assert ended.summary == row["summary"] == "Reader done, writer half"
+    assert (row["status"], row["activity"]) == ("ended", "reading")
+    subject = git("log", "-1", "--format=%s", "refs/gitmem/log", cwd=repo)  # type: ignore[operator]
+    assert subject.strip() == "Planck ends: Reader done, writer half"
+    assert [b'"summary"' in each for each in sorted(bodies(here))] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("summary", "reason"),
+    [("token ghp_" + "a1B2" * 9, "GitHub token"), ("x" * 1_025, "at most"), ("a\u202eb", "bidi")],
+)
+def test_a_summary_that_is_refused_ends_nothing(repo: Path, summary: str, reason: str) -> None:
+    """The session goes on, and nobody is told that the work is done."""
+    store = open_store(repo, Clock())
+    caller = acting(store, lifecycle.start(store, CallerClaims(), wu="WU-7"))
+    before = bodies(store)
+    for done in (False, True):
+        with pytest.raises(UsageError, match=reason):
+            completion.end_session(store, caller, summary=summary, done=done)
+
+    assert bodies(store) == before
+    if "ghp_" in summary:
+        assert completion.end_session(store, caller, summary=summary, allow_secret=True).summary == summary
 
 
 def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:

@@ -29,7 +29,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
             {
                 "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
                 "reader_identity": IDENTITY, "role": "implementer", "wu_id": "WU-1", "initiative_id": None,
-                "lane": "docs", "activity": None, "worktree": "repo", "client": None, "workspace_id": None, "here": True,
+                "lane": "docs", "activity": None, "summary": None, "worktree": "repo", "client": None, "workspace_id": None, "here": True,
                 "status": "idle", "last_seen": presence.iso(START + 1),
                 "headline": "Planck", "unread": 1,
             }

@@ -146,6 +146,30 @@ def test_a_session_that_somebody_ended_is_replaced(raw: Start, gitmem: Gitmem) -
     assert said(agent.answer(2))["signal"]["sender_session"] not in (first, None)
 
 
+def test_a_model_can_end_its_session_with_a_summary(raw: Start, gitmem: Gitmem) -> None:
+    """The roster has the summary; the next call starts another session, and the server ends that one."""
+    agent = raw()
+    agent.call("session", 1, wu="WU-7")
+    first = said(agent.answer(1))["session_id"]
+    agent.call("session", 2, wu="WU-8", summary="Reader done")
+    assert "change nothing else" in agent.answer(2)["result"]["content"][0]["text"]
+    agent.call("session", 3, summary="Reader done,\nwriter half", done=True)
+    ended = said(agent.answer(3))
+    agent.call("session", 4)
+    second = said(agent.answer(4))["session_id"]
+
+    assert (ended["session_id"], ended["summary"]) == (first, "Reader done, writer half")
+    assert "WU-7 is done" in ended["remark"]
+    assert second != first
+    assert agent.end() == 0
+    listed = {each["session_id"]: each for each in gitmem("session", "list", "--all")["sessions"]}
+    assert {id: each["summary"] for id, each in listed.items()} == {
+        first: "Reader done, writer half",
+        second: None,
+    }
+    assert {each["status"] for each in listed.values()} == {"ended"}
+
+
 def test_what_was_written_to_the_client_is_marked_and_only_that(raw: Start, gitmem: Gitmem) -> None:
     """Read once, marked; what was asked for with keep_unread stays unread."""
     agent = raw()
