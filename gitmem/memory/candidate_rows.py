@@ -179,14 +179,14 @@ class RowReader:
     def _with_live_ends(
         self, where: str, section: str, rows: list[CandidateRow], counts: dict[str, int]
     ) -> tuple[list[CandidateRow], dict[str, int]]:
-        """Add the live ends of superseded nodes of the selection: they may belong elsewhere, and replace them here."""
+        """Add what is shown in place of superseded nodes of the selection, unless it is of the selection itself."""
         if not self._live:
             return rows, counts
-        end = {"where": where.replace("n.", "e."), "seen": self._seen.replace("n.", "e.")}
+        itself = f"({where}) AND {SEEN}".replace("n.", "e.")
         found = self._db.execute(
             f"SELECT e.id, min({section}), e.touched, e.priority, a.count FROM superseded u CROSS JOIN node n ON n.id = u.id"
-            " CROSS JOIN node e ON e.id = u.live LEFT JOIN access a ON a.id = e.id"
-            f" WHERE {where} AND {self._seen} AND NOT ({end['where']}) AND {end['seen']} GROUP BY e.id",
+            f"{superseded.IN_PLACE} LEFT JOIN access a ON a.id = e.id WHERE {where} AND {self._seen}"
+            f" AND ({itself}) IS NOT 1 AND e.id NOT IN (SELECT value FROM json_each(:without)) GROUP BY e.id",
             self._values,
         )
         for id, name, touched, priority, count in found:

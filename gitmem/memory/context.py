@@ -11,18 +11,15 @@ from ..commit_message import cut
 from ..errors import UsageError
 from ..index.engine import StepLimit
 from ..outcome import Outcome
-from ..records.ids import unit_key
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from . import accesses, candidates, decay, load, node_fields, open_threads, session_checkpoints, work_brief
-from .authors import STATUS, SUMMARY
+from . import accesses, candidates, decay, node_fields, open_threads, session_checkpoints, work_brief
 from .budgeted_text import Section, pack, quote_lines
 from .candidate_rows import PROFILE, WORK, Selection
-from .node_tables import HIDDEN, IS_SUMMARIZED
+from .hidden_nodes import count_hidden, format_hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
     from typing import Any
 
@@ -38,7 +35,6 @@ SMALL = 1_024  # bytes: below this budget, nodes rank before the roster
 LIMIT_PART = 4  # roster, open threads and profile get at most 1/LIMIT_PART of the budget each among others
 ROSTER_LINE_MAX = 200  # characters
 ROSTER_STEPS = 2_000_000  # of SQLite, for the headlines
-_HIDDEN = ("archived", "deleted", "summarized_into")
 
 
 class Context(Outcome):
@@ -50,7 +46,7 @@ class Context(Outcome):
         left_out: The number of omitted items, by section.
         shortened: Nodes of which only the first lines are shown; each has a note with the number of the others.
         total: The number of all items, included or omitted.
-        hidden_by_others: The number of nodes archived, deleted or summarized by others than their authors.
+        hidden_by_others: The number of nodes archived, deleted, summarized or superseded by others than their authors.
         access_tracked: The number of nodes with a recorded access.
     """
 
@@ -274,27 +270,3 @@ def next_commands(left: Mapping[str, int], nodes: Sequence[str], wu: str | None)
 def _duration(micros: int) -> str:
     days, rest = divmod(micros, decay.DAY_MICROS)
     return f"{days}d" if not rest else f"{micros / 1_000_000!r}s"
-
-
-def count_hidden(db: sqlite3.Connection, wu: str | None) -> int:
-    """Count the nodes of a work unit and of the project that others than their authors have hidden."""
-    (count,) = db.execute(
-        "SELECT count(*) FROM node n WHERE n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
-        f" AND ((n.state >= {HIDDEN} AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY}"
-        f" AND {IS_SUMMARIZED}))",
-        (unit_key(wu) or None,),
-    ).fetchone()
-    # Forged patches in the author's name are by others, too.
-    rows = db.execute(
-        "SELECT DISTINCT n.id FROM forged f JOIN patch_of p ON p.line = f.line JOIN node n ON n.id = p.id"
-        " WHERE NOT n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
-        f" AND (n.state >= {HIDDEN} OR {IS_SUMMARIZED})",
-        (unit_key(wu) or None,),
-    ).fetchall()
-    forged = [node for node in load.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDDEN)]
-    return int(count) + len(forged)
-
-
-def format_hidden(count: int) -> str:
-    """Return the words about hidden nodes for the head of a context; "" if there are none."""
-    return f"; others have hidden {count} node{'' if count == 1 else 's'} of it" if count else ""

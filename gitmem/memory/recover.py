@@ -19,8 +19,6 @@ from .candidate_rows import Selection
 from .context import (
     MAX_SIZE,
     SECTIONS,
-    count_hidden,
-    format_hidden,
     limits,
     live_pieces,
     next_commands,
@@ -28,6 +26,7 @@ from .context import (
     session_lane,
     work_unit,
 )
+from .hidden_nodes import count_hidden, format_hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ within a cycle have no effect. The table `superseded` has the result, so that qu
 
 from __future__ import annotations
 
+from .node_tables import IS_SUMMARIZED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
@@ -37,6 +39,13 @@ _EDGES = (
     "SELECT r.from_id, r.to_id, n.created FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
     " WHERE r.type = 'supersedes' AND r.from_id <> r.to_id AND r.from_id IN (SELECT value FROM json_each(?))"
 )
+
+# The node `e` that is shown in place of a row `u` of `superseded`: the live end `l` of its chain or, while that is
+# summarized, the summary, or the live end of the summary's chain. It is active, so what it replaces never vanishes.
+IN_PLACE = (
+    " CROSS JOIN node l ON l.id = u.live LEFT JOIN superseded w ON w.id = l.summarized_into CROSS JOIN node e"
+    " ON e.id = CASE WHEN {} THEN coalesce(w.live, l.summarized_into) ELSE l.id END"
+).format(IS_SUMMARIZED.replace("n.", "l."))
 
 
 def update(db: sqlite3.Connection, ends: Iterable[str], changed: Iterable[str]) -> None:

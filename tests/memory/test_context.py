@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import anchors, candidates, context, decay, edit, profile, promote, sources
+from gitmem.memory import (
+    anchors,
+    candidates,
+    context,
+    decay,
+    edit,
+    profile,
+    promote,
+    recover,
+    relations,
+    sources,
+)
 from gitmem.memory.context import Context
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
@@ -686,3 +697,95 @@ def test_as_of_a_time_before_it_was_superseded_the_old_one_counts(desk: Desk) ->
 
     assert of(desk).nodes == [new]
     assert context.context_at(desk.store, desk.caller, as_of=then).nodes == [old]
+
+
+def test_what_stands_for_a_superseded_node_is_shown_also_if_it_is_summarized(desk: Desk) -> None:
+    """Else three lines of anybody hide a text: a node elsewhere, its summary, and a relation."""
+    old = desk.write("Never push to main", lifecycle="project")
+    live = desk.write("x", wu="WU-9", supersedes=[old])
+    summary = desk.write("y", wu="WU-9", type="summary", lifecycle="wu")
+    desk.change(live, summarized_into=summary)
+
+    def shown(id: str) -> None:
+        for by_decay in (False, True):
+            assert ids(of(desk, by_decay=by_decay, roster=False)) == {"Project Profile": [id]}
+        assert recover.recover(desk.store, desk.caller, roster=False).included["Project Profile"] == [id]
+        assert [node.id for node in profile.profile(desk.store).nodes] == [id]
+
+    shown(summary)
+    newer = desk.write("z", wu="WU-9", type="summary", lifecycle="wu", supersedes=[summary])
+    shown(newer)
+    desk.change(newer, summarized_into=desk.write("other", wu="WU-8", type="summary", lifecycle="wu"))
+    shown(newer)
+    desk.change(newer, archived=True)
+    desk.change(summary, archived=True)
+    shown(live)
+    desk.change(live, archived=True)
+    shown(old)
+
+
+def test_a_summary_superseded_by_what_it_summarizes_does_not_vanish_with_it(desk: Desk) -> None:
+    summary = desk.write("Never push to main", type="summary", lifecycle="project")
+    live = desk.write("x", wu="WU-9", supersedes=[summary])
+    desk.change(live, summarized_into=summary)
+
+    assert ids(of(desk, roster=False)) == {"Project Profile": [live]}
+    assert [node.id for node in profile.profile(desk.store).nodes] == [live]
+
+
+def test_what_stands_for_two_nodes_or_is_shown_elsewhere_is_shown_once(desk: Desk) -> None:
+    """Also beside its own place among the project's nodes."""
+    old = [desk.write(f"rule {number}", lifecycle="project", tags=["rule"]) for number in range(2)]
+    live = [
+        desk.write("new 0", lifecycle="project", supersedes=old[:1]),
+        desk.write("new 1", lifecycle="project", supersedes=old[1:]),
+    ]
+    summary = desk.write("all rules", lifecycle="project", type="summary")
+    for id in live:
+        desk.change(id, summarized_into=summary)
+
+    assert ids(of(desk, roster=False)) == {"Project Profile": [summary]}
+    assert of(desk, roster=False).total == 1
+    found = profile.profile(desk.store)
+    assert ([node.id for node in found.nodes], found.total) == ([summary], 1)
+
+
+def test_what_others_superseded_is_counted_and_what_its_author_superseded_is_not(desk: Desk) -> None:
+    """The writer of the relation counts: a peer can relate two nodes of one author, or write in the author's name."""
+    old, new = desk.write("Floats"), desk.write("Decimals")
+    assert "others have hidden" not in of(desk).block
+    raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="related", supersedes=True)
+    assert of(desk).hidden_by_others == 1
+    assert "others have hidden 1 node of it" in of(desk).block
+    assert recover.recover(desk.store, desk.caller).hidden_by_others == 1
+
+    relations.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
+    assert of(desk).hidden_by_others == 0
+    raw(desk.store, "relation", id="rel-peer000002", from_id=new, to_id=old, type="related", supersedes=True,
+        after=["rel-peer000001"], at=desk.store.log.clock.tick() + HOUR)  # fmt: skip
+    assert ids(of(desk, roster=False))["Discoveries"] == [new]
+    assert of(desk).hidden_by_others == 1
+    closed = desk.write("Texts", supersedes=[old])
+    assert of(desk).hidden_by_others == 0
+    desk.change(closed, closed=True)
+    assert of(desk).hidden_by_others == 1
+
+
+def test_a_checkpoint_that_supersedes_a_note_is_in_it_once(desk: Desk) -> None:
+    """As the last checkpoint, and not in the place of the note, too."""
+    old = desk.write("Floats", lifecycle="project")
+    made = desk.write("Integers now", type="checkpoint", supersedes=[old])
+
+    found = of(desk, roster=False)
+
+    assert found.block.count("Integers now") == 1 == found.total
+    assert found.nodes == [made]
+
+
+def test_a_relation_in_the_author_s_name_counts_as_one_of_others(desk: Desk) -> None:
+    old, new = desk.write("Floats"), desk.write("Decimals")
+    forged = {"sender_identity": desk.caller.reader, "sender_session": desk.caller.session_id}
+    raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="related", supersedes=True,
+        **forged)  # fmt: skip
+
+    assert of(desk).hidden_by_others == 1
