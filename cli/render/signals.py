@@ -93,12 +93,17 @@ def _delivery(signal: ShownSignal) -> str:
 def _recipient(each: Recipient) -> str:
     parts = [sender_text(each.display_name, each.identity), paint(each.decision)]
     if each.stale:
-        parts.append("older than the latest proposal")
+        parts.append(f"without knowledge of {_unseen(each)}")
     if each.signal_id:
         parts.append(each.signal_id)
     elif each.delivery_state:
         parts.append(each.delivery_state)
     return SEPARATOR.join(parts)
+
+
+def _unseen(each: Recipient) -> str:
+    """Return the proposal that a stale AGREE does not come after."""
+    return f"{each.unseen or 'a proposal'}{', which was not sent to it' if each.unsent else ''}"
 
 
 def _ambiguous(ids: Sequence[str]) -> list[str]:
@@ -111,12 +116,25 @@ def converged(found: Converged) -> list[str]:
     if found.converged:
         head = f"{paint('converged', 'good')}: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
     else:
-        head = f"{paint('not converged', 'bad')}: {found.thread_id}: {len(found.agreed)} of {plural(total, 'recipient')} agreed"
+        head = f"{paint('not converged', 'bad')}: {found.thread_id}: {_agreement(found)}"
     missing = (
         [] if found.converged else [line for each in found.recipients if (line := _missing(each, found))]
     )
     return [head, *(_recipient(each) for each in found.recipients), *missing, *_ambiguous(found.ambiguous),
             *_notes(found.warnings)]  # fmt: skip
+
+
+def _agreement(found: Converged) -> str:
+    """Return how many recipients agreed; if all did, also why that is not enough."""
+    total, agreed = len(found.recipients), len(found.agreed)
+    if agreed < total:
+        return f"{agreed} of {plural(total, 'recipient')} agreed"
+    every = f"{'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed, but"
+    if found.ambiguous:
+        count = len(found.ambiguous)
+        return f"{every} {plural(count, 'signal')} of the thread {'has' if count == 1 else 'have'} several contents"
+    stale = sum(each.stale for each in found.recipients)
+    return f"{every} {stale if total > 1 else 'it'} without knowledge of every proposal"
 
 
 def _missing(each: Recipient, found: Converged) -> str:
@@ -125,7 +143,9 @@ def _missing(each: Recipient, found: Converged) -> str:
     if each.decision == "counter":
         return f"{name} countered: {name} must also AGREE, even if the others accept this proposal"
     stale = each.stale and not (found.pending or found.rejected or found.countered or found.ambiguous)
-    return f"{name} agreed older than the latest proposal: {name} must AGREE again" if stale else ""
+    if stale and each.unsent:
+        return f"{name} was not sent {each.unseen}: forward it, and {name} must AGREE to it"
+    return f"{name} must AGREE to {each.unseen or 'the latest proposal'}" if stale else ""
 
 
 def format_history(found: LogPage) -> list[str]:

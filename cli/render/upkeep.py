@@ -63,6 +63,10 @@ def _remote(each: RemoteResult) -> str:
         return f"{name}: no log on this remote yet{message}"
     if each.state == "up-to-date":
         return f"{name}: {paint('up to date', 'good')}{message}"
+    if each.state == "unsent":
+        return (
+            f"{name}: {paint('not sent yet', 'careful')}: the log there lacks records of this clone{message}"
+        )
     if each.state == "synced":
         from .text import plural
 

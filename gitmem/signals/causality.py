@@ -255,25 +255,39 @@ class FoldedThread:
                 for writer in signal.writers:
                     yield writer, signal
 
-    def stale(self, agreed: Mapping[str, ThreadSignal]) -> set[str]:
+    def stale(self, agreed: Mapping[str, ThreadSignal]) -> dict[str, tuple[str, bool]]:
         """Return the readers whose AGREE does not come after every PROPOSE and COUNTER of others.
 
         Args:
             agreed: The current AGREE of each reader.
+
+        Returns:
+            For each the id of the latest such proposal, and whether that was sent to the reader. Proposals that were sent
+            to it come before others.
         """
-        proposals = [signal for signal in self.signals.values() if signal.intent in ("PROPOSE", "COUNTER")]
+        intents = ("PROPOSE", "COUNTER")
+        proposals = sorted(
+            (each for each in self.signals.values() if each.intent in intents), key=lambda each: each.line
+        )
         marks = {signal.id: [number] for number, signal in enumerate(proposals)}
-        found: set[str] = set()
+        found: dict[str, tuple[str, bool]] = {}
         for first, known in graph.marks_of_earlier(self.edges, marks):
             part = proposals[first : first + graph.BITS]
             own: dict[str, int] = {}
+            sent: dict[str, int] = {}
+            to_all = 0
             for place, signal in enumerate(part):
-                for writer in signal.writers:
-                    own[writer] = own.get(writer, 0) | 1 << place
+                to_all |= (not signal.record["recipients"]) << place
+                for masks, names in ((own, signal.writers), (sent, signal.record["recipients"])):
+                    for name in names:
+                        masks[name] = masks.get(name, 0) | 1 << place
             every = (1 << len(part)) - 1
-            found.update(
-                reader
-                for reader, signal in agreed.items()
-                if every & ~own.get(reader, 0) & ~known.get(signal.id, 0)
-            )
+            for reader, signal in agreed.items():
+                missing = every & ~own.get(reader, 0) & ~known.get(signal.id, 0)
+                received = to_all
+                for name in (reader, *signal.writers) if missing else ():
+                    received |= sent.get(name, 0)
+                seen = missing & received
+                if seen or (missing and not found.get(reader, ("", False))[1]):
+                    found[reader] = part[(seen or missing).bit_length() - 1].id, bool(seen)
         return found

@@ -17,9 +17,20 @@ class Recipient(Outcome):
     Attributes:
         decision: agree, reject, counter or pending.
         stale: Whether its AGREE does not come after every proposal.
+        unseen: The latest proposal that its stale AGREE does not come after.
+        unsent: Whether no such proposal was sent to it.
     """
 
-    __slots__ = ("identity", "display_name", "decision", "signal_id", "stale", "delivery_state")
+    __slots__ = (
+        "identity",
+        "display_name",
+        "decision",
+        "signal_id",
+        "stale",
+        "unseen",
+        "unsent",
+        "delivery_state",
+    )
 
     def __init__(self, identity: str, display_name: str | None) -> None:
         self.identity = identity
@@ -27,6 +38,8 @@ class Recipient(Outcome):
         self.decision = "pending"
         self.signal_id: str | None = None
         self.stale = False
+        self.unseen: str | None = None
+        self.unsent = False
         self.delivery_state: str | None = None
 
 

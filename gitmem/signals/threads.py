@@ -103,6 +103,9 @@ def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal)
             each.decision = standing.intent.lower()
             each.signal_id = standing.id
             each.stale = identity in stale
+            if each.stale:
+                each.unseen, was_sent = stale[identity]
+                each.unsent = not was_sent
         each.delivery_state = delivery_state(identity, root, found, recorded.get(identity))
         outcomes.append(each)
     return outcomes

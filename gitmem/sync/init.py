@@ -14,7 +14,7 @@ from ..outcome import Outcome
 from ..text.shell_quote import command, quote
 from . import autosync, consent, exchange, rebase
 from .remote import choose
-from .sync_result import RemoteResult
+from .sync_result import UNSENT, RemoteResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,6 +186,9 @@ def _fetch_and_unite(
         agreed = not consent.is_given(store.repo, found.destination)
         consent.give_consent(store.repo, found.destination, consent.BY_INIT, at)
     state = RemoteResult(found)
+    tip = store.git.tip(ref.LOG_REF)
+    if state.state == "up-to-date" and state.tip and tip and not store.git.contains(state.tip, tip):
+        state.state = UNSENT
     if state.state == "offline":
         return (
             state,

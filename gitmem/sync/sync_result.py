@@ -17,6 +17,7 @@ FAILED = ("offline", "rejected", "refused")
 CONSENT_NEEDED = "consent-needed"
 EMPTY = "empty"
 INCOMPLETE = "incomplete"
+UNSENT = "unsent"
 LEFT_OUT_SHOWN = 20
 
 
@@ -45,7 +46,8 @@ class RemoteResult(Outcome):
         state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times), `refused`,
             `read-only` (one of several that rejects our pushes; only read), `empty` (it has no branch yet, and a log
             must not become its default one), `consent-needed` (it lacks records, and nobody has agreed to publish
-            there: nothing was sent), or `incomplete` (records of this clone were not committed and so not sent:
+            there: nothing was sent), `unsent` (only of `init`, which sends nothing: the log there lacks records of
+            this clone), or `incomplete` (records of this clone were not committed and so not sent:
             another process has the log's lock, or they are damaged).
         received: How many lines it had that were not here; they count even if sending failed.
         sent: How many lines it lacked and received.

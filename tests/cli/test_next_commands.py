@@ -179,6 +179,28 @@ def test_a_counter_is_its_writer_s_to_agree_to(run: Run, start: Start) -> None:
     assert steps(said)[0].startswith("gitmem thread ")
 
 
+def test_all_agreed_and_not_converged_says_what_is_missing(run: Run, start: Start) -> None:
+    """The proposal that an agreement does not know, and whether it was sent to the one who agreed."""
+    planck, curie = start("Planck"), start("Curie")
+    bohr = start("Bohr")
+    asks = ("--intent", "propose", "-q")
+    root = run("signal", "So?", "--to", "Curie,Bohr", *asks, session=planck).out.strip()
+    for session in (curie, bohr):
+        assert run("reply", root, "Fine.", "--agree", session=session).status == 0
+    second = run("signal", "Or so?", "--reply-to", root, "--to", "Curie", *asks, session=planck).out.strip()
+    assert run("converged", root).status == 0
+    said, fields = run("converged", root, "--strict"), run("converged", root, "--strict", "--json").json
+
+    assert said.status == 1
+    assert "all 2 recipients agreed, but 2 without knowledge of every proposal" in said.out
+    assert f"Curie must AGREE to {second}" in said.out
+    assert f"Bohr was not sent {second}: forward it, and Bohr must AGREE to it" in said.out
+    assert {each["display_name"]: (each["stale"], each["unseen"], each["unsent"]) for each in fields["recipients"]} == {
+        "Curie": (True, second, False), "Bohr": (True, second, True)
+    }  # fmt: skip
+    assert f"without knowledge of {second}, which was not sent to it" in run("thread", root).out
+
+
 def test_a_recipient_in_another_clone_is_waited_for_with_sync(
     run: Run, start: Start, remote: Path, git: Git, tmp_path: Path
 ) -> None:

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from cli.render import signals
 from cli.render.as_json import as_json
 from cli.render.output import sanitize, with_next
 from cli.render.text import format_ago, framed, quote_lines, table
+from gitmem.signals.thread_outcomes import Converged, Recipient
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
 
@@ -86,3 +88,16 @@ def test_a_table_is_as_wide_as_its_cells() -> None:
     """Columns line up, and no line ends in spaces."""
     assert table([("A", "B"), ("long", "x")]) == ["A     B", "long  x"]
     assert table([]) == []
+
+
+def test_an_agreement_of_all_that_does_not_count_says_why() -> None:
+    """A signal of the thread with several contents."""
+    recipients = [Recipient("a:b:c", "Curie"), Recipient("a:b:d", "Bohr")]
+    for each in recipients:
+        each.decision = "agree"
+    found = Converged("thread-1", "sig-1", recipients, strict=False)
+    found.converged, found.ambiguous = False, ["sig-1"]
+
+    assert signals.converged(found)[0] == (
+        "not converged: thread-1: all 2 recipients agreed, but 1 signal of the thread has several contents"
+    )

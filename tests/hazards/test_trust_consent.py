@@ -197,6 +197,17 @@ def test_the_library_has_the_same_rule(planck: Path, hub: Path, git: Git) -> Non
 # What gives it, and takes it back
 
 
+def test_init_does_not_call_a_clone_with_unsent_records_up_to_date(planck: Path, hub: Path) -> None:
+    """Neither in text nor in JSON; after a sync it is."""
+    assert gitmem("init", cwd=planck).status == 0 and gitmem("sync", cwd=planck).status == 0
+    speak(planck, "Not sent yet.")
+    text, fields = gitmem("init", cwd=planck).text, gitmem("init", "--json", cwd=planck).json
+    assert "up to date" not in text and "origin: not sent yet" in text
+    assert (fields["remote"]["state"], fields["next"][-1]) == ("unsent", "gitmem sync")
+    assert gitmem("sync", cwd=planck).status == 0
+    assert "origin: up to date" in gitmem("init", cwd=planck).text
+
+
 def test_init_agrees_and_says_to_which_url(planck: Path, hub: Path, git: Git) -> None:
     """Itself it publishes nothing; `--no-publish` and `--uninstall` take the agreement back."""
     said = gitmem("init", "--json", cwd=planck)
