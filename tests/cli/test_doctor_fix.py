@@ -15,7 +15,8 @@ def test_what_was_mended_is_said_and_the_rest_is_left(
     """The merge driver that nobody installed is a note; the log that was moved back is whole again."""
     planck = start("Planck")
     assert run("signal", "--", "hello", session=planck).status == 0
-    subprocess.run(["git", "update-ref", "refs/gitmem/log", "refs/gitmem/log~1"], cwd=repo, check=True)
+    for moved in (["refs/heads/gitmem", "refs/gitmem/log"], ["refs/gitmem/log", "refs/gitmem/log~1"]):
+        subprocess.run(["git", "update-ref", *moved], cwd=repo, check=True)
     looked = run("doctor")
     assert looked.status == 1 and "next: gitmem doctor --fix" in looked.out
 

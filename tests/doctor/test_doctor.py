@@ -463,9 +463,16 @@ def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: py
     ],
 )
 def test_the_merge_driver_is_looked_at(clone: Clone, status: Driver, code: str, healthy: bool) -> None:
-    """Not installed is a note; half installed, or without its program, is a problem."""
+    """Not installed is a note where somebody has the log's branch; half installed, or without its program, is a problem."""
+    assert clone.git.swap(ref.BRANCH, None, clone.tip or "", "test")
     found = doctor.examine(clone.store, Installed(status))
-    assert list(codes(found)) == [code] and found.healthy is healthy
+    assert codes(found).keys() == {code, "local-branch"} and found.healthy is healthy
+
+
+def test_a_healthy_clone_without_the_merge_driver_is_not_told_of_it(clone: Clone) -> None:
+    """Sync does not need it, and without a local branch nobody merges the log by hand."""
+    status = Driver(driver=None, ours=False, attributes=False, program=None, runnable=False)
+    assert doctor.examine(clone.store, Installed(status)).findings == []
 
 
 def test_many_findings_of_one_kind_are_counted(clone: Clone) -> None:

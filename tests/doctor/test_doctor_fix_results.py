@@ -16,6 +16,7 @@ from gitmem.doctor.checks import missing_lines
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Finding
 from gitmem.index import index_file
+from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
 from gitmem.mailbox import session_queue
 from gitmem.sessions import lifecycle
@@ -143,8 +144,10 @@ def test_a_merge_driver_that_is_there_in_half_is_installed(clone: Clone, driver:
 )
 def test_a_merge_driver_that_nobody_installed_or_another_is_left(clone: Clone, driver: Driver) -> None:
     installed = Installed(driver)
+    assert clone.git.swap(ref.BRANCH, None, clone.tip or "", "test")
     found = doctor.fix(clone.store, installed)
-    assert only(found).state == "left" and installed.asked == [] and found.status == 0
+    assert {each.state for each in found.findings} == {"left"} and len(found.findings) == 2
+    assert installed.asked == [] and found.status == 0
 
 
 def test_what_could_not_be_mended_says_why(clone: Clone) -> None:

@@ -25,6 +25,9 @@ def test_where_the_git_folder_is_read_only_doctor_advises_nothing_that_writes_it
 ) -> None:
     session = desk.start("Planck")
     desk.send(session, "Said before.", "--broadcast")
+    git(
+        "update-ref", "refs/heads/gitmem", "refs/gitmem/log", cwd=desk.repo
+    )  # who has it may merge it by hand
     folder = desk.repo / ".git"
     every = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
     for path in every:

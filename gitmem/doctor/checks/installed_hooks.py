@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from ...clients.hooks.status import ScopeStatus
+from ...log import ref
 from ...sync.consent_messages import init_command
 from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
@@ -129,9 +130,12 @@ class MergeDriver(Check):
                 "--fix installs it again.",
             )
         elif driver.driver is None:
+            # Syncs unite the log without it. Only a branch of the user's with the log can be merged by hand.
+            if self.store.repo.worktree is None or self.store.git.tip(ref.BRANCH) is None:
+                return
             yield note(
                 "driver-missing",
-                "The merge driver is not installed. Sync does not need it; a manual merge may leave duplicates.",
+                "Merging the local branch gitmem by hand may leave duplicates: the merge driver is not installed. Sync does not need it.",
                 "merge.gitmem.driver",
                 f"`{init}` installs it.",
                 init,
