@@ -196,7 +196,7 @@ class Environment:
             return None
         from . import pager
 
-        return pager.choose(self.store(), asked=asked, is_agent=bool(self.client or self.client_session))
+        return pager.choose(self.store(), self.who(), asked=asked)
 
     def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
+    from gitmem.agents.caller import CallerClaims
     from gitmem.store import Store
 
 SETTING = "gitmem.pager"
@@ -21,11 +22,12 @@ NO_PAGER = ("", "cat")  # as for git
 CANNOT_RUN = (126, 127)  # exit statuses of the shell: not executable, not found
 
 
-def choose(store: Store, *, asked: bool, is_agent: bool) -> Callable[[str], bool] | None:
+def choose(store: Store, caller: CallerClaims, *, asked: bool) -> Callable[[str], bool] | None:
     """Return `page` if the option or the setting asks for it, else None.
 
     The setting is for people: agents run in terminals, too, and would wait for the pager's end.
     """
+    is_agent = caller.session or caller.client_session or caller.client is not None
     is_on = asked or (not is_agent and store.settings().get(SETTING, "").lower() in TRUE)
     return page if is_on else None
 

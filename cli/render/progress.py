@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 AFTER_SECONDS = 1.0
 EVERY_SECONDS = 0.1  # on a terminal, where a line replaces the last one
 LINE_EVERY_SECONDS = 1.0
-IDLE_SECONDS = 10.0  # after that a long-lived process has begun another operation
+PAUSE_SECONDS = 0.25  # with all steps done and no report for so long, another operation has begun
+IDLE_SECONDS = 10.0  # after that, its steps begin at 0 again
 ERASE = "\x1b[K"
 
 
@@ -47,8 +48,15 @@ class Progress:
         self._line = ""  # the line that is not ended yet
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Report that a step has done so much of a total. A step that begins again goes on with a larger total."""
+        """Report that a step has done so much of a total; a step with nothing to do is not shown.
+
+        A step that begins again goes on with a larger total.
+        """
+        if total <= 0 and done <= 0:
+            return
         now = self._clock()
+        if now - self._last > PAUSE_SECONDS and all(part >= whole for _, part, whole in self._steps.values()):
+            self._began = now
         if now - self._last > IDLE_SECONDS:
             self._began = now
             self._steps.clear()

@@ -21,7 +21,7 @@ class Scene:
     """A repository with a signal and a node, and a pager that writes down what it gets."""
 
     def __init__(self, run: Run, start: Start, repo: Path, folder: Path) -> None:
-        start("Planck")
+        self.session = start("Planck")
         self.ids = {
             "SIGNAL": run("signal", "The parser drops tabs", "-q", "--broadcast").out.strip(),
             "NODE": run("mem", "create", "The parser drops tabs", "-q", "--lifecycle", "project").out.strip(),
@@ -68,6 +68,8 @@ def test_the_setting_is_for_people(scene: Scene, git: Callable[..., str]) -> Non
     assert scene("log", GIT_PAGER=scene.pager) == ""
     assert "tabs" in scene.paged()
     assert "tabs" in scene("log", GIT_PAGER=scene.pager, CLAUDECODE="1")
+    assert "tabs" in scene("log", GIT_PAGER=scene.pager, AI_AGENT="1")
+    assert "tabs" in scene("log", GIT_PAGER=scene.pager, GITMEM_SESSION=scene.session)
     assert "tabs" in scene("roster", "--all", GIT_PAGER=scene.pager).replace("Planck", "tabs")
     assert scene.paged() == ""
 

@@ -73,7 +73,7 @@ class LogLines(Check):
     def _count(self) -> int:
         """Return how many lines the log has, as far as it can be read, for showing progress."""
         files = dropped_lines.walk(self.store.git, str(self.run.tip), lambda *_: None)
-        return sum(content.count(b"\n") for _, entry, content in files if not entry.is_tree)
+        return sum(content.count(b"\n") for path, _, content in files if tree_union.is_segment(path))
 
     def _check_segment(self, path: str, oid: str, content: bytes) -> Iterator[Finding]:
         """Check a segment and add its lines to the index."""
