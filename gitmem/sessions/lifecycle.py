@@ -8,7 +8,7 @@ from ..agents import display_names, heartbeats, name_pins, own_sessions, presenc
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import UsageError
 from ..log.entry import CommitMessage
-from ..mailbox import session_queue
+from ..mailbox import imported, session_queue
 from ..records.ids import new_id
 from ..text.shell_quote import command
 from . import session_fields
@@ -111,6 +111,10 @@ def _start_new(
         )
     name_pins.replace(store, found)
     started = SessionStarted(found, appended.commit, True, _first_steps(session_id))
+    if chosen and imported.signal_ids(store.db(), name):
+        notice = f"Signals to {found.asked} were imported; no session gets them."
+        started.remark = " ".join(filter(None, (started.remark, notice)))
+        started.next.insert(1, imported.inbox_command(name))
     if found.agent_identity is None and who.client_session is None:
         former = own_sessions.last_agent_here(store)
         started.remark = session_fields.offer_identity(former, started.remark, started.next)

@@ -6,7 +6,7 @@ from .. import moved_back
 from ..agents import heartbeats, own_sessions, presence
 from ..errors import StoreError, check_limit
 from ..log.lines import digest, format_at
-from ..mailbox import delivery_lock, mailbox_view
+from ..mailbox import delivery_lock, imported, mailbox_view
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
@@ -85,6 +85,8 @@ def _unread(
     store: Store, db: sqlite3.Connection, whose: InboxOwner, *, directed: bool = False
 ) -> dict[str, list[str]]:
     """Return, for each unread signal id, the reader's addresses to which it was sent."""
+    if whose.is_imported:
+        return {signal_id: [] for signal_id in imported.signal_ids(db, whose.reader)}
     found: dict[str, list[str]] = {}
     for address, signal_id in mailbox_view.unread_ids(
         db, whose.reader, whose.session, whose.workspace, store.now(), directed=directed
@@ -142,7 +144,9 @@ def read(
     unread = _unread(store, db, whose, directed=directed)
     outcome = InboxResult(whose, len(unread))
     ids = set(unread)
-    if all:
+    if all and whose.is_imported:
+        ids |= imported.signal_ids(db, whose.reader, all=True)
+    elif all:
         ids |= {id for _, id in mailbox_view.all_ids(db, whose.reader, whose.session, whose.workspace)}
     shown = () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
     ids.difference_update(without, shown)

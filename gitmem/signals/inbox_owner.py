@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..errors import UsageError
+from ..mailbox import imported
+from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..store import Store
 
 
 class InboxOwner:
-    """The owner of an inbox; `peek` is the reason why reading marks nothing, or None."""
+    """The owner of an inbox; `peek` is the reason why reading marks nothing, or None.
 
-    __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
+    `is_imported` selects the imported signals to `reader`, an address that no session here has.
+    """
+
+    __slots__ = ("caller", "is_imported", "peek", "reader", "remark", "session", "workspace")
 
     def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
         self.reader = reader
@@ -23,6 +29,7 @@ class InboxOwner:
         self.caller: Caller | None = None
         self.peek: str | None = None
         self.remark: str | None = None
+        self.is_imported = False
 
 
 def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> InboxOwner:
@@ -51,9 +58,10 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobo
             found.peek = decisions_for_others.peek_reason(store, caller)
         found.caller = caller if found.peek is None else None
         return found
-    from ..agents import addressing
-
-    resolved = addressing.reader_of(store, for_)
+    address = imported.address_in(for_)
+    if address is not None:
+        return _imported_owner(store, address)
+    resolved = _reader(store, for_)
     latest = presence.latest_of(store.db(), resolved.address) or {}
     found = InboxOwner(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
     somebody = None if nobody else caller
@@ -64,3 +72,30 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobo
     else:
         found.caller = somebody
     return found
+
+
+def _imported_owner(store: Store, address: str) -> InboxOwner:
+    if not imported.signal_ids(store.db(), address, all=True):
+        raise UsageError(
+            f"--for: no imported signals to {sanitize(address)[:80] or '(empty)'}. Nothing was written.",
+            hint="`gitmem log` shows the recipients of imported signals.",
+            code="unknown-recipient",
+            next=["gitmem log"],
+        )
+    found = InboxOwner(address, None, None)
+    found.peek = f"Imported signals to {address}. Nothing is marked as delivered."
+    found.is_imported = True
+    return found
+
+
+def _reader(store: Store, for_: str) -> Resolved:
+    """Return the reader that `--for` names; for an unknown one, the error names the imported signals to it."""
+    from ..agents import addressing
+
+    try:
+        return addressing.reader_of(store, for_)
+    except UsageError as error:
+        if error.code == "unknown-recipient" and imported.signal_ids(store.db(), for_, all=True):
+            error.hint = "Signals to this address were imported."
+            error.next = [imported.inbox_command(for_), *error.next]
+        raise

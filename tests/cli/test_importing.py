@@ -45,7 +45,7 @@ def test_the_answer_as_json_has_stable_fields(run: Run, project: Path) -> None:
     said = run("import", "lumenflow", ".", "--json")
 
     assert list(said.json) == [
-        "folder", "dry_run", "counts", "problems", "problems_more", "remarks", "remarks_more", "commit", "recorded",
+        "folder", "dry_run", "counts", "unread", "problems", "problems_more", "remarks", "remarks_more", "commit", "recorded",
         "warnings", "next",
     ]  # fmt: skip
     assert said.json["counts"]["nodes"]["imported"] == 1

@@ -22,7 +22,8 @@ from gitmem.importers.lumenflow.import_result import SHOWN, Imported
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import decay, edit, load, ready, superseded
 from gitmem.sessions import lifecycle
-from gitmem.signals import inbox, send
+from gitmem.signals import history, inbox, send, threads
+from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store
 from tests.profiles import up_to
 
@@ -440,6 +441,95 @@ def test_a_signal_is_an_info_to_its_target_or_to_all(store: Store, project: Proj
     assert second["lumenflow"]["sender_was"] == "LumenFlow PM, the second"
     assert third["sender_identity"] == "system"
     assert [each.line for each in found.remarks] == [2]
+
+
+@pytest.mark.parametrize("type", ["completion", "no word of ours", {"nested": ["</signal>"]}])
+def test_every_json_answer_has_type_and_remote_id_as_they_came(
+    store: Store, project: Project, type: Any
+) -> None:
+    """Beside our fields, in `lumenflow`; nobody else writes them."""
+    came = {**SIGNAL, "target_agent": "codex:i:h", "type": type, "remote_id": "cloud-77"}
+    bring(store, project.has("signals", came))
+    reader, id = existing(store), SIGNAL["id"]
+    answers: list[Any] = [
+        *inbox.read(store, reader).signals, history.show(store, id).record, *threads.thread(store, id).signals,
+        *history.log(store).entries,
+    ]  # fmt: skip
+
+    assert [each["lumenflow"] for each in answers if each.get("origin") == "lumenflow"] == [
+        {"type": type, "remote_id": "cloud-77"}
+    ] * 4
+    assert not {"type", "remote_id", "lumenflow"} & {
+        *SignalOptions.__annotations__,
+        *records.schema("signal")["properties"],
+    }
+
+
+def test_mail_to_a_name_of_lumenflow_can_be_read_by_everybody(store: Store, project: Project) -> None:
+    """No session has the address `agent-1`: the import names the command, and reading it marks nothing."""
+    to_agent = {**SIGNAL, "sender": "agent-2", "target_agent": "agent-1", "wu_id": "WU-7"}
+    project.has("signals", to_agent, {**to_agent, "id": "sig-bbbb2222", "wu_id": "WU-8"},
+                {**to_agent, "id": "sig-cccc3333"}, SIGNAL | {"id": "sig-dddd4444"})  # fmt: skip
+    found = bring(store, project.has("receipts", {**RECEIPT, "signal_id": "sig-cccc3333"}))
+    reader, before = existing(store), bodies(store)
+
+    def ids(**filters: Any) -> list[str]:
+        shown = inbox.read(store, reader, for_="lumenflow:agent-1", **filters)
+        assert shown.peek == "Imported signals to agent-1. Nothing is marked as delivered."
+        assert not any("reply_line" in each for each in shown.signals)
+        assert inbox.mark(store, shown) == 0
+        return [each["signal_id"] for each in shown.signals]
+
+    assert found.unread == {"agent-1": 2}
+    assert "agent-1 (2)" in found.warnings[0]
+    assert "gitmem inbox --for lumenflow:agent-1" in found.next
+    assert ids() == ids() == ["sig-aaaa1111", "sig-bbbb2222"]
+    assert ids(wu="WU-8") == ["sig-bbbb2222"]
+    assert ids(all=True) == ["sig-aaaa1111", "sig-bbbb2222", "sig-cccc3333"]
+    assert inbox.count(store, reader, for_="lumenflow:agent-1").unread == 2
+    assert bodies(store) == before
+
+
+def test_nobody_takes_an_imported_address_by_a_name(store: Store, project: Project) -> None:
+    """A session of that name gets its own mail only, and is told where the other is; names and identities go first."""
+    to_agent = {**SIGNAL, "target_agent": "agent-1"}
+    bring(
+        store,
+        project.has("signals", to_agent, {**to_agent, "id": "sig-bbbb2222", "target_agent": "claude:i:h"}),
+    )
+    with pytest.raises(UsageError, match="unknown recipient: agent-1") as refused:
+        inbox.read(store, existing(store), for_="agent-1")
+    assert refused.value.next[0] == "gitmem inbox --for lumenflow:agent-1"
+
+    started = lifecycle.start(store, CallerClaims(), name="agent-1")
+    agent = acting(store, started)
+
+    assert started.remark == "Signals to agent-1 were imported; no session gets them."
+    assert "gitmem inbox --for lumenflow:agent-1" in started.next
+    assert inbox.read(store, agent).signals == []
+    assert inbox.read(store, existing(store), for_="agent-1").reader == agent.reader
+    assert (
+        len(
+            inbox.read(
+                store, acting(store, lifecycle.start(store, CallerClaims(), agent_identity="claude:i:h"))
+            ).signals
+        )
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "for_", ["lumenflow:", "lumenflow:agent-9", "lumenflow:agent-1' OR 1=1 --", "lumenflow:\u202eagent-1"]
+)
+def test_an_address_that_was_not_imported_is_an_error(store: Store, project: Project, for_: str) -> None:
+    """Not somebody's inbox that looks like it; signals that were not imported are in none of them."""
+    bring(store, project.has("signals", {**SIGNAL, "target_agent": "agent-1"}))
+    send.send(store, existing(store, "sender"), "secret plan", to=[existing(store).reader])
+    for each in (for_, "lumenflow:" + existing(store).reader):
+        with pytest.raises(UsageError) as refused:
+            inbox.read(store, existing(store), for_=each)
+        assert refused.value.code == "unknown-recipient"
+        assert "\u202e" not in refused.value.message
 
 
 def test_a_signal_of_the_contract_keeps_its_thread(store: Store, project: Project) -> None:

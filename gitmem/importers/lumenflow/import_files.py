@@ -60,7 +60,7 @@ def import_folder(
     work.import_receipts(work.import_signals())
     if not dry_run:
         _write(store, caller, found, work.lines, lines_max)
-    found.warnings = [*filter(None, [caller.remark])]
+    found.warnings = [*filter(None, [caller.remark, found.unread_remark()])]
     found.next = import_result.next_commands(found, typed or folder)
     return found
 
@@ -178,6 +178,7 @@ class _ImportRun:
         for one in of.values():
             if one.read:  # written by an old LumenFlow, without a line in the file of receipts
                 self._receipt(0, convert_signals.receipts({}, one), before, {})
+            self.found.count_unread(address for address in one.recipients if (address, one.id) not in before)
 
     def _receipt(
         self, number: int, made: ConvertedLines, before: set[tuple[str, str]], counts: dict[str, int]

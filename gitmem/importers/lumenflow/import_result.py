@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from ...mailbox import imported
 from ...outcome import Outcome
+from ...text.name_matching import is_identity
 from ...text.shell_quote import command
 from . import read_files
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 SHOWN = 20
+ADDRESSES_SHOWN = 5
 COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
 
 
@@ -26,13 +33,14 @@ class Imported(Outcome):
 
     `counts` has for `nodes`, `relations`, `signals` and `receipts`: lines `read`, and of those `imported` now,
     `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
-    files, and `bad` (skipped). `problems` describes skipped lines and `remarks` others: twenty of each, and the number
+    files, and `bad` (skipped). `unread` has the number of unread signals to each address that is no agent identity.
+    `problems` describes skipped lines and `remarks` others: twenty of each, and the number
     of further ones.
     """
 
     __slots__ = (
-        "folder", "dry_run", "counts", "problems", "problems_more", "remarks", "remarks_more", "commit", "recorded",
-        "warnings", "next",
+        "folder", "dry_run", "counts", "unread", "problems", "problems_more", "remarks", "remarks_more", "commit",
+        "recorded", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, folder: str, dry_run: bool) -> None:
@@ -41,6 +49,7 @@ class Imported(Outcome):
         self.counts: dict[str, dict[str, int]] = {
             kind: dict.fromkeys(COUNTED, 0) for kind in read_files.NAMES
         }
+        self.unread: dict[str, int] = {}
         self.problems: list[LineNote] = []
         self.problems_more = 0
         self.remarks: list[LineNote] = []
@@ -49,6 +58,23 @@ class Imported(Outcome):
         self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
+
+    def count_unread(self, addresses: Iterable[str]) -> None:
+        """Count a signal that these addresses have not read. Sessions can have identities, but no other address."""
+        for address in addresses:
+            if not is_identity(address):
+                self.unread[address] = self.unread.get(address, 0) + 1
+
+    def unread_remark(self) -> str | None:
+        """Return the sentence about signals to addresses that no session can have."""
+        if not self.unread:
+            return None
+        named = [f"{address} ({count})" for address, count in list(self.unread.items())[:ADDRESSES_SHOWN]]
+        more = f" and {len(self.unread) - len(named)} more" if len(self.unread) > len(named) else ""
+        return (
+            f"Unread signals to addresses that no session here has: {', '.join(named)}{more}. "
+            f"Read them with --for {imported.PREFIX}ADDRESS."
+        )
 
     def problem(self, file: str, line: int, reason: str) -> None:
         """Add a problem of a line."""
@@ -77,4 +103,5 @@ def next_commands(found: Imported, folder: str) -> list[str]:
         return [again]
     if not any(each["imported"] for each in found.counts.values()):
         return ["gitmem mem list", "gitmem log"]
-    return ["gitmem mem list", "gitmem log", "gitmem sync"]
+    others = [imported.inbox_command(address) for address in list(found.unread)[:1]] or ["gitmem log"]
+    return ["gitmem mem list", *others, "gitmem sync"]
