@@ -71,11 +71,12 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     hook_state.remove_session(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
         atomic_write.remove_quietly(os.path.join(store.repo.state, PROMPTS, os.path.basename(name) or "-"))
+    hook_state.forget_tool_calls(store, call.client, call.session)
     lifecycle.end(store, callers.of_session(found, "harness"))
 
 
 def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
-    """Save what is known of the session; print nothing. A subagent's end concerns the session that started it."""
+    """Save what is known of the session; print nothing. What subagents do concerns the session that started them."""
     store = at.store()
     if not hook_state.update_index(store, BUSY_MILLISECONDS):
         return
@@ -84,7 +85,10 @@ def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
         return
     from gitmem.memory import automatic_checkpoints
 
-    automatic_checkpoints.write(store, caller, events.TRIGGERS[call.event])
+    try:
+        automatic_checkpoints.write(store, caller, events.TRIGGERS.get(call.event, events.COUNTED))
+    except GitmemError as error:  # signals must still be shown
+        hook_errors.note(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
 
 
 def _prepare(at: Environment, store: Store) -> None:

@@ -42,7 +42,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def _main(args: Sequence[str]) -> int:
-    client, event = (*args, "", "")[:2]
+    client, event, also = (*args, "", "", "")[:3]
     kind = events.kind(client, event)
     if kind is None:
         if sys.stdin is not None and sys.stdin.isatty():
@@ -56,7 +56,8 @@ def _main(args: Sequence[str]) -> int:
         clock.begin()
     try:
         call = hook_input.read(client, event, kind)
-        return 0 if call.in_subagent and kind != events.CHECKPOINT else _try(call, clock)
+        call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
+        return 0 if call.in_subagent and not call.saves else _try(call, clock)
     finally:
         clock.end()
 
@@ -100,12 +101,13 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         from . import stop_wait
 
         return stop_wait.wait(at, call)
-    if call.kind in (events.START, events.END, events.CHECKPOINT):
+    if call.saves or call.kind in (events.START, events.END):
         from . import client_session
 
         bodies = {events.START: client_session.start, events.END: client_session.end}
         bodies.get(call.kind, client_session.checkpoint)(at, call, clock)
-        return 0
+        if call.kind != events.TOOL or call.in_subagent:
+            return 0
     from . import show_signals
 
     if show_signals.show_unread(at, call, clock):

@@ -38,14 +38,27 @@ class HookInput:
         source: How a session starts: `startup`, `resume`, `clear`, `compact`, `fork`.
         in_subagent: Whether a subagent has called, which must not get the signals of the agent.
         again: Whether a hook has already kept the agent from ending its turn.
+        saves: Whether to write a checkpoint: so many tool calls have been counted since the last.
     """
 
-    __slots__ = ("again", "client", "event", "folder", "in_subagent", "kind", "name", "session", "source")
+    __slots__ = (
+        "again",
+        "client",
+        "event",
+        "folder",
+        "in_subagent",
+        "kind",
+        "name",
+        "saves",
+        "session",
+        "source",
+    )
 
     def __init__(self, client: str, event: str, kind: str, fields: Mapping[str, object]) -> None:
         self.client = client
         self.event = event
         self.kind = kind
+        self.saves = kind == events.CHECKPOINT
         keys = _SESSION.get(client, ("session_id",))
         self.session = next((value for value in (_id(fields.get(key)) for key in keys) if value), None)
         source = fields.get("source")

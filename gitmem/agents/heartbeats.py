@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..records.record_types import SignalRecord
     from ..store import Store
 
-BEATS, PROMPTS, WAKES, EMPTY = "beats", "prompts", "wake", "empty"
+BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS = "beats", "prompts", "wake", "empty", "tool-calls"
 QUEUE, FLAGS = "queue", "flags"
 FED = "fed"  # in the index's `meta`: up to which signal the queues are filled
 _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
@@ -216,7 +216,7 @@ def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
 
 def forget_old(store: Store, oldest: int) -> None:
     """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
-    for kind in (BEATS, PROMPTS, WAKES, EMPTY):
+    for kind in (BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS):
         folder = os.path.join(store.repo.state, kind)
         try:
             for name in os.listdir(folder):

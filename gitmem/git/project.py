@@ -82,7 +82,7 @@ class Project:
                 "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
         return [os.fsdecode(name) for name in _asked(self.common, args, old, new).split(b"\0") if name]
 
-    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
+    def work_tree(self, git_dir: str, folder: str, *, seconds: float = WORK_TREE_SECONDS) -> WorkTree:
         """Return the changes of a worktree against its HEAD, without ignored files.
 
         `git diff` would update the user's index with refreshed stat data, even with optional locks disabled. So `git
@@ -92,18 +92,19 @@ class Project:
         Args:
             git_dir: The worktree's own git folder.
             folder: Its top folder.
+            seconds: The limit of each of the two git processes.
         """
         place = [f"--git-dir={git_dir}", f"--work-tree={folder}", "-c", "diff.orderFile=/dev/null"]
         args = [*place, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty",
                 "--no-renames", "--no-ahead-behind"]  # fmt: skip
-        out = run.run(self.common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out
+        out = run.run(self.common, args, cwd=folder, timeout=seconds).out
         changed, untracked = _status(out)
         if not changed:
             return WorkTree("", 0, untracked)
         tree = self.head(git_dir)[0] or EMPTY_TREES[formats.id_length(self.common)]
         named = changed if sum(map(len, changed)) <= ARGUMENT_BYTES else []
         args = [*place, "-c", "core.quotePath=false", "--literal-pathspecs", "diff-index", *_STAT, tree, "--"]
-        out = run.run(self.common, [*args, *named], cwd=folder, timeout=WORK_TREE_SECONDS).out
+        out = run.run(self.common, [*args, *named], cwd=folder, timeout=seconds).out
         return WorkTree(out.decode("utf-8", "replace").rstrip("\n"), len(changed), untracked)
 
 

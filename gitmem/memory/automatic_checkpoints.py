@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..digests import sha256
 from ..errors import StoreError
+from ..mailbox.delivery_lock import delivery_lock
 from . import checkpoints, edit, load, open_threads
 from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
 
@@ -21,28 +22,38 @@ if TYPE_CHECKING:
 NOTE_BYTES, STEPS_BYTES, THREADS_BYTES, STAT_BYTES = 160, 320, 160, 300
 THREADS_MAX = 5
 STATE = "state"  # the key of the digest of what was known
+STAT_SECONDS = 2.0  # of each of the two git processes; a hook has six
+WAIT_SECONDS = 1.0  # for another hook of the session
 
 
-def write(store: Store, caller: Caller, trigger: str) -> VersionedNode | None:
+def write(
+    store: Store, caller: Caller, trigger: str, *, seconds: float = STAT_SECONDS
+) -> VersionedNode | None:
     """Write a checkpoint of a session, if HEAD, the diff or its notes changed since the last one; otherwise return None.
 
     Args:
         trigger: The cause, such as `pre-compact`.
+        seconds: The limit of each git process. A checkpoint without the diff stat is better than none.
 
     Raises:
         UsageError: A text looks like a secret. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    session = caller.session_id
-    if session is None:
+    if caller.session_id is None:
         return None
+    # One hook at a time, or two would both supersede the same checkpoint. No reader has this name.
+    with delivery_lock(store, f"checkpoint {caller.session_id}", wait_seconds=WAIT_SECONDS) as mine:
+        return _write(store, caller, caller.session_id, trigger, seconds) if mine else None
+
+
+def _write(store: Store, caller: Caller, session: str, trigger: str, seconds: float) -> VersionedNode | None:
     written = last_checkpoint(store, session, None, None)
     note = _first_line(
         str((caller.record or {}).get("activity") or "") or (written.content if written else "")
     )
     steps = str(written.metadata.get("nextSteps") or "") if written is not None else ""
     threads = [each.thread_id for each in open_threads.find(store, caller)]
-    stat = checkpoints.changes(store)[0] or ""
+    stat = checkpoints.changes(store, seconds)[0] or ""
     if not (note or steps or stat or threads):
         return None  # nothing to save
     state = _digest(_head(store), stat, note, steps, str(notes_changed(store, session)))

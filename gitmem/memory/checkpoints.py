@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import GitmemError, StoreError, UsageError
+from ..git.project import WORK_TREE_SECONDS
 from ..records.secrets import find_secret
 from ..text.shell_quote import command
 from . import edit
@@ -99,13 +100,17 @@ def _first_text(*texts: str | None) -> str:
     )
 
 
-def changes(store: Store) -> tuple[str | None, str | None]:
-    """Return git's summary of uncommitted changes, and a warning if git cannot give it."""
+def changes(store: Store, seconds: float = WORK_TREE_SECONDS) -> tuple[str | None, str | None]:
+    """Return git's summary of uncommitted changes, and a warning if git cannot give it.
+
+    Args:
+        seconds: The limit of each of the two git processes.
+    """
     repo = store.repo
     if repo.worktree is None:
         return None, None
     try:
-        found = store.git.work_tree(repo.git_dir, repo.worktree)
+        found = store.git.work_tree(repo.git_dir, repo.worktree, seconds=seconds)
     except StoreError as error:
         return None, f"The diff stat is omitted: {error.message}"
     secret = find_secret(found.stat)

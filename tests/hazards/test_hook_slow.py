@@ -106,6 +106,23 @@ def test_a_system_without_room_for_a_process_is_silence_too(
     assert run(open_folder, "claude-code", event, shell, preexec_fn=alone, input=b"{}") == (0, b"", b"")
 
 
+@pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="another user without processes")
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_counting_tool_calls_needs_no_other_process(open_folder: Path, shell: tuple[str, ...]) -> None:
+    """Nor is any input read; the user of this clone has asked for it."""
+    state = open_folder / ".git" / "gitmem"
+    (state / "checkpoint-every").write_text("30\n")
+    (state / "tool-calls").mkdir()
+    (state / "tool-calls").chmod(0o777)
+    (state / "tool-calls" / ID).touch()
+    (state / "tool-calls" / ID).chmod(0o666)
+    with (state / "tool-calls" / ID).open("wb+") as file:
+        for _ in range(3):
+            done = run(open_folder, "claude-code", "PostToolUse", shell, preexec_fn=alone, stdin=file)
+            assert done == (0, b"", b"")
+        assert (file.read(), os.lseek(file.fileno(), 0, os.SEEK_CUR)) == (b"...", 3)
+
+
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize(("client", "event"), QUIET)
 def test_with_nothing_new_no_input_is_read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pytest
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.git.run import GitTimeoutError
+from gitmem.mailbox.delivery_lock import delivery_lock
 from gitmem.memory import automatic_checkpoints, edit, recover, session_checkpoints
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError
 from gitmem.sessions import lifecycle
 
 from ..conftest import Git
+from ..git_on_path import GitOnPath
 from ..sandbox import SECOND, START, Clock, acting, open_store
 from .desk import Desk, Lines, raw
 
@@ -115,7 +118,7 @@ def test_names_of_files_upset_no_terminal(desk: Desk, repo: Path, git: Git) -> N
 def test_what_git_can_t_say_is_left_out_and_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint is worth more than its diff stat: a hanging disk must not cost it."""
 
-    def hangs(git_dir: str, folder: str) -> None:
+    def hangs(git_dir: str, folder: str, *, seconds: float) -> None:
         raise GitTimeoutError("git status did not end within 30 seconds and was stopped.")
 
     monkeypatch.setattr(desk.store.git, "work_tree", hangs)
@@ -200,6 +203,34 @@ def test_a_peer_s_automatic_checkpoints_of_a_work_unit_are_not_all_read() -> Non
     found = session_checkpoints.automatic_ids(lines, None, "wu-7")  # type: ignore[arg-type]
 
     assert found == [f"mem-{number:04}" for number in range(most + 2, 2, -1)]
+
+
+def test_a_work_tree_that_git_is_slow_in_does_not_prevent_an_automatic_checkpoint(
+    desk: Desk, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook has few seconds: what is known without git is saved."""
+    (repo / "new.py").write_text("1\n")
+    GitOnPath(tmp_path, monkeypatch).does("exec sleep 20", to="status")
+    lifecycle.change(desk.store, desk.caller, activity="rounding")
+
+    began = time.monotonic()
+    own = automatic_checkpoints.write(
+        desk.store, acting(desk.store, desk.session), "pre-compact", seconds=0.1
+    )
+    assert time.monotonic() - began < 10
+
+    assert own is not None and own.content == "Checkpoint: rounding"
+    assert "gitDiffStat" not in own.metadata
+
+
+def test_one_hook_at_a_time_saves_the_state_of_a_session(desk: Desk) -> None:
+    """Two would both supersede the same checkpoint, and leave two."""
+    lifecycle.change(desk.store, desk.caller, activity="rounding")
+    caller = acting(desk.store, desk.session)
+    with delivery_lock(desk.store, f"checkpoint {caller.session_id}"):
+        assert automatic_checkpoints.write(desk.store, caller, "subagent-stop") is None
+
+    assert automatic_checkpoints.write(desk.store, caller, "subagent-stop") is not None
 
 
 def saved_line(desk: Desk) -> str:

@@ -248,7 +248,7 @@ class MemoryGit:
     def files_between(self, old: str, new: str) -> list[str]:
         return []
 
-    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
+    def work_tree(self, git_dir: str, folder: str, *, seconds: float = 30.0) -> WorkTree:
         return WorkTree("", 0, 0)
 
     def _write_tree(self, draft: Draft, parent: str) -> str:

@@ -118,6 +118,22 @@ has_signals() {
   return "$found"
 }
 
+#@ counted: A call is one byte that is appended to a file: hooks that run at once lose none, and no content is evaluated.
+# Count a tool call, while the file checkpoint-every exists. Return whether there are as many as it says; begin anew.
+is_counted() {
+  [ "$kind" = tool ] && [ -e "$state/checkpoint-every" ] && [ ! -e "$state/hook-stuck" ] || return 1
+  read_file "$state/checkpoint-every"
+  every=$text
+  case $every in '' | *[!0-9]* | ????*) return 1 ;; esac
+  calls=$state/tool-calls/${here##*/}
+  is_name "@THEIRS@" && calls=$state/tool-calls/@THEIRS@
+  [ -f "$calls" ] || [ ! -e "$calls" ] || return 1
+  [ ! -L "$calls" ] || return 1
+  printf . >>"$calls" || return 1
+  IFS= read -r text <"$calls" || [ "${#text}" -ge "$every" ] || return 1 # a line end is not ours: begin anew
+  true >"$calls"
+}
+
 #@ waiting
 # Return whether an agent in a sandbox has left records that this process can commit. After a failure, once a turn.
 has_records() {
@@ -188,7 +204,7 @@ keep_prompt() {
 }
 
 #@ run
-input='' go='' due=''
+input='' go='' due='' also='' here=''
 {
   if repository; then
     case $kind in
@@ -197,6 +213,7 @@ input='' go='' due=''
       *)
         [ "$kind" = prompt ] && keep_prompt
         case $kind in @READS@) has_signals && go=1 ;; esac
+        is_counted && go=1 also=checkpoint
         [ -n "$go" ] || { has_records && go=1; }
         [ -n "$go" ] || { is_due && due=1; } # otherwise gitmem checks this itself
         ;;
@@ -205,7 +222,8 @@ input='' go='' due=''
 } 2>/dev/null
 
 run_gitmem() {
-  if [ -n "$input" ]; then "$1" hook @CLIENT@ "$event" <"$input"; else "$1" hook @CLIENT@ "$event"; fi
+  set -- "$1" hook @CLIENT@ "$event" ${also:+"$also"}
+  if [ -n "$input" ]; then "$@" <"$input"; else "$@"; fi
 }
 
 program=''

@@ -71,8 +71,9 @@ FOLDER_VARIABLES = {
 SHARED_ENVIRONMENT = ("cline",)
 
 
-# The triggers of automatic checkpoints.
+# The triggers of automatic checkpoints: by the event, and for the last of so many tool calls, which the hook script counts.
 TRIGGERS = {"PreCompact": "pre-compact", "SubagentStop": "subagent-stop"}
+COUNTED = "tool-calls"
 
 
 def kind(client: str, event: str) -> str | None:

@@ -1,6 +1,9 @@
 """The files in the state folder by which hooks remember their state, and the hooks' update of the index.
 
-- `hook-budget`, `keep-prompts`: values of git's config, as of the last session start. Each call of git costs a process.
+- `hook-budget`, `checkpoint-every`, `keep-prompts`: values of git's config, as of the last session start. Each call of
+  git costs a process.
+- `tool-calls/<client's session>`, `tool-calls/<client>-<worktree>`: a byte for each tool call since the last automatic
+  checkpoint, while `checkpoint-every` exists.
 - `here/<client>`, `here/<client>-<worktree>`: the sessions that hooks have started in a worktree, one id a line, for
   clients whose hooks don't get the id of their session. The hook script selects the flags to check by it.
 """
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 BUDGET = "hook-budget"
 SETTING = "gitmem.hookbudget"
+EVERY = "checkpoint-every"
+EVERY_SETTING = "gitmem.checkpointevery"
+EVERY_MAX = 999  # tool calls: the hook script reads as many bytes at each
 KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
 HERE = "here"
 HERE_MAX = 64  # files; one for each client and worktree
@@ -72,13 +78,23 @@ def budget(store: Store) -> int | None:
 def cache_settings(store: Store) -> None:
     """Cache the current values of the git config. Never raises."""
     _keep_prompts(store)
-    path = os.path.join(store.repo.state, BUDGET)
-    found = _number(store.settings().get(SETTING, ""))
+    _cache_number(store, BUDGET, _number(store.settings().get(SETTING, "")))
+    every = _number(store.settings().get(EVERY_SETTING, ""))
+    if every:
+        try:
+            shared_mode.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
+        except OSError:
+            every = None
+    _cache_number(store, EVERY, min(every, EVERY_MAX) if every else None)
+
+
+def _cache_number(store: Store, name: str, number: int | None) -> None:
+    path = os.path.join(store.repo.state, name)
     try:
-        if found is None:
+        if number is None:
             os.unlink(path)
-        elif found != budget(store):
-            atomic_write.replace(path, b"%d\n" % found)
+        elif read_small(path, 20) != (content := b"%d\n" % number):
+            atomic_write.replace(path, content)
     except OSError:
         return
 
@@ -112,6 +128,13 @@ def _here(store: Store, client: str) -> str:
     repo = store.repo
     name = client if repo.git_dir == repo.common else f"{client}-{os.path.basename(repo.git_dir)}"
     return os.path.join(repo.state, HERE, name)
+
+
+def forget_tool_calls(store: Store, client: str, client_session: str | None) -> None:
+    """Count the tool calls of a client's session from 0. Never raises."""
+    for name in (client_session or "", os.path.basename(_here(store, client))):
+        if heartbeats.is_safe(name):
+            atomic_write.remove_quietly(os.path.join(store.repo.state, heartbeats.TOOL_CALLS, name))
 
 
 def add_session(store: Store, client: str, session_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -38,6 +38,7 @@ class Hook:
         raw: bytes | None = None,
         cwd: Path | None = None,
         env: dict[str, str] | None = None,
+        words: Sequence[str] = (),
         **more: object,
     ) -> Said:
         """The exit status and what was printed. Standard error must stay empty: some clients read it."""
@@ -52,7 +53,7 @@ class Hook:
                 patch.setenv(name, value)
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
             self._capture.readouterr()
-            status = front.main(["hook", client, event])
+            status = front.main(["hook", client, event, *words])
             out, err = self._capture.readouterr()
         assert status == 0 and err == b"", err
         return Said(status, out.decode(), err.decode())

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from ...hook_agents import Agent, note_program, program
 from ..conftest import Run
 from .conftest import Hook
 
@@ -31,6 +35,11 @@ def saved(run: Run) -> list[dict[str, object]]:
     return [
         node for node in nodes if str((node.get("metadata") or {}).get("trigger", "")).startswith("auto-")
     ]
+
+
+def live(run: Run) -> list[dict[str, object]]:
+    """Those that no other one supersedes."""
+    return [node for node in saved(run) if "superseded_by" not in node]
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
@@ -152,3 +161,110 @@ def test_a_failure_never_stops_the_client(hook: Hook, run: Run, begun: str) -> N
     before = len(saved(run))
     assert hook("claude-code", "PreCompact").out == ""
     assert len(saved(run)) == before
+
+
+@pytest.mark.parametrize(
+    ("value", "cached"),
+    [("30", "30\n"), ("5000", "999\n"), ("0", ""), ("", ""), ("-3", ""), ("thirty", ""), ("1e9", "")],
+)
+def test_tool_calls_are_counted_only_if_it_is_wanted(
+    hook: Hook, repo: Path, git: Callable[..., str], value: str, cached: str
+) -> None:
+    """The script has the number of the last session start, and nothing to count with otherwise."""
+    every = hook.state / "checkpoint-every"
+    git("config", "gitmem.checkpointEvery", "7", cwd=repo)
+    hook.start("claude-code", "h-1")
+    assert every.read_text() == "7\n"
+    git("config", "gitmem.checkpointEvery", value, cwd=repo)
+    hook.start("claude-code", "h-2")
+
+    assert (every.read_text() if every.exists() else "") == cached
+
+
+def test_every_so_many_tool_calls_a_checkpoint_is_saved(
+    hook: Hook, run: Run, repo: Path, git: Callable[..., str], tmp_path: Path
+) -> None:
+    """From the setting to the node, by the script, whoever calls: only if anything changed, and one is live."""
+    git("config", "gitmem.checkpointEvery", "3", cwd=repo)
+    note_program(hook.state, program(tmp_path))
+    agent = Agent("claude-code", "h-1", repo)
+    agent.call("SessionStart")
+    (found,) = hook.sessions()
+    run("session", "note", "rounding", session=found)
+    counter = hook.state / "tool-calls" / "h-1"
+
+    seen: list[list[object]] = []
+    for number in range(10):
+        if number == 7:
+            run("session", "note", "naming", session=found)
+        assert agent.call("PostToolUse", **({"agent_id": "a-1"} if number % 2 else {})).is_silent
+        seen.append([node["content"] for node in live(run)])
+    first, second = "Checkpoint: rounding", "Checkpoint: naming"
+    assert seen == [[], []] + [[first]] * 6 + [[second]] * 2
+    (node,) = live(run)
+    assert node["metadata"]["trigger"] == "auto-tool-calls"  # type: ignore[index]
+    assert counter.read_bytes() == b"."
+    agent.call("SessionEnd")
+    assert not counter.exists()
+
+
+def test_a_tool_call_that_saves_shows_signals_too(hook: Hook, run: Run, begun: str) -> None:
+    """To the agent itself; a subagent's call saves, and leaves the signals."""
+    assert (
+        run("signal", "The parser drops tabs", "--to", begun, session=hook.start("codex", "h-2")).status == 0
+    )
+    saves = ["checkpoint"]
+
+    assert hook("claude-code", "PostToolUse", words=saves, agent_id="a-1").out == ""
+    (first,) = saved(run)
+    run("session", "note", "naming", session=begun)
+    assert "The parser drops tabs" in hook("claude-code", "PostToolUse", words=saves).out
+    (second,) = live(run)
+    assert second["id"] != first["id"]
+    assert hook("claude-code", "PostToolUse", words=["anything"]).out == ""
+
+
+def test_a_checkpoint_that_fails_keeps_no_signal_back(hook: Hook, run: Run, begun: str) -> None:
+    """Its error is noted, and the next calls start gitmem as before."""
+    run("mem", "checkpoint", "x", "--next-steps", "ghp_" + "a1B2" * 9, "--allow-secret", session=begun)
+    assert (
+        run("signal", "The parser drops tabs", "--to", begun, session=hook.start("codex", "h-2")).status == 0
+    )
+
+    assert "The parser drops tabs" in hook("claude-code", "PostToolUse", words=["checkpoint"]).out
+    assert saved(run) == []
+    assert "GitHub token" in hook.error()
+    assert not (hook.state / "hook-stuck").exists()
+
+
+def test_hooks_that_save_at_once_leave_one_checkpoint(
+    hook: Hook, run: Run, begun: str, repo: Path, tmp_path: Path
+) -> None:
+    """Several subagents end together; each process would supersede the same one."""
+    hook("claude-code", "PreCompact")
+    run("session", "note", "naming", session=begun)
+    note_program(hook.state, program(tmp_path))
+    agent = Agent("claude-code", "h-1", repo)
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda number: agent.call("SubagentStop", agent_id=f"a-{number}"), range(4)))
+
+    assert all(each.is_silent for each in done), done
+    assert len(live(run)) == 1
+
+
+def test_saving_imports_nothing_of_others(hook: Hook, run: Run, begun: str, repo: Path) -> None:
+    """A hook has to be fast: no typer, pydantic, dulwich or filelock."""
+    code = (
+        "import sys; from cli import main; main.main(['hook', 'claude-code', 'PostToolUse', 'checkpoint']);"
+        "print(sorted({name.split('.')[0] for name in sys.modules if name.split('.')[0] in"
+        " ('typer', 'click', 'rich', 'pydantic', 'dulwich', 'filelock', 'rapidfuzz')}))"
+    )
+    said = json.dumps({"session_id": "h-1", "cwd": str(repo)})
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {code}"],
+        cwd=repo, input=said, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert done.stdout == "[]\n"
+    assert len(saved(run)) == 1

@@ -224,6 +224,105 @@ def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) ->
     assert {path.name for path in (place.state / "beats").iterdir()} == {ID, "sess-one"}
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize(
+    "client", [each for each in CLIENTS if each != "cline"]
+)  # it is called by its name alone
+def test_every_so_many_tool_calls_gitmem_saves_a_checkpoint(
+    place: Place, client: str, shell: tuple[str, ...]
+) -> None:
+    """Only while the file says so, with the input, and beside signals; prompts and turns are not counted."""
+    (event, *_) = events.names(client, events.TOOL)
+
+    def calls(number: int, event: str = event) -> list[str]:
+        return [place.run(event, client=client, shell=shell, input=b"{}") for _ in range(number)]
+
+    assert calls(4) == [""] * 4
+    (place.state / "tool-calls").mkdir()
+    (place.state / "checkpoint-every").write_text("3\n")
+    asked = f"hook {client} {event} checkpoint {{}}"
+    assert calls(2) == ["", ""]
+    assert calls(2, *events.names(client, events.STOP)[:1]) == ["", ""]
+    (place.state / "hook-stuck").touch()  # once a turn is enough
+    assert calls(2) == ["", ""]
+    (place.state / "hook-stuck").unlink()
+    assert calls(4) == [asked, "", "", asked]
+    (place.state / "checkpoint-every").unlink()
+    assert calls(4) == [""] * 4
+
+
+def test_calls_that_run_at_once_are_all_counted(place: Place) -> None:
+    """Each hook is a process of its own: of forty with thirty to count, one or those of the same moment save."""
+    (place.state / "tool-calls").mkdir()
+    (place.state / "checkpoint-every").write_text("30")
+    place.run("PostToolUse")
+    script_file = place.folder.parent / "claude-code.sh"
+    env = {
+        "PATH": os.environ["PATH"],
+        "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
+        "CLAUDE_CODE_SESSION_ID": ID,
+    }
+    for size, saved in ((28, False), (1, True)):
+        started = [
+            subprocess.Popen(
+                [SHELL, str(script_file), "PostToolUse"], cwd=place.folder, env=env, stdin=subprocess.DEVNULL
+            )
+            for _ in range(size)
+        ]
+        assert [each.wait(30) for each in started] == [0] * size
+        assert place.calls.exists() == saved
+    assert (place.state / "tool-calls" / ID).read_bytes() == b""
+
+
+HOSTILE = [
+    b"\n",
+    b"\nx" * 2_000,
+    b"\0" * 500,
+    b"$(touch evil)a[$(touch evil)]`touch evil`",
+    b"\xff\xfe" * 40,
+    b"9" * 200_000,
+]
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_no_content_of_the_counters_is_evaluated_or_read_twice(place: Place, shell: tuple[str, ...]) -> None:
+    """Whatever is in the files: no word, no command, at most one needless start; then it counts as usual."""
+    counter = place.state / "tool-calls" / ID
+    counter.parent.mkdir()
+    every = place.state / "checkpoint-every"
+    for content in (b"", b"0x", b"-1", b"1e3", b"10000", b"a[$(touch evil)]", b"30 -o 1", *HOSTILE):
+        every.write_bytes(content)
+        assert place.run("PostToolUse", shell=shell) == "", content
+        assert not counter.exists(), content
+    every.write_text("30\n")
+    for content in HOSTILE:
+        counter.write_bytes(content)
+        seen = [place.run("PostToolUse", shell=shell) for _ in range(31)]
+        assert 1 <= len([each for each in seen if each]) <= 2, content
+        assert counter.stat().st_size < 31, content
+    assert not list(place.folder.rglob("evil"))
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe", "no folder"])
+def test_a_counter_that_is_not_a_file_counts_nothing(place: Place, tmp_path: Path, kind: str) -> None:
+    """A link would have another file emptied, a pipe would hold the agent."""
+    counter = place.state / "tool-calls" / ID
+    (place.state / "checkpoint-every").write_text("1")
+    other = tmp_path / "other"
+    other.write_text("of the user")
+    if kind != "no folder":
+        counter.parent.mkdir()
+    if kind == "link":
+        counter.symlink_to(other)
+    elif kind == "folder":
+        counter.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(counter)
+
+    assert place.run("PostToolUse") == ""
+    assert other.read_text() == "of the user"
+
+
 def test_what_a_sandbox_left_is_a_reason_wherever_it_is(place: Place, tmp_path: Path) -> None:
     """In one of the folders outside; receipts are none, nor is an empty generation; once a turn where it failed."""
     outside = tmp_path / "left outside"
