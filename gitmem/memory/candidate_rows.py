@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
-ROW_FACTOR = (
-    7  # rows read to replace stale ones and indexed files, as a multiple of the rows that are loaded first
-)
+ROW_FACTOR = 7  # rows read to replace stale ones, as a multiple of the rows that are loaded first
 
 SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A summary of the work unit belongs to its sections, whatever its lifecycle.
 _OWN_SUMMARY = "n.wu_id = :wu AND n.type = 'summary'"
 _WORK_UNIT = f"n.wu_id IS :wu AND (NOT ({_PROJECT}) OR {_OWN_SUMMARY})"
+# Copies of files, see `candidates.is_indexed_file`. The text is searched first: that costs less than reading JSON.
+_FILE = (
+    "EXISTS (SELECT 1 FROM line l WHERE l.id = n.line AND instr(l.body, '\"source_path\"')"
+    " AND json_type(l.body, '$.metadata.source_path') = 'text')"
+)
 _SECTION = (
     f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
 )
@@ -65,14 +68,19 @@ class Selection:
 
 
 class CandidateRow:
-    """A node that may be shown. The greatest `value`, a time in microseconds, is the best."""
+    """A node that may be shown. The greatest `value`, a time in microseconds, is the best.
 
-    __slots__ = ("id", "section", "value")
+    Attributes:
+        is_file: Whether it is an indexed file of the project, to be named only.
+    """
 
-    def __init__(self, id: str, section: str, value: int) -> None:
+    __slots__ = ("id", "is_file", "section", "value")
+
+    def __init__(self, id: str, section: str, value: int, is_file: bool = False) -> None:
         self.id = id
         self.section = section
         self.value = value
+        self.is_file = is_file
 
 
 class RowQueue:
@@ -118,14 +126,20 @@ class RowReader:
             self._seen += " AND n.id NOT IN (SELECT value FROM json_each(:without))"
         self._live = superseded.and_live(self._db)
 
-    def of_project(self, wanted: int) -> RowQueue:
-        """Return the rows of the project, without summaries of the work unit."""
-        rows, count = self._rows(f"{_PROJECT} AND ({_OWN_SUMMARY}) IS NOT 1", f"'{PROFILE}'", wanted)
-        counts = {PROFILE: len(rows)}
+    def of_project(self, wanted: int) -> list[RowQueue]:
+        """Return the rows of the project, without summaries of the work unit.
+
+        Indexed files that are only named have a queue of their own: no number of them keeps the others from being read.
+        """
+        file = "0" if self._wanted.with_files else _FILE
+        every, count = self._rows(f"{_PROJECT} AND ({_OWN_SUMMARY}) IS NOT 1", f"'{PROFILE}'", wanted, file)
+        counts = {PROFILE: len(every)}
         if count:
             # Counted by the columns of an index: the number of all, less that of the summaries of the work unit.
             counts = {PROFILE: self._count(_PROJECT) - self._count(f"{_PROJECT} AND {_OWN_SUMMARY}")}
-        return RowQueue(*self._with_live_ends(_PROJECT, f"'{PROFILE}'", rows, counts), wanted)
+        rows, files = ([row for row in every if row.is_file is named] for named in (False, True))
+        found = self._with_live_ends(_PROJECT, f"'{PROFILE}'", rows, counts)
+        return [RowQueue(*found, wanted), RowQueue(files, {}, wanted)]
 
     def of_work_unit(self, wanted: int) -> RowQueue:
         """Return the rows of the work unit, with its summaries of any lifecycle."""
@@ -147,26 +161,42 @@ class RowReader:
         (count,) = self._db.execute(asked, self._values).fetchone()
         return int(count)
 
-    def _rows(self, where: str, section: str, wanted: int) -> tuple[list[CandidateRow], bool]:
-        """Return the best rows, unordered, and whether there may be others that must be counted."""
+    def _rows(
+        self, where: str, section: str, wanted: int, file: str = "0"
+    ) -> tuple[list[CandidateRow], bool]:
+        """Return the best rows, unordered, and whether there may be others that must be counted.
+
+        Args:
+            file: Tells which of them are files to be named only; as many of these are read besides the others.
+        """
         where = f"{where} AND {self._seen}{self._live}"
         if self._wanted.by_decay:
             every = self._db.execute(
-                f"SELECT n.id, {section}, n.touched, n.priority, a.count FROM node n"
+                f"SELECT n.id, {section}, {file}, n.touched, n.priority, a.count FROM node n"
                 f" LEFT JOIN access a ON a.id = n.id WHERE {where}",
                 self._values,
             )
-            return [CandidateRow(id, name, self._value(*rest)) for id, name, *rest in every], False
+            return [
+                CandidateRow(id, name, self._value(*rest), bool(is_file))
+                for id, name, is_file, *rest in every
+            ], False
         most = ROW_FACTOR * wanted
-        # The index has this order, so SQLite stops at the limit.
-        asked = f"SELECT n.id, {section}, %s FROM node n WHERE {where} AND n.touched %s :until"
-        values = {**self._values, "most": most + 1}
-        best = self._db.execute(
-            asked % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
-        )
-        rows = [CandidateRow(*row) for row in best]
+        asked = f"SELECT n.id, {section}, %s, {file} FROM node n WHERE {where} AND n.touched %s :until"
+        # The index has this order, so SQLite reads only the rows that are taken.
+        best = self._db.execute(asked % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id", self._values)
+        rows: list[CandidateRow] = []
+        left = [most + 1, most + 1]  # others and files
+        for id, name, touched, is_file in best:
+            left[is_file] -= 1
+            if left[is_file] >= 0:
+                rows.append(CandidateRow(id, name, touched, bool(is_file)))
+            if not left[0]:
+                break
+        best.close()
         # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
-        rows += [CandidateRow(*row) for row in self._db.execute(asked % ("0", ">") + " LIMIT :most", values)]
+        values = {**self._values, "most": most + 1}
+        for id, name, value, is_file in self._db.execute(asked % ("0", ">") + " LIMIT :most", values):
+            rows.append(CandidateRow(id, name, value, bool(is_file)))
         return rows, len(rows) > most
 
     def _value(self, touched: int, priority: str | None, count: int | None) -> int:

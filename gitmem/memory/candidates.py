@@ -28,11 +28,11 @@ SECTIONS = (PROFILE, FILES, *UNIT_SECTIONS)
 NODES_MAX = {PROFILE: 10, SUMMARIES: 5}  # as LumenFlow has them
 LINE_MIN = 32  # bytes of the shortest line that a node can have
 LOAD_MIN = 128  # nodes to load at least: the report of omitted nodes must not depend on a small budget
-PROJECT_LOAD = 40  # nodes of the project to load first: some are indexed files, or stale
+PROJECT_LOAD = 40  # nodes of the project to load first: some are stale
 TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
-ROUNDS = 3  # of loading more nodes to replace stale ones and indexed files
+ROUNDS = 3  # of loading more nodes to replace stale ones
 REPLACED_MAX = 2  # superseded nodes in the lines of the node that supersedes them
 REPLACED_TEXT_MAX = 100  # characters
 THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
@@ -53,7 +53,7 @@ def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
     most = max(max_size // LINE_MIN + 1, LOAD_MIN)
     reader = RowReader(store, wanted)
     # In this order: a node of the work unit that stands for one of the project is shown among its own.
-    queues = [reader.of_work_unit(most), reader.of_project(PROJECT_LOAD)]
+    queues = [reader.of_work_unit(most), *reader.of_project(PROJECT_LOAD)]
     counts = {section: sum(queue.counts.get(section, 0) for queue in queues) for section in SECTIONS}
     best = sorted(_best(store, queues, wanted), key=lambda each: (-each[0].value, each[0].id))
     nodes = [node for _, node, _ in best]
@@ -106,23 +106,17 @@ def _best(
 ) -> Iterator[tuple[CandidateRow, VersionedNode, str | None]]:
     """Yield the best rows with their nodes and the text about stale files, unordered.
 
-    A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all. Indexed
-    files are only named: two more nodes are loaded for each while there are too few others for the profile.
+    A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all.
     """
     nodes: dict[str, VersionedNode] = {}
-    others = [0] * len(queues)
     taken: list[CandidateRow] = []
     for _ in range(ROUNDS):
-        for at, queue in enumerate(queues):
+        for queue in queues:
             rows = queue.take()
             taken += rows
             some = load.load(store.db(), [row.id for row in rows])
             nodes |= {node.id: node for node in some}
-            files = 0 if wanted.with_files else sum(map(is_indexed_file, some))
-            others[at] += len(some) - files
             queue.wanted = sum(1 for node in some if node.paths)
-            if others[at] < NODES_MAX[PROFILE]:
-                queue.wanted = max(queue.wanted, 2 * files)
         if not any(queue.wanted for queue in queues):
             break
     stale = anchors.stale(store, nodes.values())

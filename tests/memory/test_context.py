@@ -627,17 +627,31 @@ def test_an_indexed_file_is_named_and_copied_when_asked_for(desk: Desk) -> None:
     assert set(ids(copied)["Project Profile"]) == {id, note} and desk.node(id).content.strip() in copied.block
 
 
-def test_many_indexed_files_leave_the_notes_of_the_project_in_it(desk: Desk) -> None:
-    """Newer files, also imported ones without paths, were all that was loaded of the project."""
+@pytest.mark.parametrize("count", [200, 700])
+@pytest.mark.parametrize("paths", [[], ["x"]])
+def test_any_number_of_indexed_files_leaves_the_notes_of_the_project_in_it(
+    desk: Desk, count: int, paths: list[str]
+) -> None:
+    """Newer files, also imported ones without paths, were all that was read and loaded of the project."""
     note = desk.write("a note of the project", lifecycle="project")
     desk.clock.forward(HOUR)
     files = [
-        {"content": "text", "lifecycle": "project", "metadata": {"source_path": f"docs/{number}.md"}}
-        for number in range(200)
+        {
+            "content": "text",
+            "lifecycle": "project",
+            "paths": paths,
+            "metadata": {"source_path": f"{number}.md"},
+        }
+        for number in range(count)
     ]
     edit.append(desk.store, desk.caller, files)
 
-    assert ids(of(desk, roster=False, max_size=64_000))["Project Profile"] == [note]
+    for options in ({}, {"by_decay": True}):
+        found = of(desk, roster=False, max_size=64_000, **options)
+        assert ids(found)["Project Profile"] == [note]
+        assert found.total == count + 1
+        assert len(ids(found)["Indexed Files"]) >= 40
+    assert note not in of(desk, roster=False, max_size=64_000, with_files=True).nodes
 
 
 def test_a_text_that_was_promoted_is_in_it_once(desk: Desk) -> None:
