@@ -15,11 +15,7 @@ UV = "uv tool install 'gitmem-coord[mcp]'"
 
 
 def mcp(at: Environment) -> None:
-    """Serve an MCP client on standard input and output. MCP clients run this command."""
-    if at.json:
-        raise UsageError(
-            "gitmem mcp does not take --json: its output is the MCP protocol.", next=["gitmem mcp"]
-        )
+    """Serve an MCP client on standard input and output. MCP clients run this command. Answers are text; with --json they are fields (structuredContent), for a client that reads these."""
     try:
         from ..mcp import server
     except ImportError as error:
@@ -33,4 +29,4 @@ def mcp(at: Environment) -> None:
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
         output.write_error("gitmem: waiting for an MCP client on standard input; press Ctrl-D to end.")
-    server.run(at.directory, at.as_)
+    server.run(at.directory, at.as_, fields=at.json)

@@ -81,7 +81,9 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import context as operation
 
             found = operation.context(at.store(), self._session.reader(at), wu=wu or None, max_size=max_size)
-            return tool_results.of(found, [found.block or tool_results.NOTHING], peers=bool(found.block))
+            return tool_results.of(
+                found, [found.block or tool_results.NOTHING], peers=bool(found.block), most=None
+            )
 
         return await self._do(ctx, "mem_context", job)
 
@@ -93,7 +95,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import recover
 
             found = recover.recover(at.store(), self._session.caller(at), wu=wu or None)
-            return tool_results.of(found, nodes.block(found), peers=True)
+            return tool_results.of(found, nodes.block(found), peers=True, most=None)
 
         return await self._do(ctx, "mem_recover", job)
 

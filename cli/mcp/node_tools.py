@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 from pydantic import Field
 
 from gitmem.memory import node_fields
 from gitmem.text.sanitize import sanitize_for_model
+from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
-from ..render import output, signals
+from ..render import signals
 from ..render.mem import knowledge, listing, nodes, upkeep
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu
@@ -32,7 +33,8 @@ class NodeTools(ToolCalls):
             from gitmem.signals import gate as operation
 
             found = operation.check(at.store(), self._session.caller(at), wu=wu or None)
-            return tool_results.of(found, signals.gate(found), peers=bool(found.signals))
+            whole = command("gitmem", "gate", *(["--wu", found.wu_id] if found.wu_id else []))
+            return tool_results.of(found, signals.gate(found), peers=bool(found.signals), whole=whole)
 
         return await self._do(ctx, "gate", job)
 
@@ -45,7 +47,8 @@ class NodeTools(ToolCalls):
             from gitmem.memory import show_node
 
             found = show_node.show(at.store(), id)
-            return tool_results.of(found, listing.shown(found), peers=True)
+            whole = command("gitmem", "mem", "show", found.node.id)
+            return tool_results.of(found, listing.shown(found), peers=True, whole=whole)
 
         return await self._do(ctx, "mem_show", job)
 
@@ -127,15 +130,6 @@ class NodeTools(ToolCalls):
 
             found = export.export(at.store(), wu=wu or None, tags=tags)
             text = sanitize_for_model(found.document, keep="\n\t")
-            shown = text.encode()[:max_size].decode("utf-8", "ignore")
-            lines = [tool_results.PEERS, shown]
-            if shown != text:
-                lines[1] = shown[: shown.rfind("\n") + 1] or shown
-                lines.append(f"cut to {max_size} of {len(text.encode())} bytes")
-                found.next = ["gitmem mem export", *found.next]
-            whole = output.with_next(lines, found.next)
-            return CallToolResult(
-                content=[TextContent(type="text", text=whole)]
-            )  # no fields: the text stands once
+            return tool_results.of(found, [text], peers=True, whole="gitmem mem export", most=max_size)
 
         return await self._do(ctx, "mem_export", job)

@@ -64,9 +64,11 @@ class Server(MCPServer[Any]):
 
     Args:
         groups: Objects whose methods are the tools.
+        fields: Whether results have fields instead of text.
     """
 
-    def __init__(self, *groups: ToolCalls) -> None:
+    def __init__(self, *groups: ToolCalls, fields: bool = False) -> None:
+        self._fields = fields
         every = {name: getattr(group, name) for group in groups for name in NAMES if hasattr(group, name)}
         self._ours = {name: _tool(every[name], name) for name in NAMES}
         super().__init__(
@@ -78,8 +80,11 @@ class Server(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> Any:
         """Call a tool, or return the error of an invalid call."""
-        wrong = self._wrong(name, arguments)
-        return wrong if wrong is not None else await super().call_tool(name, arguments, context)
+        result: Any = self._wrong(name, arguments)
+        if result is None:
+            result = await super().call_tool(name, arguments, context)
+        assert isinstance(result, CallToolResult)  # all tools return one
+        return tool_results.in_one_form(result, fields=self._fields)
 
     def _wrong(self, name: str, arguments: dict[str, Any]) -> CallToolResult | None:
         """Return the error for a call that can't be made, or None."""
@@ -151,24 +156,26 @@ def _slim(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, **required, "additionalProperties": False}
 
 
-def run(directory: str | None, as_: str | None) -> None:
+def run(directory: str | None, as_: str | None, *, fields: bool) -> None:
     """Serve the client on standard input and output until it closes them, or a signal ends this process.
 
     Args:
         directory: The value of -C.
         as_: The value of --as.
+        fields: The value of --json: whether answers have fields instead of text.
     """
     rendered.write_for_models()
-    anyio.run(_run, directory, as_, *claim())
+    anyio.run(_run, directory, as_, fields, *claim())
 
 
-async def _run(directory: str | None, as_: str | None, input: int, output: int) -> None:
+async def _run(directory: str | None, as_: str | None, fields: bool, input: int, output: int) -> None:
     session, network = McpSession(directory, as_), Worker("gitmem mcp network")
     delivery = SignalDelivery(session)
     transport = StdioTransport(input, output, delivery.written)
     server = Server(
-        Tools(session, delivery, network), MemoryTools(session, delivery), NodeTools(session, delivery)
-    )
+        Tools(session, delivery, network), MemoryTools(session, delivery), NodeTools(session, delivery),
+        fields=fields,
+    )  # fmt: skip
     Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,7 +1,7 @@
-"""Results of tools: the text that the command line prints, and the fields of its JSON.
+"""Results of tools: the text that the command line prints, or with `gitmem mcp --json` the fields of its JSON.
 
-Some clients show their model the fields and not the text. Therefore peers' texts are sanitized in both, and a result
-that contains peers' texts says so in both.
+A result has one of the two: some clients show their model only the text, others only the fields, others both
+(docs/decisions/0109). Peers' texts are sanitized in both, and a result that contains them says so.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ REPHRASE = (
     "If it is not a secret, ask your user: a person can record it at a terminal with `--allow-secret`."
 )
 NOTHING = "No memory nodes for this yet."
+IN_FIELDS = (
+    "The answer is in structuredContent. If you see only this line, start `gitmem mcp` without --json."
+)
+# The limits of every answer but those with a limit of their own: peers can make any list and any text long.
+TEXT_BYTES = 16 * 1024
+ENTRIES = 200  # of a list in the fields
+RECIPIENTS = 30  # of a thread in the text
 
 
 def of(
@@ -41,8 +48,11 @@ def of(
     peers: bool = False,
     stamped: bool = False,
     text_next: Sequence[str] | None = None,
+    whole: str = "",
+    is_part: bool = False,
+    most: int | None = TEXT_BYTES,
 ) -> CallToolResult:
-    """Return an outcome as the result of a tool.
+    """Return an outcome as the result of a tool, with its text and its fields; see `in_one_form`.
 
     Args:
         outcome: The outcome; its `next` commands get this server's options.
@@ -50,9 +60,19 @@ def of(
         peers: Whether it contains texts of peers.
         stamped: Whether `reply_line` in it is ours, and not a field of a record.
         text_next: The next commands of the text (default: those of the outcome).
+        whole: The command that shows everything, if the answer is cut.
+        is_part: Whether the lines are only a part of everything.
+        most: Maximum bytes of the text; None if the operation has limited it.
     """
     commands = list(getattr(outcome, "next", ()))
-    values = _safe(plain(outcome.as_json()), stamped)
+    not_shown: dict[str, int] = {}
+    values = plain(outcome.as_json())
+    values = _safe(values if most is None else _cut(values, most, not_shown, ""), stamped)
+    lines, is_cut = (lines, False) if most is None else _cut_lines(lines, most)
+    if not_shown:
+        values["not_shown"] = not_shown
+    if whole and (is_part or is_cut or not_shown):
+        commands = [whole, *(each for each in commands if each != whole)]
     if "next" in values:
         values["next"] = [sanitize_for_model(each) for each in output.with_options(commands)]
     if peers:
@@ -66,6 +86,64 @@ def of(
         ],
         structured_content=values,
     )
+
+
+def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
+    """Return a result with its text alone, or its fields alone. An error keeps the text: some clients show no more.
+
+    Args:
+        result: The result of a tool.
+        fields: Whether the client asked for fields.
+    """
+    if not fields:
+        result.structured_content = None
+    elif result.structured_content is not None and not result.is_error:
+        result.content = [TextContent(type="text", text=IN_FIELDS)]
+    return result
+
+
+def _cut_lines(lines: Sequence[str], most: int) -> tuple[Sequence[str], bool]:
+    """Return lines of at most this many bytes, and whether some were left out.
+
+    They are left out in the middle: headings are at the beginning, the latest entries and warnings at the end.
+    """
+    every = "\n".join(lines).split("\n")
+    if sum(map(_size, every)) <= most:
+        return lines, False
+    every = [_cut_text(line, most // 4) for line in every]
+    sizes = [*map(_size, every)]
+    first, last, left = 0, len(every), most
+    while first < last and (size := sizes[first]) <= left - most // 3:
+        first, left = first + 1, left - size
+    while last > first and (size := sizes[last - 1]) <= left:
+        last, left = last - 1, left - size
+    return [*every[:first], f"… {last - first} lines not shown …", *every[last:]], True
+
+
+def _size(line: str) -> int:
+    return len(line.encode("utf-8", "surrogatepass")) + 1
+
+
+def _cut_text(text: str, most: int) -> str:
+    """Return the beginning of a text, and how many bytes are missing."""
+    content = text.encode("utf-8", "surrogatepass")
+    if len(content) <= most:
+        return text
+    return f"{content[:most].decode('utf-8', 'ignore')} … {len(content) - most:,} bytes not shown"
+
+
+def _cut(value: Any, most: int, not_shown: dict[str, int], name: str) -> Any:
+    """Return values with no list above `ENTRIES` and no text above `most` bytes; count left out entries by name."""
+    if isinstance(value, str):
+        return _cut_text(value, most)
+    if isinstance(value, (dict, list, tuple)) and len(value) > ENTRIES:
+        not_shown[name] = not_shown.get(name, 0) + len(value) - ENTRIES
+        value = dict([*value.items()][:ENTRIES]) if isinstance(value, dict) else value[:ENTRIES]
+    if isinstance(value, dict):
+        return {key: _cut(item, most, not_shown, str(key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_cut(each, most, not_shown, name) for each in value]
+    return value
 
 
 def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:

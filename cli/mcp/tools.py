@@ -6,9 +6,6 @@ stay below 16 KB. They contain the rules, because some clients do not show the s
 
 from __future__ import annotations
 
-import asyncio
-import time
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from mcp_types import CallToolResult
@@ -16,20 +13,19 @@ from pydantic import Field
 
 from gitmem.errors import UsageError
 from gitmem.signals.signal_options import SignalOptions
+from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
-from ..render import output, sessions, signals, upkeep
+from ..render import output, sessions, signals
 from ..values import parse_moment
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu, with_signal_options
+from .waiting import exchange, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox import InboxResult
-    from gitmem.signals.threads import Converged
 
     from .delivery import SignalDelivery
     from .mcp_session import CallEnvironment, McpSession
@@ -42,8 +38,6 @@ INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be ma
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
 ENDS = "`summary` and `done` end the session and change nothing else. Nothing was written."
-POLL_SECONDS = 0.5
-PROGRESS_SECONDS = 1.0
 
 
 class Tools(ToolCalls):
@@ -109,6 +103,7 @@ class Tools(ToolCalls):
                 found.next.insert(0, "gitmem inbox")
             answer = tool_results.of(
                 found, signals.inbox(found), peers=bool(found.signals), stamped=True, text_next=signals.inbox_next(found),
+                most=None,
             )  # fmt: skip
             return found, answer
 
@@ -132,7 +127,14 @@ class Tools(ToolCalls):
             from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._session.reader(at), limit=limit)
-            return tool_results.of(found, signals.thread(found), peers=True)
+            whole = command("gitmem", "thread", found.thread_id)
+            return tool_results.of(
+                found,
+                signals.thread(found, tool_results.RECIPIENTS),
+                peers=True,
+                whole=whole,
+                is_part=len(found.recipients) > tool_results.RECIPIENTS,
+            )
 
         return await self._do(ctx, "thread", job)
 
@@ -170,7 +172,7 @@ class Tools(ToolCalls):
                 since=parse_moment(since) if since else None,
                 limit=limit,
             )
-            return tool_results.of(found, signals.receipts(found), peers=False)
+            return tool_results.of(found, signals.receipts(found))
 
         return await self._do(ctx, "receipts", job)
 
@@ -183,7 +185,8 @@ class Tools(ToolCalls):
             from gitmem.sessions import roster
 
             found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
-            return tool_results.of(found, sessions.roster(found))
+            whole = command("gitmem", "roster", *(["--all"] if all else []))
+            return tool_results.of(found, sessions.roster(found), whole=whole, is_part=found.more > 0)
 
         return await self._do(ctx, "roster", job)
 
@@ -227,60 +230,3 @@ class Tools(ToolCalls):
             return tool_results.of(found, sessions.whoami(found))
 
         return await self._do(ctx, "session", job)
-
-
-async def wait_for(session: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds: float) -> CallToolResult:
-    """Return whether a thread has converged.
-
-    Check again until it has, no decision is pending, or the time is up.
-
-    Args:
-        session: Runs the checks.
-        ctx: Gets the progress.
-        id: The thread.
-        strict: As in `threads.converged`.
-        seconds: How long to wait at most.
-    """
-
-    def job(at: CallEnvironment) -> Converged:
-        from gitmem.signals import threads
-
-        return threads.converged(at.store(), id, strict=strict, caller=session.reader(at))
-
-    began = time.monotonic()
-    while True:
-        found = await session.run(job)
-        waited = time.monotonic() - began
-        if found.converged or not found.pending or waited >= seconds:
-            answer = tool_results.of(found, signals.converged(found), peers=False)
-            return await session.run(partial(tool_results.with_notice, answer=answer))
-        await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
-        await asyncio.sleep(min(POLL_SECONDS, seconds - waited))
-
-
-async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
-    """Sync with configured remotes, without consenting to publish.
-
-    A cancelled call stops waiting; the sync itself continues to its end.
-    """
-
-    def job() -> CallToolResult:
-        from gitmem.sync import consent_messages
-        from gitmem.sync import sync_remotes as operation
-
-        with session.environment() as at:
-            synced = operation.sync(at.store(), remotes, configured_only=True)
-            consent_messages.reword_for_agent(synced)
-            answer = tool_results.of(
-                synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes)
-            )
-            return tool_results.with_notice(at, answer)
-
-    what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
-    began = time.monotonic()
-    await ctx.report_progress(0, None, what)
-    running = asyncio.wrap_future(network.submit(job))
-    while not (await asyncio.wait({running}, timeout=PROGRESS_SECONDS))[0]:
-        await ctx.report_progress(time.monotonic() - began, None, what)
-    await ctx.report_progress(time.monotonic() - began, None, "done")
-    return running.result()

@@ -64,19 +64,19 @@ def _filtered(found: Inbox) -> str:
     return f"No signals match; {found.unread} unread for {sanitize(found.reader, keep='')}"
 
 
-def thread(found: Thread) -> list[str]:
-    """Return the signals of a thread in their frames, and the decision of each recipient."""
+def thread(found: Thread, recipients_most: int | None = None) -> list[str]:
+    """Return the signals of a thread in their frames, and the decision of each recipient, of at most this many."""
     lines = [f"{found.thread_id}: {plural(len(found.signals) + found.more, 'signal')}, root {found.root}"]
     for place, signal in enumerate(found.signals):
         if place == 1 and found.more:
             lines += ["", f"{found.more} more not shown; use --limit N"]
         lines.append("")
-        lines += framed(signal, note=_delivery(signal))
+        lines += framed(signal, note=_delivery(signal, recipients_most))
     lines += [
         "",
         *([f"{found.more} more not shown; use --limit N"] if found.more and len(found.signals) < 2 else []),
     ]
-    lines += [_recipient(each) for each in found.recipients]
+    lines += _recipients(found.recipients, recipients_most)
     return [*lines, *_ambiguous(found.ambiguous), *_notes(found.warnings)]
 
 
@@ -84,10 +84,24 @@ def _notes(warnings: Sequence[str]) -> list[str]:
     return [f"note: {sanitize(each)}" for each in warnings]
 
 
-def _delivery(signal: ShownSignal) -> str:
+def _delivery(signal: ShownSignal, most: int | None) -> str:
     if "counts" in signal:
         return "answers a signal that is missing from this log"
-    return ", ".join(f"{state} by {reader}" for reader, state in signal["delivery"].items())
+    states = [f"{state} by {reader}" for reader, state in signal["delivery"].items()]
+    left = [f"{len(states) - most} more"] if most is not None and len(states) > most else []
+    return ", ".join([*states[:most], *left])
+
+
+def _recipients(every: Sequence[Recipient], most: int | None) -> list[str]:
+    """Return a line for each recipient. Of too many, those with a decision come first, and the others are counted."""
+    if most is None or len(every) <= most:
+        return [_recipient(each) for each in every]
+    decided = [each for each in every if each.decision != "pending"]
+    others = [each for each in every if each.decision == "pending"]
+    shown = [*decided, *others][:most]
+    pending = len(others) - max(0, most - len(decided))
+    left = f"{len(every) - most} more recipients not shown, {min(pending, len(every) - most)} of them pending"
+    return [*map(_recipient, shown), left]
 
 
 def _recipient(each: Recipient) -> str:
@@ -110,17 +124,16 @@ def _ambiguous(ids: Sequence[str]) -> list[str]:
     return [f"ambiguous: more than one record with id {', '.join(ids)}"] if ids else []
 
 
-def converged(found: Converged) -> list[str]:
-    """Return whether a thread has converged, and the decision of each recipient."""
+def converged(found: Converged, recipients_most: int | None = None) -> list[str]:
+    """Return whether a thread has converged, and the decision of each recipient, of at most this many."""
     total = len(found.recipients)
     if found.converged:
         head = f"{paint('converged', 'good')}: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
     else:
         head = f"{paint('not converged', 'bad')}: {found.thread_id}: {_agreement(found)}"
-    missing = (
-        [] if found.converged else [line for each in found.recipients if (line := _missing(each, found))]
-    )
-    return [head, *(_recipient(each) for each in found.recipients), *missing, *_ambiguous(found.ambiguous),
+    asked = [] if found.converged else found.recipients
+    missing = [line for each in asked if (line := _missing(each, found))][:recipients_most]
+    return [head, *_recipients(found.recipients, recipients_most), *missing, *_ambiguous(found.ambiguous),
             *_notes(found.warnings)]  # fmt: skip
 
 

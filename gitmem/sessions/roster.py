@@ -31,14 +31,15 @@ UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 class Roster(Outcome):
     """Sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
 
-    `remark` says why the list is empty, and which sessions claim without proof to be of this clone. `autosync` has the
-    failure of the last sync, or None.
+    `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
+    without proof to be of this clone. `autosync` has the failure of the last sync, or None.
     """
 
-    __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape
+    __slots__ = ("sessions", "more", "remark", "autosync", "next")  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
+        self.more = 0
         self.remark: str | None = None
         self.autosync: autosync.FailedSync | None = None
         self.next = list(next)
@@ -113,21 +114,21 @@ def roster(
             key=lambda one: (-one.last_seen, one.name, one.session_id),
         )
     found = [one for one in found if all or one.is_current]
-    more = 0 if limit is None else max(0, len(found) - limit)
-    found = found[:limit]
+    total, found = len(found), found[:limit]
     db, now = store.db(), store.now()
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
         {**_row(store, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
     ]
     outcome = Roster(rows, _next(found, query, all, caller))
+    outcome.more = total - len(found)
     outcome.autosync = autosync.last_failure(store.repo)
     if outcome.autosync is not None:
         outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
-    left = f"{more} more not shown." if more else None
+    left = f"{outcome.more} more not shown." if outcome.more else None
     warnings = (outcome.remark, left, _unproven_warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome

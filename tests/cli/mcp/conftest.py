@@ -52,14 +52,20 @@ def shop(repo: Path) -> Path:
 def serve(shop: Path) -> Serve:
     """`async with serve(cwd) as client`: the SDK's own client, and a server that it started.
 
-    `mode` is the protocol: `legacy` begins with a handshake, `auto` is the newest that both know.
+    `mode` is the protocol: `legacy` begins with a handshake, `auto` is the newest that both know. The server gives
+    fields; with `json=False` the text, as clients without options get it.
     """
 
     def start(
-        cwd: Path | None = None, *args: str, client: str = "test-client", mode: str = "legacy", **env: str
+        cwd: Path | None = None,
+        *args: str,
+        client: str = "test-client",
+        mode: str = "legacy",
+        json: bool = True,
+        **env: str,
     ) -> Any:
         where = cwd or shop
-        command, *rest = program(where, "mcp", *args)
+        command, *rest = program(where, "mcp", *args, *(["--json"] if json else []))
         server = StdioServerParameters(command=command, args=rest, cwd=where, env=environment(**env))
         return Client(stdio_client(server), client_info=Implementation(name=client, version="1"), mode=mode)
 
@@ -122,7 +128,8 @@ def _main(args: list[str], env: dict[str, str]) -> None:
 class Raw:
     """A client that speaks no more than JSON lines, so that it can do what a good client never does."""
 
-    def __init__(self, cwd: Path, *args: str, **env: str) -> None:
+    def __init__(self, cwd: Path, *args: str, json: bool = True, **env: str) -> None:
+        args = (*args, "--json") if json else args
         self.process = subprocess.Popen(
             program(cwd, "mcp", *args), cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, preexec_fn=partial(_main, ["mcp", *args], environment(**env)),  # noqa: PLW1509
@@ -181,8 +188,8 @@ def raw(shop: Path) -> Iterator[Callable[..., Raw]]:
     """`raw(cwd)`: a server and a client of few words."""
     started: list[Raw] = []
 
-    def start(cwd: Path | None = None, *args: str, **env: str) -> Raw:
-        started.append(Raw(cwd or shop, *args, **env))
+    def start(cwd: Path | None = None, *args: str, json: bool = True, **env: str) -> Raw:
+        started.append(Raw(cwd or shop, *args, json=json, **env))
         return started[-1]
 
     yield start

@@ -102,14 +102,14 @@ def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: 
     planck = gitmem("session", "start", "--name", "Planck")["session_id"]
     other = gitmem("session", "start", "--agent-identity", "a:b:c")["session_id"]
     sent = gitmem("signal", "Hello", "--to", planck, "--as", other)["signal"]["signal_id"]
-    agent = raw(None, "--as", planck)
+    agent, other = raw(None, "--as", planck), raw(None, "--as", planck, json=False)
 
-    agent.call("inbox", 1)
+    agent.call("inbox", 1, keep_unread=True)
+    line = said(agent.answer(1))["signals"][0]["reply_line"]
+    other.call("inbox", 1)
 
-    answer = agent.answer(1)
-    line = said(answer)["signals"][0]["reply_line"]
     assert line.endswith(f'To reply: gitmem --as {planck} reply {sent} "<your reply>"')
-    assert line in answer["result"]["content"][0]["text"]
+    assert line in other.answer(1)["result"]["content"][0]["text"]
 
 
 @pytest.mark.deep

@@ -62,13 +62,13 @@ def test_a_client_cannot_agree_for_its_user(serve: Serve, shop: Path, git: Git) 
     ours, _ = hubs(shop, git)
 
     async def talk() -> None:
-        async with serve() as agent:
+        async with serve() as agent, serve(json=False) as other:
             await agent.call_tool("signal", {"message": "Hello", "broadcast": True})
             found = await agent.call_tool("sync", {})
             (origin,) = fields(found)["remotes"]
             assert (origin["state"], origin["url"], origin["sent"]) == ("consent-needed", str(ours), 0)
             assert origin["unpublished"] >= 1 and "Hello" in str(origin["records"])
-            assert "nobody has agreed" in text(found)
+            assert "nobody has agreed" in text(await other.call_tool("sync", {}))
             for name in ("publish", "--publish", "consent"):
                 assert (await agent.call_tool("sync", {name: True})).is_error is True
 

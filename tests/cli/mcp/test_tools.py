@@ -39,7 +39,7 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
     async def talk() -> None:
         async with (
             serve(client="Cursor") as planck,
-            serve(other, client="claude-code/2", mode="auto") as curie,
+            serve(other, client="claude-code/2", mode="auto", json=False) as curie,
         ):
             listed = await planck.list_tools()
             wire = listed.model_dump_json(by_alias=True, exclude_none=True)
@@ -71,22 +71,21 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             assert (before["converged"], before["pending"]) == (False, [sent["resolved"][0]["address"]])
 
             read = await curie.call_tool("inbox")
-            (got,) = fields(read)["signals"]
-            assert got["message"] == "Split the parser?"
-            assert "| Split the parser?" in text(read)
-            assert got["reply_line"] in text(read)
-            assert fields(read)["peers"] == tool_results.PEERS
+            asked = sent["signal"]["signal_id"]
+            assert text(read).count("| Split the parser?") == 1
+            assert f'reply {asked} "agreed" --agree' in text(read)
             assert text(read).count(tool_results.LIMIT) == 1
             again = await curie.call_tool("inbox")
-            assert fields(again)["signals"] == []
+            assert text(again).startswith("Nothing new")
 
-            reply = {"message": "Yes", "reply_to": got["signal_id"], "intent": "AGREE"}
-            answered = fields(await curie.call_tool("signal", reply))["signal"]
-            assert answered["recipients"] == [sent["signal"]["sender_identity"]]
+            reply = {"message": "Yes", "reply_to": asked, "intent": "AGREE"}
+            assert "AGREE · to Planck" in text(await curie.call_tool("signal", reply))
             after = await planck.call_tool("converged", {"id": thread, "wait_seconds": 5})
             assert fields(after)["converged"] is True
             whole = await planck.call_tool("thread", {"id": thread})
             assert [each["intent"] for each in fields(whole)["signals"]] == ["PROPOSE", "AGREE"]
+            assert fields(whole)["signals"][1]["recipients"] == [sent["signal"]["sender_identity"]]
+            assert fields(whole)["peers"] == tool_results.PEERS
             (resource,) = (await planck.read_resource(f"gitmem://thread/{thread}")).contents
             assert "| Split the parser?" in resource.text  # type: ignore[union-attr]
 
@@ -119,12 +118,13 @@ def test_words_of_others_stay_in_their_frame(serve: Serve) -> None:
     )
 
     async def talk() -> None:
-        async with serve() as sender, serve() as reader:
+        async with serve() as sender, serve() as reader, serve(json=False) as other:
             await reader.call_tool("session", {"name": "Curie"})
-            sent = fields(await sender.call_tool("signal", {"message": hostile, "to": "Curie"}))
+            await other.call_tool("session", {"name": "Noether"})
+            sent = fields(await sender.call_tool("signal", {"message": hostile, "to": ["Curie", "Noether"]}))
             for tool, asked in (("inbox", {}), ("thread", {"id": sent["signal"]["thread_id"]})):
-                read = await reader.call_tool(tool, asked)
-                (got,) = fields(read)["signals"]
+                (got,) = fields(await reader.call_tool(tool, asked))["signals"]
+                read = await other.call_tool(tool, asked)
                 for said in (text(read), str(got["message"])):
                     assert "<system-reminder>" not in said and "</system-reminder>" not in said
                     assert not {"\x1b", "\u202e", "\u200b"} & set(said)
@@ -181,8 +181,8 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
     """Create, search, context, checkpoint, recover, ready; and the contexts as resources."""
 
     async def talk() -> None:
-        async with serve() as agent:
-            empty = await agent.call_tool("mem_context", {"wu": "WU-7"})
+        async with serve() as agent, serve(json=False) as other:
+            empty = await other.call_tool("mem_context", {"wu": "WU-7"})
             assert text(empty).startswith(tool_results.NOTHING)
             await agent.call_tool("session", {"wu": "WU-7"})
             node = {"content": "Prices round per line", "type": "bug", "tags": ["money"], "paths": ["README"]}
@@ -194,10 +194,10 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
             )
             found = await agent.call_tool("mem_search", {"query": "round"})
             assert [hit["node"]["id"] for hit in fields(found)["hits"]] == [created["id"]]
-            assert tool_results.PEERS in text(found)
-            assert "Prices round per line" in text(await agent.call_tool("mem_context", {"wu": "WU-7"}))
+            assert tool_results.PEERS in text(await other.call_tool("mem_search", {"query": "round"}))
+            assert "Prices round per line" in text(await other.call_tool("mem_context", {"wu": "WU-7"}))
             await agent.call_tool("mem_checkpoint", {"note": "Half way", "next_steps": "Write the docs"})
-            recovered = text(await agent.call_tool("mem_recover"))
+            recovered = text(await other.call_tool("mem_recover", {"wu": "WU-7"}))
             assert "Half way" in recovered and "Write the docs" in recovered
             ready = fields(await agent.call_tool("mem_ready"))
             assert created["id"] in [each["id"] for each in ready["nodes"]]
@@ -280,32 +280,31 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
     """An export is cut within its limit and stands once; words of nodes stay behind bars or indented."""
 
     async def talk() -> None:
-        async with serve() as one, serve() as two:
+        async with serve() as one, serve() as two, serve(json=False) as eye:
             await two.call_tool("session", {"name": "Curie"})
             created = fields(
                 await one.call_tool("mem_create", {"content": "drops tabs <system-reminder>\n" + "x" * 3_000})
             )
             id = created["node"]["id"]
             await one.call_tool("mem_update", {"ids": id, "priority": "P1", "tags": ["parser"]})
-            shown = await one.call_tool("mem_show", {"id": id})
-            assert fields(shown)["node"]["priority"] == "P1" and "| drops tabs ‹system-reminder>" in text(
-                shown
-            )
+            assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["priority"] == "P1"
+            assert "| drops tabs ‹system-reminder>" in text(await eye.call_tool("mem_show", {"id": id}))
             promoted = fields(await one.call_tool("mem_promote", {"id": id, "tag": "pitfall"}))
             assert promoted["promotedNodes"][0]["lifecycle"] == "project"
             wrong = await one.call_tool("mem_promote", {"id": id, "tag": "nonsense"})
             assert wrong.is_error and "pitfall" in text(wrong)
-            cut = await one.call_tool("mem_export", {"max_size": 1_024})
-            assert cut.structured_content is None and "cut to 1024 of" in text(cut)
+            cut = await eye.call_tool("mem_export", {"max_size": 1_024})
+            assert "bytes not shown" in text(cut) and "lines not shown" in text(cut)
             assert tool_results.PEERS in text(cut) and len(text(cut)) < 1_400
-            assert " mem export\nnext: " in text(cut) and "<system-reminder>" not in text(cut)
+            assert "\nnext: gitmem mem export\nnext: " in text(cut) and "<system-reminder>" not in text(cut)
             await one.call_tool("mem_delete", {"ids": [id], "reason": "wrong"})
             assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "deleted"
             await one.call_tool("mem_update", {"ids": [id], "status": "active"})
             assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "active"
 
-            short = await one.call_tool("roster", {"limit": 1})
-            assert len(fields(short)["sessions"]) == 1 and "1 more not shown." in text(short)
+            short = fields(await one.call_tool("roster", {"limit": 1}))
+            assert (len(short["sessions"]), short["more"], short["next"][0]) == (1, 1, "gitmem roster")
+            assert "1 more not shown." in text(await eye.call_tool("roster", {"limit": 1}))
 
             await two.call_tool("session", {"wu": "WU-7"})
             assert fields(await two.call_tool("gate", {"wu": "WU-7"}))["open"] is True
@@ -321,13 +320,10 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
                 await one.call_tool("signal", {"message": f"and {number}", "thread": thread})
             some = await one.call_tool("thread", {"id": thread, "limit": 2})
             assert [each["message"] for each in fields(some)["signals"]] == ["Split it?", "and 2"]
-            assert "2 more not shown" in text(some) and any(
-                each.endswith("--limit 4") for each in fields(some)["next"]
-            )
-            closed = await two.call_tool("gate", {"wu": "WU-7"})
-            assert fields(closed)["open"] is False and "gate closed" in text(closed)
-            whole = await two.call_tool("mem_export", {})
-            assert "4 unread" in text(whole) and whole.structured_content is None
+            assert any(each.endswith("--limit 4") for each in fields(some)["next"])
+            assert "2 more not shown" in text(await eye.call_tool("thread", {"id": thread, "limit": 2}))
+            assert fields(await two.call_tool("gate", {"wu": "WU-7"}))["open"] is False
+            assert fields(await two.call_tool("mem_export", {}))["notice"]["unread"] == 4
 
     within(talk)
 
@@ -348,23 +344,35 @@ def test_what_a_model_reads_before_the_first_call_is_small() -> None:
     assert all(each.input_schema["additionalProperties"] is False for each in listed)
 
 
+def test_the_documented_tools_are_those_of_the_server() -> None:
+    """docs/clients.md has one line for each, in the order of the server's list."""
+    page = (Path(__file__).parents[3] / "docs" / "clients.md").read_text()
+    table = page.partition("| tool | does |\n|---|---|\n")[2].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+
+    assert [name.strip("`") for name, _ in rows] == list(server.NAMES)
+    assert set(server.NAMES) == NAMES and all(does for _, does in rows)
+
+
 def test_each_answer_says_how_many_signals_wait(serve: Serve) -> None:
     """A field and a last line, in every answer but that of the inbox, until the signals were read."""
 
     async def talk() -> None:
-        async with serve() as planck, serve(client="claude-code/2") as curie:
+        async with serve() as planck, serve(client="claude-code/2") as curie, serve(json=False) as noether:
             await planck.call_tool("session", {"name": "Planck"})
             await curie.call_tool("session", {"name": "Curie"})
+            await noether.call_tool("session", {"name": "Noether"})
             assert "notice" not in fields(await curie.call_tool("roster"))
-            asks = {"message": "Shall we?", "to": ["Curie"], "intent": "PROPOSE", "requires_ack": True}
+            to = ["Curie", "Noether"]
+            asks = {"message": "Shall we?", "to": to, "intent": "PROPOSE", "requires_ack": True}
             thread = fields(await planck.call_tool("signal", asks))["signal"]["thread_id"]
 
             calls: dict[str, Any] = {"roster": {}, "mem_search": {"query": "x"}, "session": {}, "converged": {"id": thread},
                      "signal": {"message": "hello", "to": ["Planck"]}}  # fmt: skip
             for tool, given in calls.items():
-                said = await curie.call_tool(tool, given)
-                assert fields(said)["notice"]["wants_answer"] == 1, tool
-                assert text(said).count("1 unread (1 wants an answer): gitmem") == 1, tool
+                assert fields(await curie.call_tool(tool, given))["notice"]["wants_answer"] == 1, tool
+                said = text(await noether.call_tool(tool, given))
+                assert said.count("1 unread (1 wants an answer): gitmem") == 1, tool
 
             assert "notice" not in fields(await curie.call_tool("inbox"))
             assert "notice" not in fields(await curie.call_tool("roster"))
@@ -389,7 +397,7 @@ def test_a_session_has_one_headline_wherever_it_is_shown(serve: Serve, shop: Pat
     )
 
     async def talk() -> None:
-        async with serve(shop, CODEX_THREAD_ID="other") as reader:
+        async with serve(shop, CODEX_THREAD_ID="other") as reader, serve(json=False) as other:
             for id, headline in expected.items():
                 sent = gitmem("signal", "hello", "--broadcast", GITMEM_SESSION=id)["signal"]
                 shown = handed(
@@ -410,7 +418,7 @@ def test_a_session_has_one_headline_wherever_it_is_shown(serve: Serve, shop: Pat
                 ):
                     found = {each["session_id"]: each["headline"] for each in rows}
                     assert {id: found[id] for id in ids} == expected
-            table = text(await reader.call_tool("roster", {"all": True}))
+            table = text(await other.call_tool("roster", {"all": True}))
             assert "half way through" in table and "writes the tests" in table
             received = fields(await reader.call_tool("inbox"))["signals"]
             assert {each["sender_session"]: each["sender_headline"] for each in received} == expected

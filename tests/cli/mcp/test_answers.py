@@ -1,0 +1,136 @@
+"""What an answer costs, what it leaves out, and what it says of unread signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gitmem
+from cli.mcp import tool_results
+from gitmem.outcome import Outcome
+
+from .conftest import Serve, fields, text, within
+
+Run = Callable[..., Any]
+WORDS = "Split the parser before Friday?"
+FINDING = "The parser drops tabs in quoted cells"
+SLACK = 1_000  # bytes of next commands and the notice
+
+
+class Long(Outcome):
+    """An outcome with everything that peers can make long."""
+
+    __slots__ = ("entries", "states", "message", "next")
+
+    def __init__(self) -> None:
+        self.entries = [{"names": ["x"] * 300}] * 1_000
+        self.states = {f"reader-{number}": "unread" for number in range(500)}
+        self.message = "é" * 40_000
+        self.next = ["gitmem inbox"]
+
+
+def wire(result: Any) -> str:
+    return str(result.model_dump_json(by_alias=True, exclude_none=True))
+
+
+def test_words_of_a_message_stand_once_in_an_answer(serve: Serve) -> None:
+    """As text, or with --json as fields: a client that shows its model both, or only one, shows them once."""
+
+    async def talk() -> None:
+        async with serve() as sender, serve() as machine, serve(json=False) as model:
+            await machine.call_tool("session", {"name": "Curie"})
+            await model.call_tool("session", {"name": "Noether"})
+            sent = {"message": WORDS, "to": ["Curie", "Noether"], "intent": "PROPOSE", "requires_ack": True}
+            thread = fields(await sender.call_tool("signal", sent))["signal"]["thread_id"]
+            for tool, given in (("inbox", {}), ("thread", {"id": thread})):
+                shown = await model.call_tool(tool, given)
+                assert (wire(shown).count(WORDS), shown.structured_content) == (1, None), tool
+                shown = await machine.call_tool(tool, given)
+                assert (wire(shown).count(WORDS), text(shown)) == (1, tool_results.IN_FIELDS), tool
+            await sender.call_tool("mem_create", {"content": FINDING})
+            for tool, given in (("mem_search", {"query": "parser"}), ("mem_context", {}), ("mem_recover", {}),
+                                ("mem_export", {})):  # fmt: skip
+                shown = await model.call_tool(tool, given)
+                assert wire(shown).replace("«", "").replace("»", "").count(FINDING) == 1, tool
+            for each in (await model.list_tools()).tools:
+                assert each.output_schema is None  # a tool that has one must answer with fields
+
+    within(talk)
+
+
+def test_an_answer_is_cut_in_the_middle_and_says_so() -> None:
+    """Head and tail stay, entries are counted by the name of their list, and the first command shows everything."""
+    lines = ["head", *(f"entry {number}" for number in range(5_000)), "x" * 50_000, "last"]
+    made = tool_results.of(Long(), lines, whole="gitmem all")
+    said = text(made)
+
+    assert len(said.encode()) < tool_results.TEXT_BYTES + SLACK
+    assert said.startswith("head\nentry 0\n") and "\nlast\nnext: gitmem all\nnext: gitmem inbox" in said
+    assert " lines not shown …" in said and "bytes not shown" in said
+    found = fields(made)
+    assert found["not_shown"] == {"entries": 800, "names": 20_000, "states": 300}
+    assert (len(found["entries"]), len(found["states"])) == (tool_results.ENTRIES, tool_results.ENTRIES)
+    assert len(found["message"].encode()) < tool_results.TEXT_BYTES + SLACK
+    assert found["next"][0] == "gitmem all"
+
+    short = tool_results.of(Long(), ["one", "two"], most=10**9)
+    assert text(short) == "one\ntwo\nnext: gitmem inbox"
+
+
+def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> None:
+    """Hundreds of recipients, sessions, changes of a node, initiatives and long messages: each answer has its limit."""
+    with gitmem.open(str(shop), identity="claude:flood:one") as log:
+        log.sessions.start(name="Flood", wu="WU-7")
+        with log.batch():
+            many = [f"claude:flood:reader{number}" for number in range(400)]
+            asked = {
+                "to": many,
+                "allow_unseen": True,
+                "intent": "PROPOSE",
+                "requires_ack": True,
+                "wu": "WU-7",
+            }
+            thread = log.signals.send("shall we?", **asked).signal["thread_id"]  # type: ignore[arg-type]
+            for number in range(30):
+                log.signals.send("y" * 20_000, thread=thread, to=many[:20], initiative=f"INIT-{number}", wu="WU-7",
+                                 allow_unseen=True)  # fmt: skip
+            node = log.memory.create("z" * 30_000, wu="WU-7").node.id
+            for number in range(400):
+                log.memory.update(node, reason=f"change {number} " + "w" * 200)
+
+    async def talk() -> None:
+        async with serve() as machine, serve(json=False) as model:
+            calls: dict[str, dict[str, Any]] = {
+                "thread": {"id": thread, "limit": 100}, "converged": {"id": thread}, "mem_show": {"id": node},
+                "gate": {"wu": "WU-7"}, "receipts": {"limit": 200}, "roster": {"limit": 200}, "mem_search": {"query": "change"},
+                "mem_ready": {"wu": "WU-7"}, "mem_update": {"ids": [node], "reason": "again"}, "mem_export": {},
+            }  # fmt: skip
+            for tool, given in calls.items():
+                said = text(await model.call_tool(tool, given))
+                assert len(said.encode()) < tool_results.TEXT_BYTES + SLACK, tool
+            whole = {
+                "thread": f"thread {thread}",
+                "converged": f"converged {thread}",
+                "mem_show": f"mem show {node}",
+            }
+            for tool, command in whole.items():
+                said = text(await model.call_tool(tool, calls[tool]))
+                assert "not shown" in said and command in said.partition("\nnext: ")[2].split("\n")[0], tool
+            assert "0 of 400 recipients agreed" in text(await model.call_tool("converged", {"id": thread}))
+            for tool in ("thread", "converged"):
+                said = text(
+                    await model.call_tool(
+                        tool, {"id": thread, "limit": 1} if tool == "thread" else {"id": thread}
+                    )
+                )
+                assert "370 more recipients not shown, 370 of them pending" in said, tool
+                assert len(said.encode()) < 4_000, tool
+            found = fields(await machine.call_tool("converged", {"id": thread}))
+            assert found["not_shown"] == {"recipients": 200, "pending": 200}
+            assert (
+                len(fields(await machine.call_tool("mem_show", {"id": node}))["history"])
+                == tool_results.ENTRIES
+            )
+
+    within(talk)
