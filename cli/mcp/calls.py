@@ -84,6 +84,13 @@ class ToolCalls:
         except Exception as error:
             return tool_results.of_error(error, tool)
 
+    async def add_notice(self, result: CallToolResult) -> CallToolResult:
+        """Return an error with the notice of unread signals, if there are any and the repository can be read."""
+        try:
+            return await self._session.run(lambda at: tool_results.with_notice(at, result))
+        except Exception:
+            return result
+
     def _note_client(self, ctx: Ctx) -> None:
         """Note the name that the client gave in its `initialize` request."""
         params = ctx.request_context.session.client_params

@@ -68,6 +68,7 @@ class Server(MCPServer[Any]):
     """
 
     def __init__(self, *groups: ToolCalls, fields: bool = False) -> None:
+        self._calls = groups[0]
         self._fields = fields
         every = {name: getattr(group, name) for group in groups for name in NAMES if hasattr(group, name)}
         self._ours = {name: _tool(every[name], name) for name in NAMES}
@@ -84,6 +85,8 @@ class Server(MCPServer[Any]):
         if result is None:
             result = await super().call_tool(name, arguments, context)
         assert isinstance(result, CallToolResult)  # all tools return one
+        if result.is_error:
+            result = await self._calls.add_notice(result)
         return tool_results.in_one_form(result, fields=self._fields)
 
     def _wrong(self, name: str, arguments: dict[str, Any]) -> CallToolResult | None:

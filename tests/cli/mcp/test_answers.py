@@ -134,3 +134,43 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
             )
 
     within(talk)
+
+
+def test_an_error_says_what_is_unread_too(serve: Serve) -> None:
+    """An unknown tool, a wrong argument, an unknown name; and outside of a repository the error alone."""
+
+    async def talk() -> None:
+        async with serve() as planck, serve() as curie:
+            await planck.call_tool("session", {"name": "Planck"})
+            await curie.call_tool("session", {"name": "Curie"})
+            await planck.call_tool("signal", {"message": WORDS, "to": ["Curie"]})
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("mem_serch", {}), ("roster", {"limit": 0}), ("signal", {"message": "x", "to": ["Cury"]}),
+                ("converged", {"id": "thread-000000000000"}), ("sync", {"remotes": ["nowhere"]}), ("inbox", {"thread": "nowhere"}),
+            ]  # fmt: skip
+            for tool, given in calls:
+                wrong = await curie.call_tool(tool, given)
+                assert wrong.is_error and wrong.structured_content is not None, tool
+                assert wrong.structured_content["notice"]["unread"] == 1, tool
+                assert text(wrong).count("1 unread: gitmem") == 1, tool
+
+    within(talk)
+
+
+def test_the_notice_counts_no_signal_of_another_workspace(serve: Serve, gitmem: Run) -> None:
+    """Its reader could not see it in the inbox."""
+    started = {name: gitmem("session", "start", "--name", name, "--workspace", label)["session_id"]
+               for name, label in (("Planck", "north"), ("Curie", "south"), ("Noether", "north"))}  # fmt: skip
+    gitmem("signal", "For the north", "--broadcast", GITMEM_SESSION=started["Planck"])
+
+    async def talk() -> None:
+        async with (
+            serve(GITMEM_SESSION=started["Curie"]) as curie,
+            serve(GITMEM_SESSION=started["Noether"]) as noether,
+        ):
+            assert fields(await noether.call_tool("roster"))["notice"]["unread"] == 1
+            assert "notice" not in fields(await curie.call_tool("roster"))
+            wrong = await curie.call_tool("thread", {"id": "nowhere"})
+            assert wrong.is_error and "notice" not in (wrong.structured_content or {})
+
+    within(talk)
