@@ -22,7 +22,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 Directory = Annotated[str | None, typer.Option("-C", metavar="DIR", help="Run as if started in DIR.")]
 As = Annotated[
     str | None,
-    typer.Option("--as", metavar="WHO", help="Act as this session id, agent identity or name in use."),
+    typer.Option(
+        "--as",
+        metavar="WHO",
+        help="Act as this session id (gitmem's or the client's), agent identity or name in use.",
+    ),
 ]
 Commit = Annotated[
     bool, typer.Option("--commit", help="Commit new records before returning (default: within a second).")

@@ -96,6 +96,11 @@ def _named(store: Store, text: str) -> Caller:
     if not named and not is_reserved(text):
         named = presence.of_name(store, fold(text))
     clients = [clone_key.hashed(store.keys.now(), text)] if is_client_id(text) else []
+    of_client = own_sessions.of_client(store, text) if clients and not named else None
+    if of_client is not None:
+        caller = of_session(of_client, "as")
+        caller.remark = own_recipients.warning(store, caller.session_id)
+        return caller
     for name in (text, *clients):
         if not named and not is_word(text) and presence.is_known_reader(store, name):
             return _identity(store, name)
@@ -112,13 +117,9 @@ def _named(store: Store, text: str) -> Caller:
         raise unnamed_caller.which_session_error(
             holders, f"--as {text} is ambiguous: {len(holders)} sessions have this name", ["gitmem roster"]
         )
-    raise UsageError(
-        f"--as: unknown session, identity or name: {sanitize(text)}. Nothing was written.",
-        hint="Give an exact session id, an agent identity or the name of an active session; "
-        "an identity becomes known when its first session starts.",
-        code="unknown-session",
-        next=["gitmem roster --all", "gitmem session start"],
-    )
+    from . import unknown_recipients
+
+    raise unknown_recipients.caller_error(store, text)
 
 
 def _identity(store: Store, identity: str) -> Caller:

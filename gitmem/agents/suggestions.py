@@ -33,19 +33,25 @@ def is_known(store: Store, text: str) -> bool:
     )
 
 
-def suggestions(store: Store, text: str) -> list[str]:
-    """Return at most three sessions or identities that could be meant, each with distinguishing details."""
+def suggestions(store: Store, text: str, *, here: bool = False) -> list[str]:
+    """Return at most three sessions or identities that could be meant, each with distinguishing details.
+
+    Args:
+        here: Only those of sessions that were started in this clone.
+    """
     folded = fold(text)
     found: dict[str, tuple[float, str]] = {}
     before = presence.last_holder(store, folded)
-    if before is not None:
+    if before is not None and (before.here or not here):
         found[before.reader] = (1.0, describe(before, before.reader))
     for score, one in _ranked(store, text):
-        if score >= SIMILARITY_MIN:
+        if score >= SIMILARITY_MIN and (one.here or not here):
             found.setdefault(one.reader, (score, describe(one, one.name if one.held else one.reader)))
     for score, identity in _identities(store, text):
         if score >= SIMILARITY_MIN and identity not in found:
             sessions = presence.of_identity(store, identity)
+            if here and not any(one.here for one in sessions):
+                continue
             found[identity] = (score, describe(sessions[0], identity) if sessions else identity)
     best = sorted(found.values(), key=lambda each: -each[0])
     return [words for _, words in best[:SUGGESTIONS_MAX]]

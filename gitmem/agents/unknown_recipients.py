@@ -1,4 +1,4 @@
-"""Errors for unknown recipients, and remarks about recipients whose sessions have ended."""
+"""Errors for unknown recipients and callers, and remarks about recipients whose sessions have ended."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
     from .presence import Presence
+
+DID_YOU_MEAN = "Did you mean one of these? Check who it is, not only the spelling."
 
 
 def error(store: Store, text: str, option: str) -> UsageError:
@@ -38,7 +40,7 @@ def error(store: Store, text: str, option: str) -> UsageError:
     if former is not None:
         return _former_name(store, text, option, former)
     suggestions = suggest.suggestions(store, text)
-    hint = "Did you mean one of these? Check who it is, not only the spelling." if suggestions else ""
+    hint = DID_YOU_MEAN if suggestions else ""
     next_commands = [
         command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
     ]
@@ -58,17 +60,27 @@ def error(store: Store, text: str, option: str) -> UsageError:
     )
 
 
+def caller_error(store: Store, text: str) -> UsageError:
+    """Return the error for a `--as` that names nobody. It only suggests sessions of this clone, and never guesses."""
+    shown = sanitize(text)[:80] or "(empty)"
+    former = presence.last_holder(store, fold(text)) if text and not is_reserved(text) else None
+    what = f"; {_why_former(store, text, former)}" if former is not None else ""
+    suggestions = suggest.suggestions(store, text, here=True) if text else []
+    return UsageError(
+        f"--as: unknown session, identity or name: {shown}{what}. Nothing was written.",
+        hint=DID_YOU_MEAN
+        if suggestions
+        else "Give an exact session id, an agent identity or the name of an active session; "
+        "an identity becomes known when its first session starts.",
+        code="unknown-session",
+        suggestions=suggestions,
+        next=["gitmem roster --all", "gitmem session start"],
+    )
+
+
 def _former_name(store: Store, text: str, option: str, former: Presence) -> UsageError:
     """Return the error for a name that a session had and no longer has."""
-    shown = sanitize(text)[:80]
-    if former.ended is not None:
-        what = (
-            f"the session of that name, {former.session_id}, ended {format_age(store.now() - former.ended)}"
-        )
-    elif fold(former.name) != fold(text):
-        what = f"the session of that name, {former.session_id}, is now called {sanitize(former.name)}"
-    else:
-        what = f"the session of that name, {former.session_id}, was last seen {format_age(former.age)}, and the name is free"
+    shown, what = sanitize(text)[:80], _why_former(store, text, former)
     to = sanitize(former.reader)
     if former.agent_identity is not None and former.ended is not None:
         hint = f"To reach the next session of the same agent, send to its identity: --to {to}."
@@ -85,6 +97,16 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
         suggestions=suggest.suggestions(store, text),
         next=[*_send_command(option, former), "gitmem roster"],
     )
+
+
+def _why_former(store: Store, text: str, former: Presence) -> str:
+    """Return what became of the session that had a name."""
+    session = f"the session of that name, {former.session_id},"
+    if former.ended is not None:
+        return f"{session} ended {format_age(store.now() - former.ended)}"
+    if fold(former.name) != fold(text):
+        return f"{session} is now called {sanitize(former.name)}"
+    return f"{session} was last seen {format_age(former.age)}, and the name is free"
 
 
 def _send_command(option: str, former: Presence) -> list[str]:

@@ -375,6 +375,24 @@ def test_as_must_be_exact(desk: Desk, planck: str, who: str) -> None:
             assert (said.status, said.error["code"]) == (2, "unknown-session"), said
 
 
+def test_a_misspelt_caller_is_told_who_could_be_meant(desk: Desk, planck: str) -> None:
+    """With the suggestions of `--to`, and nobody acts; once the session has ended the error says so."""
+    said, to = (
+        desk("--as", "Plank", "signal", "hi", "--json"),
+        desk("signal", "hi", "--to", "Plank", "--json", session=planck),
+    )
+    assert said.error["suggestions"] == to.error["suggestions"] != []
+    assert said.error["suggestions"][0].startswith("Planck (")
+    assert "Did you mean one of these?" in said.error["hint"] and said.error["message"].endswith(
+        "Plank. Nothing was written."
+    )
+    assert desk("session", "end", session=planck).status == 0
+    assert (
+        f"the session of that name, {planck}, ended"
+        in desk("--as", "Planck", "signal", "hi", "--json").error["message"]
+    )
+
+
 @pytest.mark.parametrize("value", ["nonsense", "sess-zzzzzzzzzzzz", "Planck", "../../etc", "sess-' OR 1=1"])
 def test_an_unknown_session_variable_acts_as_nobody(desk: Desk, planck: str, value: str) -> None:
     """An unknown GITMEM_SESSION is refused where somebody must act, and does not stop a look."""

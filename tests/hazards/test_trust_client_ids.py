@@ -79,6 +79,18 @@ def test_the_ids_that_clients_give_their_sessions_still_mean_them(planck: Clone,
     assert done.json["signal"]["sender_identity"] == reader
 
 
+def test_as_means_the_session_that_a_client_started_under_its_id(planck: Clone) -> None:
+    """As `--to` does, and the id itself is not published."""
+    started = as_client(planck, UUID, "session", "start", "--name", "Noether", "--json").json
+
+    done = planck("signal", "mine", "--broadcast", "--as", UUID, "--json")
+    assert done.json["signal"]["sender_session"] == started["session_id"]
+    assert planck.send("for it", "--to", UUID)["recipients"] == [started["session_id"]]
+    assert UUID not in planck("log", "--json").out
+    assert planck("session", "end", "--as", UUID).status == 0
+    refused(planck, "unknown-session", "signal", "late", "--broadcast", "--as", UUID)
+
+
 def test_somebody_who_is_called_like_a_clients_id_comes_before_it(hub: Hub, planck: Clone) -> None:
     """A name may have the form of OpenCode's ids."""
     assert as_client(planck, OPENCODE, "signal", "hello", "--broadcast").status == 0
