@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
 MEMORY_BYTES = 1536  # bytes
+_GOES_ON = ("compact", "resume")  # the same agent, which had the offer when it began
 _CONTEXT_LOST = ("compact", "resume", "clear")  # the agent has worked here before, but has lost its context
 
 
@@ -52,6 +53,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     caller = callers.of_session(found, "harness")
     before = [
         hook_caller.introduction(at, call, caller, exported=exported),
+        hook_caller.offer_identity(store, caller) if call.source not in _GOES_ON else "",
         consent_messages.consent_remark(store),
         _memory(store, caller, call.source),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import caller as callers
-from gitmem.agents import own_sessions
+from gitmem.agents import own_sessions, presence
 from gitmem.clients.hooks.events import SHARED_ENVIRONMENT
 from gitmem.errors import UsageError
 from gitmem.signals.message_frame import PROGRAM
@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.agents.presence import Presence
+    from gitmem.store import Store
 
     from ..environment import Environment
     from .hook_input import HookInput
@@ -65,6 +66,19 @@ def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: 
     if _knows_session(at, call, caller, exported):
         return line
     return f"{line} Run it as `GITMEM_SESSION={caller.session_id} gitmem …`."
+
+
+def offer_identity(store: Store, caller: Caller) -> str:
+    """Return the line that offers an agent without an identity that of the last agent of this worktree, or ""."""
+    former = own_sessions.last_agent_here(store) if caller.identity is None else None
+    if former is None:
+        return ""
+    from gitmem.sessions import session_fields
+
+    name = sanitize_for_model(former.name)
+    take = sanitize_for_model(session_fields.take_identity(store, former))
+    ago = presence.format_age(former.age)
+    return f"{name} worked in this worktree, {ago}. If you are {name}, `{take}` gives you its messages."
 
 
 def reply_program(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:

@@ -53,6 +53,8 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
     elif call.kind != STOP or not call.again:
         introduces = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
         intro = hook_caller.introduction(at, call, caller) if introduces else ""
+        offer = hook_caller.offer_identity(store, caller) if introduces else ""
+        intro = "\n\n".join(filter(None, (intro, offer)))
         via = hook_caller.reply_program(at, call, caller)
         deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
     limit_retries(store, call)

@@ -117,7 +117,7 @@ def _start_new(
         started.next.insert(1, imported.inbox_command(name))
     if found.agent_identity is None and who.client_session is None:
         former = own_sessions.last_agent_here(store)
-        started.remark = session_fields.offer_identity(former, started.remark, started.next)
+        started.remark = session_fields.offer_identity(store, former, started.remark, started.next)
     return started
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..agents import display_names, presence
+from ..errors import UsageError
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from ..agents.presence import Presence
     from ..records.record_types import SessionFields
+    from ..store import Store
 
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
             "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
@@ -84,22 +86,32 @@ def retry_command(event: str, given: Mapping[str, str | None]) -> list[str]:
     return ["gitmem", "session", event, *(word for pair in pairs for word in pair)]
 
 
-def offer_identity(former: Presence | None, remark: str | None, next: list[str]) -> str | None:
+def take_identity(store: Store, former: Presence) -> str:
+    """Return the command by which a session becomes the agent of an earlier one, with its name if that is free."""
+    words = ["gitmem", "session", "set", "--agent-identity", str(former.agent_identity)]
+    try:
+        display_names.claim(store, former.name)
+    except UsageError:  # a session that has not ended holds its name for two days
+        return command(*words)
+    return command(*words, "--name", former.name)
+
+
+def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:
     """Return the remark on a new session without an identity, with how it becomes the agent that worked here before.
 
     Nothing is taken over by itself: another agent may have come to the worktree.
 
     Args:
+        store: The open store.
         former: The last session of that agent.
         remark: What else there is to say.
         next: The next commands; gets the one that takes the identity.
     """
     if former is None:
         return remark
-    identity, name = str(former.agent_identity), former.name
-    next.insert(1, command("gitmem", "session", "set", "--agent-identity", identity, "--name", name))
+    next.insert(1, take_identity(store, former))
     offer = (
-        f"{sanitize(name)} ({sanitize(identity)}) worked in this worktree, {presence.format_age(former.age)}. If you are "
+        f"{sanitize(former.name)} ({sanitize(str(former.agent_identity))}) worked in this worktree, {presence.format_age(former.age)}. If you are "
         "that agent, take its identity: then its messages are yours."
     )
     return " ".join(filter(None, (remark, offer)))

@@ -40,6 +40,19 @@ def test_the_last_agent_of_the_worktree_is_offered(tmp_path: Path, repo: Path) -
     assert [each["message"] for each in inbox.read(store, acting(store, changed)).signals] == ["look"]
 
 
+def test_the_offer_leaves_out_a_name_that_is_still_held(repo: Path) -> None:
+    """A session that never ended holds its name for two days: the command must work before, too."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    clock.forward(30 * 3600 * 1_000_000)
+
+    back = lifecycle.start(store, CallerClaims())
+
+    assert back.next[1] == TAKE.removesuffix(" --name Kilby")
+    assert lifecycle.change(store, acting(store, back), agent_identity=KILBY).reader_identity == KILBY
+
+
 def test_nothing_is_offered_that_would_be_a_guess(tmp_path: Path, repo: Path) -> None:
     """An agent at work, one of another worktree, a session with an identity of its own."""
     clock = Clock()

@@ -80,6 +80,53 @@ def test_what_waits_comes_with_the_start(hook: Hook, run: Run, start: Start) -> 
     assert "drops tabs" not in again
 
 
+def nameless(run: Run) -> str:
+    """A session without an agent identity, which no other one is offered."""
+    return str(run("session", "start", "--name", "Planck", "--json").json["session_id"])
+
+
+def test_a_start_offers_the_identity_of_the_worktrees_last_agent(hook: Hook, run: Run, start: Start) -> None:
+    """In one line with the command that takes it, which works; not to an agent that has an identity, or goes on."""
+    run("session", "end", session=start("Kilby"))
+    run("signal", "The parser drops tabs", "--to", "test:worker:kilby", session=nameless(run))
+    take = "gitmem session set --agent-identity test:worker:kilby --name Kilby"
+
+    other = hook.reads(
+        "claude-code", "SessionStart", "h-2", env={"GITMEM_AGENT_IDENTITY": "test:worker:curie"}
+    )
+    run("session", "end", "--as", "test:worker:curie")
+    before = set(hook.sessions())
+    run("session", "end", session=start("Kilby"))
+    text = hook.reads("claude-code", "SessionStart")
+    resumed = hook.reads("claude-code", "SessionStart", source="resume")
+
+    _, offer = text.split("\n\n")
+    assert (
+        offer
+        == f"Kilby worked in this worktree, just now. If you are Kilby, `{take}` gives you its messages."
+    )
+    assert "Kilby" not in resumed + other
+    assert "drops tabs" not in text + resumed  # nothing is taken over by itself
+    (ours,) = set(hook.sessions()) - before
+    run(*take.split()[1:], session=ours)
+    assert "drops tabs" in hook.reads("claude-code", "PostToolUse")
+    assert "Kilby" not in hook.reads("claude-code", "SessionStart", "h-3")  # it is at work
+
+
+def test_a_client_that_drops_a_start_has_the_offer_with_its_first_signal(
+    hook: Hook, run: Run, start: Start
+) -> None:
+    """As the introduction."""
+    run("session", "end", session=start("Kilby"))
+    ours, other = hook.start("cline"), nameless(run)
+    texts = []
+    for number in range(2):
+        run("signal", f"Number {number}", "--to", ours, session=other)
+        texts.append(hook.reads("cline", "PostToolUse"))
+
+    assert [text.count("Kilby worked in this worktree") for text in texts] == [1, 0]
+
+
 @pytest.mark.parametrize("end", ["by its client", "by itself", "not at all"])
 def test_a_conversation_that_is_resumed_goes_on_as_who_it_was(
     hook: Hook, run: Run, start: Start, git: Git, end: str
