@@ -12,7 +12,7 @@ from typing import Any
 from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
-from gitmem.signals import INTENTS, inbox, receipt_list
+from gitmem.signals import INTENTS, inbox, receipt_list, threads
 
 
 class Option:
@@ -24,9 +24,11 @@ class Option:
         values: The allowed texts; empty if others are allowed.
         metavar: What help shows for the value of an option of signals; None for a flag.
         aliases: Further flags of commands.
+        tool_default: The number that a tool has by default: a model reads less than a person or a program.
+        tool_most: The greatest number that a tool takes.
     """
 
-    __slots__ = ("aliases", "default", "help", "metavar", "values")
+    __slots__ = ("aliases", "default", "help", "metavar", "tool_default", "tool_most", "values")
 
     def __init__(
         self,
@@ -36,7 +38,9 @@ class Option:
         default: Any = None,
         values: Sequence[str] = (),
         aliases: Sequence[str] = (),
+        for_tools: tuple[int, int] = (0, 0),
     ) -> None:
+        self.tool_default, self.tool_most = for_tools
         self.help = help
         self.aliases = tuple(aliases)
         self.metavar = metavar
@@ -93,8 +97,17 @@ RECEIPTS_SIGNAL = Option("Only receipts of this signal: its id or a unique prefi
 READER = Option("Only receipts of this reader: a name, identity or session id.")
 RECEIPTS_SINCE = Option("Only receipts after this time: ISO or a duration such as 1h.")
 RECEIPTS_LIMIT = Option(
-    f"Maximum number of receipts (default: {receipt_list.LIMIT}).", default=receipt_list.LIMIT
+    f"Maximum number of receipts (default: {receipt_list.LIMIT}).",
+    default=receipt_list.LIMIT,
+    for_tools=(receipt_list.LIMIT, 200),
 )
+THREAD_LIMIT = Option(
+    f"Maximum number of signals, first and last (default: {threads.LIMIT}; JSON all).",
+    default=threads.LIMIT,
+    for_tools=(20, 100),
+)
+ROSTER_LIMIT = Option("Maximum number of sessions.", for_tools=(30, 200))
+NEW_WU = Option("Accept a work unit that no session, signal or memory node names.")
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")
 DONE = Option("Tell everybody that the work unit is done.")
@@ -118,12 +131,21 @@ NEW_LIFECYCLE = Option(
 PRIORITY = Option(f"{PRIORITIES[0]} (highest) to {PRIORITIES[-1]}.", values=PRIORITIES)
 PATHS = Option("File or folder that it is about.")
 SUPERSEDES = Option("Node that it replaces while it is active.")
-SEARCH_LIMIT = Option(f"Maximum number of nodes (default: {search.LIMIT}).", default=search.LIMIT)
+SEARCH_LIMIT = Option(
+    f"Maximum number of nodes (default: {search.LIMIT}).", default=search.LIMIT, for_tools=(search.LIMIT, 50)
+)
 LIST_LIMIT = Option(f"Maximum number of nodes (default: {listing.LIMIT}).", default=listing.LIMIT)
 READY_TYPE = Option(f"Only nodes of this type (default: {', '.join(ready.ACTIONABLE)}); see create.")
-READY_LIMIT = Option(f"Maximum number of nodes (default: {ready.LIMIT}).", default=ready.LIMIT)
+READY_LIMIT = Option(
+    f"Maximum number of nodes (default: {ready.LIMIT}).", default=ready.LIMIT, for_tools=(ready.LIMIT, 50)
+)
 PROFILE_LIMIT = Option(f"Maximum number of nodes (default: {profile.LIMIT}).", default=profile.LIMIT)
-MAX_SIZE = Option(f"Maximum size in bytes of UTF-8 (default: {context.MAX_SIZE}).", default=context.MAX_SIZE)
+MAX_SIZE = Option(
+    f"Maximum size in bytes of UTF-8 (default: {context.MAX_SIZE}).",
+    default=context.MAX_SIZE,
+    for_tools=(context.MAX_SIZE, context.SUGGESTED_SIZE_MAX),
+)
+EXPORT_SIZE = Option("Maximum size in bytes of UTF-8.", for_tools=(8 * 1024, 32 * 1024))
 HALF_LIFE = Option(
     f"Time constant of the score, which is 0.37 of its value after it (default: {HALF_LIFE_MICROS // DAY_MICROS}d).",
     default=HALF_LIFE_MICROS,

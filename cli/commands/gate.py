@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
 
-    from .options import AllowSecret, Initiative, Wu
+    from .options import AllowSecret, Initiative, NewWu, Wu
 
 CLOSED = 1
 ACTING = ("gitmem inbox", "gitmem reply", "gitmem gate")
@@ -45,10 +45,7 @@ def gate(
             help="For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`.",
         ),
     ] = False,
-    new: Annotated[
-        bool,
-        typer.Option("--new", help="Accept a work unit that no session, signal or memory node names."),
-    ] = False,
+    new: NewWu = False,
     allow_secret: AllowSecret = False,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .options import AnyId, From, Pager, Strict, SyncToo, Thread, ThreadId, ThreadLimit, Wu
 
 ENTRIES = 20
-THREAD_SIGNALS = 50
 SYNC_EVERY_SECONDS = 5.0
 
 
@@ -27,7 +26,7 @@ def thread(at: Environment, id: AnyId, limit: ThreadLimit = None, pager: Pager =
     from gitmem.signals import threads
 
     at.store().asks_once = True
-    most = None if at.json and limit is None else number("--limit", limit, THREAD_SIGNALS)
+    most = None if at.json and limit is None else number("--limit", limit, threads.LIMIT)
     found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
     output.answer(at.json, found, signals.thread, page=at.pager(pager))
 

@@ -48,9 +48,7 @@ From = Annotated[
 ThreadId = Annotated[str | None, typer.Argument(metavar="ID", help=shared.THREAD.help)]
 ThreadLimit = Annotated[
     str | None,
-    typer.Option(
-        "--limit", metavar="N", help="Maximum number of signals, first and last (default: 50; JSON all)."
-    ),
+    typer.Option("--limit", metavar="N", help=shared.THREAD_LIMIT.help),
 ]
 AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help)]
 Strict = Annotated[bool, typer.Option("--strict", help=shared.STRICT.help)]
@@ -75,6 +73,7 @@ OnlySignals = Annotated[
 GoOn = Annotated[
     bool, typer.Option("--watch", help="Go on with new signals as they arrive, as `gitmem watch` does.")
 ]
+NewWu = Annotated[bool, typer.Option("--new", help=shared.NEW_WU.help)]
 Done = Annotated[bool, typer.Option("--done", help=shared.DONE.help)]
 Summary = Annotated[str | None, typer.Option("--summary", metavar="TEXT", help=shared.SUMMARY.help)]
 Milestone = Annotated[bool, typer.Option("--milestone", help=shared.MILESTONE.help)]

@@ -7,8 +7,6 @@ from typing import Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from gitmem.memory.context import SUGGESTED_SIZE_MAX
-
 from .. import shared_options as shared
 from ..render.mem import listing, nodes
 from . import tool_results
@@ -17,7 +15,6 @@ from .mcp_session import CallEnvironment
 
 Files = Annotated[Words, Field(description=shared.PATHS.help)]
 Wu = Annotated[str, Field(description=shared.NODE_WU.help)]
-MATCHES_MAX = 50  # a larger answer is cut by clients
 
 
 class MemoryTools(ToolCalls):
@@ -56,7 +53,9 @@ class MemoryTools(ToolCalls):
         query: str,
         tags: Words,
         wu: Annotated[str, Field(description=shared.ONLY_WU.help)] = "",
-        limit: Annotated[int, Field(ge=1, le=MATCHES_MAX)] = shared.SEARCH_LIMIT.default,
+        limit: Annotated[
+            int, Field(ge=1, le=shared.SEARCH_LIMIT.tool_most)
+        ] = shared.SEARCH_LIMIT.tool_default,
     ) -> CallToolResult:
         """Search the memory, best match first. Search before you decide or repeat work. Words in double quotes
         match as a phrase."""
@@ -73,7 +72,7 @@ class MemoryTools(ToolCalls):
         self,
         ctx: Ctx,
         wu: Wu = "",
-        max_size: Annotated[int, Field(ge=512, le=SUGGESTED_SIZE_MAX)] = shared.MAX_SIZE.default,
+        max_size: Annotated[int, Field(ge=512, le=shared.MAX_SIZE.tool_most)] = shared.MAX_SIZE.tool_default,
     ) -> CallToolResult:
         """Return the memory nodes for a work unit, within `max_size` bytes. Call it before you start on one."""
 
@@ -116,7 +115,7 @@ class MemoryTools(ToolCalls):
         self,
         ctx: Ctx,
         wu: Wu = "",
-        limit: Annotated[int, Field(ge=1, le=MATCHES_MAX)] = shared.READY_LIMIT.default,
+        limit: Annotated[int, Field(ge=1, le=shared.READY_LIMIT.tool_most)] = shared.READY_LIMIT.tool_default,
     ) -> CallToolResult:
         """List the nodes of a work unit that are ready, most important first, and what blocks the others."""
 

@@ -20,7 +20,6 @@ from .mcp_session import CallEnvironment
 
 Ids = Annotated[Words, Field(description=shared.NODE_IDS.help)]
 Status = Literal["", "active", "closed", "archived", "deleted"]
-EXPORT_BYTES, EXPORT_BYTES_MAX = 8 * 1024, 32 * 1024
 
 
 class NodeTools(ToolCalls):
@@ -121,7 +120,9 @@ class NodeTools(ToolCalls):
         ctx: Ctx,
         tags: Words,
         wu: Annotated[str, Field(description=shared.ONLY_WU.help)] = "",
-        max_size: Annotated[int, Field(ge=512, le=EXPORT_BYTES_MAX)] = EXPORT_BYTES,
+        max_size: Annotated[
+            int, Field(ge=512, le=shared.EXPORT_SIZE.tool_most)
+        ] = shared.EXPORT_SIZE.tool_default,
     ) -> CallToolResult:
         """Return the memory as one document in Markdown, cut to `max_size` bytes."""
 

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from .mcp_session import CallEnvironment, McpSession
     from .worker import Worker
 
-RECEIPTS_MAX = 200
-THREAD_LIMIT, THREAD_MAX = 20, 100
-ROSTER_LIMIT, ROSTER_MAX = 30, 200
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
@@ -119,7 +116,9 @@ class Tools(ToolCalls):
         self,
         ctx: Ctx,
         id: Annotated[str, Field(description=shared.ANY_ID.help)],
-        limit: Annotated[int, Field(ge=1, le=THREAD_MAX)] = THREAD_LIMIT,
+        limit: Annotated[
+            int, Field(ge=1, le=shared.THREAD_LIMIT.tool_most)
+        ] = shared.THREAD_LIMIT.tool_default,
     ) -> CallToolResult:
         """Show a thread, its first and last signals, and the decision of each recipient. Does not mark signals as delivered."""
 
@@ -158,7 +157,9 @@ class Tools(ToolCalls):
         id: Annotated[str, Field(description=shared.RECEIPTS_SIGNAL.help)] = "",
         reader: Annotated[str, Field(description=shared.READER.help)] = "",
         since: Annotated[str, Field(description=shared.RECEIPTS_SINCE.help)] = "",
-        limit: Annotated[int, Field(ge=1, le=RECEIPTS_MAX)] = shared.RECEIPTS_LIMIT.default,
+        limit: Annotated[
+            int, Field(ge=1, le=shared.RECEIPTS_LIMIT.tool_most)
+        ] = shared.RECEIPTS_LIMIT.tool_default,
     ) -> CallToolResult:
         """List who has received which signal, when, and whether its recipient agreed (acked) or rejected."""
 
@@ -177,7 +178,12 @@ class Tools(ToolCalls):
         return await self._do(ctx, "receipts", job)
 
     async def roster(
-        self, ctx: Ctx, all: bool = False, limit: Annotated[int, Field(ge=1, le=ROSTER_MAX)] = ROSTER_LIMIT
+        self,
+        ctx: Ctx,
+        all: bool = False,
+        limit: Annotated[
+            int, Field(ge=1, le=shared.ROSTER_LIMIT.tool_most)
+        ] = shared.ROSTER_LIMIT.tool_default,
     ) -> CallToolResult:
         """List active agents: names to send to, work, worktree, last seen. `all` includes ended sessions."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..records.shown_types import ShownSignal
     from ..store import Store
 
+LIMIT = 50  # signals of a page for a person
 LOOKED_UP_MAX = 100  # recipients to look up for the next command
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 UNMATCHED_MAX = 20  # sentences of an answer

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from cli import app, shared_options
-from cli.mcp import server, tools
+from cli.mcp import server
 from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.node_tools import NodeTools
 from cli.mcp.tools import Tools
 from cli.shared_options import Option
-from gitmem.memory import context, listing, profile, ready, search
+from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.records.signal import Signal
 from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
@@ -47,19 +47,37 @@ OPTIONS = {
 }
 
 
+LIMITS = {
+    "mem_search.limit": shared_options.SEARCH_LIMIT, "mem_context.max_size": shared_options.MAX_SIZE,
+    "mem_ready.limit": shared_options.READY_LIMIT, "receipts.limit": shared_options.RECEIPTS_LIMIT,
+    "thread.limit": shared_options.THREAD_LIMIT, "roster.limit": shared_options.ROSTER_LIMIT,
+    "mem_export.max_size": shared_options.EXPORT_SIZE,
+}  # fmt: skip
+
+
+def tool_schemas() -> dict[str, dict[str, Any]]:
+    """Return the schema of each parameter of a tool."""
+    mute: Any = None  # nothing is called
+    groups = Tools(mute, mute, mute), MemoryTools(mute, mute), NodeTools(mute, mute)
+    return {
+        f"{name}.{parameter}": schema
+        for name, tool in server.Server(*groups)._ours.items()
+        for parameter, schema in tool.parameters["properties"].items()
+    }
+
+
 def shared() -> dict[str, tuple[dict[str, Any], str]]:
     """Return the schema of each parameter that a tool shares with a command, and what the command says of it."""
     commands = dict(compile_parser.commands_of(app.build()))
-    mute: Any = None  # nothing is called
-    groups = Tools(mute, mute, mute), MemoryTools(mute, mute), NodeTools(mute, mute)
     found = {}
-    for name, tool in server.Server(*groups)._ours.items():
-        command = commands[COMMANDS.get(name, name)]
-        helps = {each.name: str(getattr(each, "help", "")) for each in command.params}
-        for parameter, schema in tool.parameters["properties"].items():
-            known = OTHER_NAMES.get(parameter, parameter)
-            if known in helps:
-                found[f"{name}.{parameter}"] = schema, helps[known]
+    for place, schema in tool_schemas().items():
+        name, parameter = place.split(".")
+        helps = {
+            each.name: str(getattr(each, "help", "")) for each in commands[COMMANDS.get(name, name)].params
+        }
+        known = OTHER_NAMES.get(parameter, parameter)
+        if known in helps:
+            found[place] = schema, helps[known]
     return found
 
 
@@ -85,12 +103,13 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
     assert {name: schema["default"] for name, schema in schemas.items() if "default" in schema} == {
         "signal.intent": shared_options.INTENT.default,
         "mem_create.type": shared_options.NODE_TYPE.default,
-        "mem_search.limit": shared_options.SEARCH_LIMIT.default,
-        "mem_context.max_size": shared_options.MAX_SIZE.default,
-        "mem_ready.limit": shared_options.READY_LIMIT.default,
-        "receipts.limit": shared_options.RECEIPTS_LIMIT.default,
-        "thread.limit": tools.THREAD_LIMIT,  # a model reads fewer than a person
+        **{name: option.tool_default for name, option in LIMITS.items() if name in schemas},
     }
+    for name, option in LIMITS.items():
+        schema = tool_schemas()[name]
+        assert (schema["default"], schema["maximum"]) == (option.tool_default, option.tool_most), name
+        assert option.default in (None, option.tool_default) or option is shared_options.THREAD_LIMIT
+    assert tool_schemas()["mem_update.status"]["enum"] == ["", *node_fields.STATUSES]
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
     for operation, name, option in (
         (search.search, "limit", shared_options.SEARCH_LIMIT),
