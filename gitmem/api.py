@@ -144,9 +144,9 @@ class Log:
             inbox.mark(self.store, found)
         return found
 
-    def thread(self, id: str) -> threads.Thread:
-        """Return a thread, by its id or the id of a signal in it."""
-        return threads.thread(self.store, id)
+    def thread(self, id: str, *, limit: int | None = None) -> threads.Thread:
+        """Return a thread, by its id or the id of a signal in it; with a limit its first and last signals."""
+        return threads.thread(self.store, id, limit=limit)
 
     def converged(self, id: str, *, strict: bool = False) -> threads.Converged:
         """Return whether the latest decision of every recipient of the thread's root is AGREE."""
@@ -173,16 +173,27 @@ class Log:
         return watch_until(self.store, self.who, stop=stop, events=events)
 
     def gate(
-        self, *, wu: str | None = None, initiative: str | None = None, reason: str | None = None
+        self,
+        *,
+        wu: str | None = None,
+        initiative: str | None = None,
+        reason: str | None = None,
+        new: bool = False,
     ) -> Gate:
-        """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that."""
+        """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that.
+
+        Args:
+            new: Accept a work unit that no session, signal or memory node names.
+        """
         from .signals import gate
 
-        return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason)
+        return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason, new=new)
 
-    def roster(self, query: str | None = None, *, all: bool = False) -> roster.Roster:
-        """Return the live and idle sessions; with `all` also those that are gone or have ended."""
-        return roster.roster(self.store, query, all=all)
+    def roster(
+        self, query: str | None = None, *, all: bool = False, limit: int | None = None
+    ) -> roster.Roster:
+        """Return at most `limit` live and idle sessions; with `all` also those that are gone or have ended."""
+        return roster.roster(self.store, query, all=all, limit=limit)
 
     def sync(
         self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0

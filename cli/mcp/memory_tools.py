@@ -98,14 +98,26 @@ class MemoryTools(ToolCalls):
 
         return await self._do(ctx, "mem_recover", job)
 
-    async def mem_checkpoint(self, ctx: Ctx, note: str, next_steps: str = "", wu: Wu = "") -> CallToolResult:
+    async def mem_checkpoint(
+        self,
+        ctx: Ctx,
+        note: str,
+        next_steps: str = "",
+        wu: Wu = "",
+        done: Annotated[bool, Field(description=shared.DONE.help)] = False,
+    ) -> CallToolResult:
         """Record the state of the work for mem_recover, before a pause, a hand-over or a compaction."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import checkpoints as operation
 
             created = operation.checkpoint(
-                at.store(), self._session.caller(at), note, next_steps=next_steps or None, wu=wu or None
+                at.store(),
+                self._session.caller(at),
+                note,
+                next_steps=next_steps or None,
+                wu=wu or None,
+                done=done,
             )
             return tool_results.of(created, nodes.checkpointed(created))
 

@@ -25,13 +25,15 @@ Status = Literal["", "active", "closed", "archived", "deleted"]
 class NodeTools(ToolCalls):
     """Tools for single nodes, for the whole memory, and for the gate."""
 
-    async def gate(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
+    async def gate(
+        self, ctx: Ctx, wu: Wu = "", new: Annotated[bool, Field(description=shared.NEW_WU.help)] = False
+    ) -> CallToolResult:
         """Check before you finish a work unit: `open` is false while signals to you on it wait."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import gate as operation
 
-            found = operation.check(at.store(), self._session.caller(at), wu=wu or None)
+            found = operation.check(at.store(), self._session.caller(at), wu=wu or None, new=new)
             whole = command("gitmem", "gate", *(["--wu", found.wu_id] if found.wu_id else []))
             return tool_results.of(found, signals.gate(found), peers=bool(found.signals), whole=whole)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import gitmem
 from cli.mcp import server, tool_results
 from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.node_tools import NodeTools
@@ -342,6 +343,30 @@ def test_what_a_model_reads_before_the_first_call_is_small() -> None:
             len((each.description or "").split()) >= WORDS_MAX} == {}  # fmt: skip
     assert len(server.INSTRUCTIONS) < INSTRUCTIONS_MAX
     assert all(each.input_schema["additionalProperties"] is False for each in listed)
+
+
+def test_a_tool_tells_that_work_is_done_and_accepts_a_new_work_unit(serve: Serve, shop: Path) -> None:
+    """As `mem checkpoint --done` and `gate --new`; the library's gate takes `new`, too."""
+
+    async def talk() -> None:
+        async with serve() as one, serve() as two:
+            await two.call_tool("session", {"name": "Curie"})
+            await one.call_tool("session", {"name": "Planck", "wu": "WU-7"})
+            made = fields(await one.call_tool("mem_checkpoint", {"note": "All parsed", "done": True}))
+            assert "WU-7 is done" in str(made["warnings"])
+            (told,) = fields(await two.call_tool("inbox"))["signals"]
+            assert "WU-7" in told["message"] and "done" in told["message"]
+
+            unknown = await two.call_tool("gate", {"wu": "NEW-1"})
+            assert unknown.structured_content is not None
+            assert unknown.structured_content["error"]["code"] == "unknown-work-unit"
+            assert fields(await two.call_tool("gate", {"wu": "NEW-1", "new": True}))["open"] is True
+
+    within(talk)
+    with gitmem.open(str(shop), session="human:person@example.org") as log:
+        with pytest.raises(gitmem.UsageError, match="NEW-1"):
+            log.gate(wu="NEW-1")
+        assert log.gate(wu="NEW-1", new=True).open
 
 
 def test_the_documented_tools_are_those_of_the_server() -> None:
