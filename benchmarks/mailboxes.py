@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 
 from . import workbench as workbenches
 from .workbench import Workbench
@@ -21,7 +22,7 @@ TEXT = "Please look at the boundary of the index before the review, and tell me 
 CALL_SECONDS = 60.0
 
 
-class Mailbox:
+class Mailbox(ABC):
     """One program.
 
     Attributes:
@@ -44,16 +45,16 @@ class Mailbox:
         self.environment = {**workbench.environment, "HOME": self.home}
         self.where = self.home
 
-    def begin(self, writers: int) -> None:
+    def begin(self, writers: int) -> None:  # noqa: B027  (most programs need nothing here)
         """Register the writers and the reader."""
 
+    @abstractmethod
     def fill(self, count: int) -> None:
         """Store this many messages that are already read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def command(self, number: int = 0) -> list[str]:
         """Return the command that sends a message to the reader as one of the writers."""
-        raise NotImplementedError
 
     def sending(self, number: int) -> Callable[[], None]:
         """Return a function that sends one message as that writer; it raises an error if the program reports one."""
@@ -71,16 +72,16 @@ class Mailbox:
         """Return such a function for a writer that writes at the same time as others."""
         return self.sending(number)
 
-    def stop_writers(self) -> None:
+    def stop_writers(self) -> None:  # noqa: B027  (most programs need nothing here)
         """End the processes that `sending_at_once` has started."""
 
+    @abstractmethod
     def read(self) -> str:
         """Return the text of the reader's inbox; it is marked as read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stored(self) -> int:
         """Return the number of stored messages."""
-        raise NotImplementedError
 
     def _out(self, *command: str) -> str:
         done = subprocess.run(
@@ -88,7 +89,7 @@ class Mailbox:
         )
         return done.stdout
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027  (most programs need nothing here)
         """End all processes that still run."""
 
 

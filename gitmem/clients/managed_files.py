@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from ..digests import sha256
@@ -29,7 +30,7 @@ def content(name: str) -> str:
         return file.read()
 
 
-class ManagedFile:
+class ManagedFile(ABC):
     """A file that has something of ours, or shall have it.
 
     Attributes:
@@ -43,21 +44,21 @@ class ManagedFile:
         self.top = top
         self.runs = runs
 
+    @abstractmethod
     def has_ours(self, content: bytes | None) -> bool:
         """Return whether a content has anything of ours."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_current(self, content: bytes) -> bool:
         """Return whether a content, which has something of ours, is as install would write it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def with_ours(self, content: bytes | None) -> bytes:
         """Return a content with what is ours added, or updated."""
-        raise NotImplementedError
 
+    @abstractmethod
     def without_ours(self, content: bytes) -> bytes | None:
         """Return a content, which has something of ours, as it was before; None for no file."""
-        raise NotImplementedError
 
     def read(self) -> bytes | None:
         """Return the content, or None if there is no file; see `user_files.read` for errors."""
