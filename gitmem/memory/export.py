@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..commit_message import sanitize
-from ..outcome import Outcome, plain
-from . import authors, load, node_fields
+from ..outcome import Outcome
+from . import authors, load, node_fields, superseded
 from .listing import UNLINKED, Filter, matching_ids
 
 TYPE_CHECKING = False
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..store import Store
     from .versioned_node import VersionedNode
 
+    Group = tuple[int, str, int, str]
+
 PROJECT = "Project"
 FORMATS = ("markdown", "json", "jsonl")
 TAB = "\t"
@@ -22,9 +24,13 @@ _MARKUP = frozenset("\\`*_[]<>#&~|")  # characters that markdown may interpret
 
 
 class Exported(Outcome):
-    """The matching nodes in order of creation, and their document."""
+    """The matching nodes in order of creation, and their document.
 
-    __slots__ = ("format", "count", "filters", "nodes", "next")
+    Attributes:
+        superseded: The live ends of superseded nodes, by node id; JSON has each in `superseded_by` of the node.
+    """
+
+    __slots__ = ("format", "count", "filters", "nodes", "superseded", "next")
 
     def __init__(
         self, format: str, filters: Mapping[str, str | list[str] | bool], nodes: Sequence[VersionedNode]
@@ -33,7 +39,25 @@ class Exported(Outcome):
         self.count = len(nodes)
         self.filters = dict(filters)
         self.nodes = list(nodes)
+        self.superseded: dict[str, str] = {}
         self.next: list[str] = ["gitmem mem list"]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the JSON form."""
+        return {
+            "format": self.format,
+            "count": self.count,
+            "filters": dict(self.filters),
+            "nodes": self._nodes(),
+            "next": list(self.next),
+        }
+
+    def _nodes(self) -> list[object]:
+        live = self.superseded
+        return [
+            node.as_json() | ({"superseded_by": live[node.id]} if node.id in live else {})
+            for node in self.nodes
+        ]
 
     @property
     def document(self) -> str:
@@ -41,8 +65,8 @@ class Exported(Outcome):
         if self.format == "markdown":
             return "\n".join(_markdown(self))
         if self.format == "jsonl":
-            return "\n".join(_json(node.as_json()) for node in self.nodes)
-        return _json({"count": self.count, "filters": self.filters, "nodes": plain(self.nodes)})
+            return "\n".join(map(_json, self._nodes()))
+        return _json({"count": self.count, "filters": self.filters, "nodes": self._nodes()})
 
 
 def export(
@@ -72,7 +96,9 @@ def export(
     filters = {
         "wu": wu, "type": type, "lifecycle": lifecycle, "tags": list(tags), "includeArchived": include_archived,
     }  # fmt: skip
-    return Exported(word, {key: value for key, value in filters.items() if value}, nodes)
+    found = Exported(word, {key: value for key, value in filters.items() if value}, nodes)
+    found.superseded = superseded.ends_of(db, [node.id for node in nodes])
+    return found
 
 
 def _json(value: object) -> str:
@@ -88,34 +114,32 @@ def _markdown(found: Exported) -> Iterator[str]:
     yield FRAME
     yield ""
     yield f"{found.count} node{'' if found.count == 1 else 's'}{f' ({_text(chosen_by)})' if chosen_by else ''}."
-    groups: dict[str, list[VersionedNode]] = {}
+    groups: dict[Group, list[VersionedNode]] = {}
     for node in found.nodes:
         groups.setdefault(_group(node), []).append(node)
-    for name in sorted(groups, key=_group_order):
+    for group in sorted(groups):
         yield ""
-        yield f"## {name}"
-        for node in groups[name]:
+        yield f"## {group[-1]}"
+        for node in groups[group]:
             yield ""
-            yield from _one(node)
+            yield from _one(node, found.superseded.get(node.id))
 
 
 def _shown(value: str | list[str] | bool) -> str:
     return ", ".join(value) if isinstance(value, list) else "yes" if value is True else str(value)
 
 
-def _group(node: VersionedNode) -> str:
-    return PROJECT if node.lifecycle == "project" else node.wu_id or UNLINKED.capitalize()
+def _group(node: VersionedNode) -> Group:
+    """Return the sort key and heading: the project first, then work units by number, then nodes without one."""
+    if node.lifecycle == "project":
+        return 0, "", 0, PROJECT
+    if not node.wu_id:
+        return 2, "", 0, UNLINKED.capitalize()
+    word, _, number = node.wu_id.rpartition("-")
+    return (1, word, int(number), node.wu_id) if number.isdecimal() else (1, node.wu_id, 0, node.wu_id)
 
 
-def _group_order(name: str) -> tuple[int, str, int]:
-    """Return the sort key: the project first, then work units by number, then nodes without one."""
-    word, dash, number = name.rpartition("-")
-    if dash:
-        return 1, word, int(number)
-    return (0 if name == PROJECT else 2), "", 0
-
-
-def _one(node: VersionedNode) -> Iterator[str]:
+def _one(node: VersionedNode, live: str | None) -> Iterator[str]:
     """Yield the lines of one node.
 
     Its text is indented as code, so it cannot imitate a heading or another node. The line above it is a paragraph,
@@ -130,6 +154,7 @@ def _one(node: VersionedNode) -> Iterator[str]:
         ("lane", node.lane),
         ("reason", node.reason),
         ("summarised in", node.summarized_into),
+        ("superseded by", live),
     ]
     facts += [f"{name}: {value}" for name, value in about if value]
     yield f"### {node.id}"

@@ -56,6 +56,31 @@ def test_work_units_come_by_number_and_what_has_none_last(desk: Desk) -> None:
     ]
 
 
+def test_work_units_of_any_form_have_a_section_each(desk: Desk) -> None:
+    """Also one that is named as a section of the export is."""
+    for wu in ("fix-login", "Project", "gh-12", "#7", "a-", "x-1.5"):
+        desk.write(f"of {wu}", wu=wu)
+    desk.write("for all", lifecycle="project")
+    lines = export.export(desk.store).document.split("\n")
+
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## Project", "## #7", "## Project", "## a-", "## fix-login", "## gh-12", "## x-1.5",
+    ]  # fmt: skip
+
+
+def test_a_superseded_node_names_the_live_end_of_its_chain(desk: Desk) -> None:
+    """In each form; other nodes have no such field."""
+    old = desk.write("Floats")
+    middle = desk.write("Decimals", supersedes=[old])
+    live = desk.write("Integers", supersedes=[middle])
+
+    nodes = json.loads(export.export(desk.store, format="json").document)["nodes"]
+    assert {node["id"]: node.get("superseded_by") for node in nodes} == {old: live, middle: live, live: None}
+    rows = export.export(desk.store, format="jsonl").document.split("\n")
+    assert [json.loads(row) for row in rows] == nodes == export.export(desk.store).as_json()["nodes"]
+    assert export.export(desk.store).document.count(f" · superseded by: {live}") == 2
+
+
 @pytest.mark.parametrize(
     "text", [HOSTILE, "\n\n# x", "    # x", "~~~\n# x", "</pre>\n\n# x", "\r# x", "\u2028# x"]
 )
