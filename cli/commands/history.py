@@ -6,7 +6,7 @@ from gitmem.errors import UsageError
 
 from ..environment import Environment
 from ..render import output, signals
-from ..values import duration, number
+from ..values import duration, number, parse_moment
 from .inbox import note_unknown_sender
 
 TYPE_CHECKING = False
@@ -51,6 +51,14 @@ def log(
     wu: Wu = None,
     thread: Thread = None,
     from_: From = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="1h|ISO",
+            help="Only records after this time: ISO or a duration such as 1h.",
+        ),
+    ] = None,
     receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
     pager: Pager = False,
 ) -> None:
@@ -60,7 +68,10 @@ def log(
 
     most = number("-n", n, ENTRIES)
     commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
-    found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
+    oldest = parse_moment(since) if since is not None else None
+    found = history.log(
+        at.store(), n=most, wu=wu, thread=thread, from_=from_, since=oldest, receipts=receipts
+    )
     note_unknown_sender(at, from_)
     output.answer(at.json, found, signals.format_history, page=at.pager(pager))
 

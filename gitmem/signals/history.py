@@ -7,6 +7,7 @@ from ..agents import presence
 from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
+from ..log.lines import format_at
 from ..log.ref import LOG_REF, lookup
 from ..mailbox.content import keyed_content
 from ..outcome import Outcome
@@ -64,12 +65,14 @@ def log(
     wu: str | None = None,
     thread: str | None = None,
     from_: str | None = None,
+    since: int | None = None,
     receipts: bool = False,
 ) -> LogPage:
     """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
 
     Args:
         thread: Only signals of the thread with this id, or of the signal with this id.
+        since: Only records from this time on, microseconds since the epoch.
         receipts: Include receipts.
 
     Raises:
@@ -86,6 +89,9 @@ def log(
         unit = "coalesce(json_extract(l.body, '$.unit'), json_extract(l.body, '$.wu_id'))"
         where.append(f"{unit_key_sql(unit)} = ?")
         values.append(unit_key(wu))
+    if since is not None:
+        where.append("l.at >= ?")
+        values.append(format_at(since))
     if thread:
         thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
         ids = "SELECT signal_id FROM signal WHERE thread = ?"

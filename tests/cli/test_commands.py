@@ -288,9 +288,13 @@ def test_init_and_uninstall_leave_the_config_as_it_was(
     assert (repo / ".git" / "config").read_bytes() == before
 
 
-def test_doctor_says_what_to_do_about_each_finding(run: Run, start: Start) -> None:
+def test_doctor_says_what_to_do_about_each_finding(
+    run: Run, start: Start, repo: Path, git: Callable[..., str]
+) -> None:
     """Exit status 0 with notes alone."""
     start("Planck")
+    run("log")  # commits
+    git("branch", "gitmem", "refs/gitmem/log", cwd=repo)  # may be merged by hand, without our driver
 
     said = run("doctor", "--json")
 
@@ -366,3 +370,19 @@ def test_of_a_long_thread_the_first_and_the_last_signals_are_shown(
     assert len(run("thread", root["signal_id"], "--json").json["signals"]) == 6
     assert run("thread", root["signal_id"], "--limit", "2", "--json").json["more"] == 4
     assert run("thread", root["signal_id"], "--limit", "1").out.count("| ") == 1
+
+
+def test_the_log_since_a_time(run: Run, start: Start) -> None:
+    """An ISO time includes the record of that time; a duration counts back from now."""
+    start("Planck")
+    said = [run("signal", text, "--broadcast", "--json").json["signal"] for text in ("one", "two")]
+    ids = [each["signal_id"] for each in said]
+
+    found = run("log", "--since", said[1]["created_at"], "--json").json["entries"]
+
+    assert [each["signal_id"] for each in found] == ids[1:]
+    assert {*ids} <= {each.get("signal_id") for each in run("log", "--since", "1h", "--json").json["entries"]}
+    assert run("log", "--since", "2999-01-01").out.startswith("No records match.\n")
+    refused = run("log", "--since", "soon")
+    assert refused.status == 2
+    assert "Invalid time: 'soon'" in refused.err
