@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeVar
 
+    from .environment import Environment
+
     Text = TypeVar("Text", str, str | None)
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -138,3 +140,14 @@ def check_utf8(args: Sequence[str]) -> None:
                 hint="You can also send the message as UTF-8 on standard input: `gitmem signal -`.",
                 code="not-utf8",
             ) from None
+
+
+def named_unit(at: Environment, wu: str | None) -> str | None:
+    """Return the work unit of `--wu`. Print a note if no record names it yet, because the answer may not show that."""
+    if wu:
+        from gitmem.sessions import work_units
+
+        from .render import output
+
+        output.note(list(filter(None, [work_units.remark(at.store(), wu)])))
+    return wu

@@ -6,6 +6,7 @@ from .agents import session_view
 from .index.index_file import View
 from .mailbox import mailbox_view
 from .memory import node_tables
+from .sessions import work_units
 from .trust import sender_tables
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, NODES, SENDERS)
+VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

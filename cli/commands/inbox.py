@@ -67,7 +67,7 @@ def inbox(
     from gitmem.signals.inbox_owner import resolve_owner
 
     from ..render import signals
-    from ..values import number, parse_moment
+    from ..values import named_unit, number, parse_moment
 
     oldest = parse_moment(since) if since is not None else None
     most = number("--limit", limit, operation.LIMIT)
@@ -85,7 +85,7 @@ def inbox(
         store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None
     ):
         reading = operation.read(
-            store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
+            store, caller, whose=whose, wu=named_unit(at, wu), lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),
         )  # fmt: skip
         if count:

@@ -183,11 +183,11 @@ def _recipients(
 
 def _unit_remark(store: Store, caller: Caller, wu: str | None) -> str | None:
     """Return a sentence if no record names the work unit yet: it may be a typing error."""
-    if not wu or ids.unit_key(wu) == ids.unit_key(caller.wu_id) or not ids.is_work_unit(wu):
+    if not wu or ids.unit_key(wu) == ids.unit_key(caller.wu_id):
         return None
     from ..sessions import work_units
 
-    return None if work_units.is_known(store, wu) else f"{work_units.not_named(wu)} Check its spelling."
+    return work_units.remark(store, wu)
 
 
 def _remarks(

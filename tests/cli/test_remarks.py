@@ -188,3 +188,20 @@ def test_doctor_notes_a_git_folder_that_cannot_be_written(
     found = {each["code"]: each for each in said.json["findings"]}
     assert found["read-only"]["severity"] == "note"
     assert found["read-only"]["where"].endswith(".git")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["mem", "create", "x"], ["mem", "checkpoint", "x"], ["mem", "context"], ["mem", "recover"], ["mem", "list"],
+        ["mem", "ready"], ["mem", "search", "x"], ["mem", "export"], ["mem", "triage"], ["inbox"], ["inbox", "--json"],
+    ],
+)  # fmt: skip
+def test_a_unit_that_nobody_named_is_warned_about(run: Run, start: Start, args: list[str]) -> None:
+    """A typing error would look like an empty memory or inbox; a unit that a record names is not warned about."""
+    session = start("Planck", "--wu", "WU-7")
+    unnamed, named = (run(*args, "--wu", wu, session=session) for wu in ("WU-8", "#wu-7"))
+    said = "note: No session, signal or memory node names the work unit WU-8 yet. Check its spelling."
+
+    assert (unnamed.status, unnamed.err.count(said)) == (0, 1)
+    assert (named.status, "No session" in named.err) == (0, False)

@@ -245,3 +245,21 @@ def test_a_line_with_both_fields_means_unit() -> None:
     assert [each["wu_id"] for each in signals[2]] == ["fix-login"] * 20
     assert signals[3] is not None and set(signals[3]["wu_id"]) == {"fix-login"} and "unit" not in signals[3]
     assert others[2][0]["unit"] == "a b"
+
+
+def test_the_units_of_the_log_are_the_same_in_any_order_of_lines(store: Store) -> None:
+    """Of several spellings one is shown, whichever came first; a unit that a node was only moved to is known, too."""
+    planck = start(store, "Planck", "Fix-Login")
+    send.send(store, planck, "hello", wu="#fix-login")
+    node = edit.create(store, planck, "x", wu="A-1").node.id
+    edit.change(store, planck, [node], wu="B-2")
+    lines = [body.encode() for body in bodies_of(store)]
+    found = []
+    for order in (lines, lines[::-1]):
+        index = index_file.in_memory(views.VIEWS, records.read_groups)
+        index.reshape()
+        for number, line in enumerate(order):
+            insert.lines(index, number + 1, [line])
+        found.append(index.db.execute("SELECT key, name FROM unit ORDER BY key").fetchall())
+
+    assert found == [[("a-1", "A-1"), ("b-2", "B-2"), ("fix-login", "#fix-login")]] * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...environment import Environment
 from ...render import output
 from ...render.mem import nodes as render
-from ...values import half_life, number
+from ...values import half_life, named_unit, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def context(
         at.store(),
         at.caller() if track_access else at.caller_if_any(),
         as_of=as_of,
-        wu=wu,
+        wu=named_unit(at, wu),
         lane=lane,
         max_size=number("--max-size", max_size, operation.MAX_SIZE),
         by_decay=by_decay,
@@ -87,7 +87,7 @@ def recover(
         at.store(),
         at.caller() if session is None and wu is None else at.caller_if_any(),
         session=session,
-        wu=wu,
+        wu=named_unit(at, wu),
         lane=lane,
         max_size=number("--max-size", max_size, MAX_SIZE),
         roster=not no_roster,

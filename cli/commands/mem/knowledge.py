@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ...environment import Environment
 from ...render import output
 from ...render.mem import knowledge as render
-from ...values import number, parts, typed
+from ...values import named_unit, number, parts, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def promote(
         at.store(),
         at.caller(),
         node=id if id is not None else node,
-        wu=wu,
+        wu=named_unit(at, wu),
         tag=tag or "",
         dry_run=dry_run,
         allow_secret=allow_secret,
@@ -75,7 +75,7 @@ def summarize(
     """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
     from gitmem.memory import summarize as operation
 
-    unit = wu if wu is not None else at.caller().wu_id
+    unit = named_unit(at, wu) if wu is not None else at.caller().wu_id
     if not unit:
         raise UsageError(
             "Missing work unit: your session has none. Nothing was written.",
@@ -155,7 +155,9 @@ def triage(
         )
     else:
         most = number("--limit", limit, LIMIT)
-        output.answer(at.json, operation.listing(store, wu=wu, tag=tag, limit=most), render.triaged)
+        output.answer(
+            at.json, operation.listing(store, wu=named_unit(at, wu), tag=tag, limit=most), render.triaged
+        )
 
 
 _TAKES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...environment import Environment
 from ...render import output
 from ...render.mem import listing as render
-from ...values import half_life, number, parse_moment, parts
+from ...values import half_life, named_unit, number, parse_moment, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def listing(
     from gitmem.memory import listing as operation
 
     found = operation.listing(
-        at.store(), wu=wu, type=type, lifecycle=lifecycle, tags=parts(tag),
+        at.store(), wu=named_unit(at, wu), type=type, lifecycle=lifecycle, tags=parts(tag),
         path=at.paths([path])[0] if path else path, session=session, lane=lane, priority=priority,
         status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
@@ -97,7 +97,7 @@ def ready(
     from gitmem.memory import node_fields
     from gitmem.memory import ready as operation
 
-    unit = node_fields.unit_of(wu, at.caller_if_any() if wu is None else None)
+    unit = node_fields.unit_of(named_unit(at, wu), at.caller_if_any() if wu is None else None)
     found = operation.ready(
         at.store(),
         unit,
@@ -123,7 +123,7 @@ def export(
     from gitmem.memory import export as operation
 
     found = operation.export(
-        at.store(), format=format or ("json" if at.json else "markdown"), wu=wu, type=type, lifecycle=lifecycle,
+        at.store(), format=format or ("json" if at.json else "markdown"), wu=named_unit(at, wu), type=type, lifecycle=lifecycle,
         tags=parts(tag), include_archived=include_archived,
     )  # fmt: skip
     if at.json and found.format != "json":
@@ -164,7 +164,7 @@ def search(
     from gitmem.memory import search as operation
 
     found = operation.search(
-        at.store(), " ".join(query), reader=at.caller() if track_access else None, wu=wu, type=type,
+        at.store(), " ".join(query), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
         lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,

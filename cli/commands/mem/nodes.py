@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ...environment import Environment
 from ...render import output
 from ...render.mem import nodes as render
-from ...values import metadata, parts, typed
+from ...values import metadata, named_unit, parts, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def create(
     from gitmem.memory import edit
 
     options: dict[str, object] = {
-        "type": type, "lifecycle": lifecycle, "wu": wu, "session": session, "lane": lane, "priority": priority,
+        "type": type, "lifecycle": lifecycle, "wu": named_unit(at, wu), "session": session, "lane": lane, "priority": priority,
         "tags": parts(tag), "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive,
         "discovered_from": discovered_from, "supersedes": parts(supersedes),
     }  # fmt: skip
@@ -152,7 +152,7 @@ def update(
 
     options: dict[str, object] = {
         "content": typed(content, "text"), "type": type, "lifecycle": lifecycle,
-        "wu": wu, "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
+        "wu": named_unit(at, wu), "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
         "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive, "reason": reason,
     }  # fmt: skip
     empty = [FIELD_OF.get(name, name) for name in parts(clear)]
@@ -221,7 +221,7 @@ def checkpoint(
 
     created = operation.checkpoint(
         at.store(), at.caller(), typed(note, "note"), progress=progress,
-        next_steps=next_steps, trigger=trigger, wu=wu, session=session, metadata=metadata(meta),
+        next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), session=session, metadata=metadata(meta),
         diff_stat=not no_diff_stat, allow_secret=allow_secret, done=done,
     )  # fmt: skip
     if quiet and not at.json:

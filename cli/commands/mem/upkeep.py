@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ...environment import Environment
 from ...render import output
 from ...render.mem import upkeep as render
-from ...values import duration, half_life, parts
+from ...values import duration, half_life, named_unit, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def delete(
     from gitmem.memory import delete as operation
 
     deleted = operation.delete(
-        at.store(), at.caller(), ids or (), tags=parts(tag), older_than=micros(older_than), wu=wu,
+        at.store(), at.caller(), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, deleted, render.deleted)
