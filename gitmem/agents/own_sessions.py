@@ -6,8 +6,6 @@ what its own sessions have read. They ignore forged lines (`trust.line_checks`).
 
 from __future__ import annotations
 
-from .. import records
-from ..records.ids import unit_key
 from ..trust import clone_key, sender_tables
 from . import heartbeats, presence
 from .presence import Presence
@@ -229,28 +227,4 @@ def _open(store: Store, folder: str | None) -> list[Presence]:
             one = trusted(store, session_id)
             if one is not None and one.ended is None:
                 found.append(one)
-    return found
-
-
-def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:
-    """Return the signals on a work unit that the caller passed at the gate with a reason, by its audit records.
-
-    Only audits that were written in this clone count: a peer must not open the gate of somebody here.
-    """
-    found: set[str] = set()
-    mac = store.keys.now().mac
-    if mac is None:
-        return found
-    ids = caller.ids
-    rows = store.db().execute(
-        "SELECT body FROM line WHERE kind = 'audit'"
-        f" AND json_extract(body, '$.reader_identity') IN ({','.join('?' * len(ids))})",
-        ids,
-    )
-    for (body,) in rows:
-        line = body.encode()
-        # The code first: it costs less than reading the record, of which peers can send any number.
-        audit = records.read_kind("audit", line) if mac.is_valid(line) else None
-        if audit is not None and unit_key(audit.get("wu_id")) == unit_key(wu):
-            found.update(audit.get("signal_ids") or ())
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .. import commit_message, moved_back, records
-from ..agents import own_sessions
+from .. import moved_back, records
+from ..agents import audits
 from ..agents.serialize import sender_name
 from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
 from ..outcome import Outcome
-from ..records.ids import new_id, unit_key, unit_key_sql
+from ..records.ids import unit_key, unit_key_sql
 from ..sessions import work_units
 from ..text.shell_quote import command
 from . import next_steps, threads
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ..agents.caller import Caller
-    from ..records.record_types import AuditFields
     from ..records.shown_types import BlockingSignal
     from ..store import Store
     from .causality import FoldedThread, ThreadSignal
@@ -113,7 +112,7 @@ def check(
         raise unnamed
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    passed = own_sessions.passed_at_gate(store, caller, wu)
+    passed = audits.passed_at_gate(store, caller, wu)
     ids = _fill(store, caller, found, passed)
     found.open = not ids
     if ids and reason is not None:
@@ -247,22 +246,17 @@ def _pass(
     store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason: str, allow_secret: bool
 ) -> None:
     """Pass the closed gate: record an audit."""
-    audit_id = new_id("audit", store.random)
-    fields: AuditFields = {
-        "audit_id": audit_id,
-        "action": "gate",
-        "reason": reason,
-        "reader_identity": caller.reader,
-        "signal_ids": list(ids[:NAMED_MAX]),
-        "wu_id": found.wu_id,
-        "initiative_id": found.initiatives[0] if len(found.initiatives) == 1 else None,
-        "sender_identity": caller.reader,
-        "sender_session": caller.session_id,
-        "sender_name": caller.name,
-    }
-    lines = [store.line("audit", fields, allow_secret=allow_secret)]
-    message = commit_message.of_audit(caller.author, caller.name or caller.reader, count_text(found), fields)
-    appended = store.record(lines, message)
+    audit_id, appended = audits.record(
+        store,
+        caller,
+        audits.GATE,
+        count_text(found),
+        reason,
+        wu=found.wu_id,
+        initiative=found.initiatives[0] if len(found.initiatives) == 1 else None,
+        signal_ids=ids[:NAMED_MAX],
+        allow_secret=allow_secret,
+    )
     found.open = found.passed = True
     found.audit_id, found.commit, found.recorded = audit_id, appended.commit, True
 

@@ -1,0 +1,87 @@
+"""Audits: records that a caller passed a rule, with the reason. They change no state."""
+
+from __future__ import annotations
+
+from .. import commit_message, records
+from ..records.ids import new_id, unit_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..log.local_log import Appended
+    from ..records.record_types import AuditFields
+    from ..store import Store
+    from .caller_identity import Caller
+
+GATE, CHECKPOINT_GATE = "gate", "checkpoint-gate"  # the rules
+
+
+def record(
+    store: Store,
+    caller: Caller,
+    action: str,
+    past: str,
+    reason: str,
+    *,
+    wu: str | None,
+    initiative: str | None = None,
+    signal_ids: Sequence[str] = (),
+    allow_secret: bool = False,
+) -> tuple[str, Appended]:
+    """Record that a caller passes a rule.
+
+    Args:
+        action: The rule.
+        past: What is passed, such as `2 unread signals`, for the commit message.
+        reason: The reason, in the caller's words.
+        signal_ids: The signals that blocked.
+        allow_secret: Accept a reason that looks like a secret.
+
+    Returns:
+        The id of the audit, and where it was recorded.
+
+    Raises:
+        UsageError: The reason is invalid (RecordError, SecretError). Nothing was written.
+        StoreError: The audit can't be recorded.
+    """
+    audit_id = new_id("audit", store.random)
+    fields: AuditFields = {
+        "audit_id": audit_id,
+        "action": action,
+        "reason": reason,
+        "reader_identity": caller.reader,
+        "signal_ids": list(signal_ids),
+        "wu_id": wu,
+        "initiative_id": initiative,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }
+    line = store.line("audit", fields, allow_secret=allow_secret)
+    message = commit_message.of_audit(caller.author, caller.name or caller.reader, past, fields)
+    return audit_id, store.record([line], message)
+
+
+def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:
+    """Return the signals on a work unit that the caller passed at the gate with a reason, by its audit records.
+
+    Only audits that were written in this clone count: a peer must not open the gate of somebody here.
+    """
+    found: set[str] = set()
+    mac = store.keys.now().mac
+    if mac is None:
+        return found
+    ids = caller.ids
+    rows = store.db().execute(
+        "SELECT body FROM line WHERE kind = 'audit'"
+        f" AND json_extract(body, '$.reader_identity') IN ({','.join('?' * len(ids))})",
+        ids,
+    )
+    for (body,) in rows:
+        line = body.encode()
+        # The code first: it costs less than reading the record, of which peers can send any number.
+        audit = records.read_kind("audit", line) if mac.is_valid(line) else None
+        if audit is not None and unit_key(audit.get("wu_id")) == unit_key(wu):
+            found.update(audit.get("signal_ids") or ())
+    return found
