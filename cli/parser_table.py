@@ -14,7 +14,7 @@ COMMANDS = {
     'session start': 'session:start --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --allow-secret',
     'session set': 'session:change --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --allow-secret',
     'session note': 'session:note text --milestone --allow-secret',
-    'session end': 'session:end --summary= --done --allow-secret',
+    'session end': 'session:end --summary= --done --allow-no-checkpoint --reason= --allow-secret',
     'session list': 'session:listing --all',
     'whoami': 'session:whoami',
     'roster': 'session:roster query? --all',

@@ -12,13 +12,23 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api import Log, open
-    from .errors import GitmemError, RemoteError, StoreError, UsageError
+    from .errors import GateError, GitmemError, RemoteError, StoreError, UsageError
 
 __version__ = "0.1.0"
-__all__ = ["GitmemError", "Log", "RemoteError", "StoreError", "UsageError", "__version__", "open"]
+__all__ = [
+    "GateError",
+    "GitmemError",
+    "Log",
+    "RemoteError",
+    "StoreError",
+    "UsageError",
+    "__version__",
+    "open",
+]
 
 _HOMES = {
     "GitmemError": "errors",
+    "GateError": "errors",
     "UsageError": "errors",
     "StoreError": "errors",
     "RemoteError": "errors",

@@ -289,10 +289,8 @@ class Sessions:
         """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
         return completion.change_session(self._log.store, self._log.caller, **options)
 
-    def end(
-        self, *, summary: str | None = None, done: bool = False, allow_secret: bool = False
-    ) -> SessionEnded:
-        """End the caller's session and release its name; see `signals.completion.end_session` for the options."""
-        return completion.end_session(
-            self._log.store, self._log.caller, summary=summary, done=done, allow_secret=allow_secret
-        )
+    def end(self, **options: Any) -> SessionEnded:
+        """End the caller's session and release its name; see `memory.checkpoint_gate.end_session` for the options."""
+        from .memory import checkpoint_gate
+
+        return checkpoint_gate.end_session(self._log.store, self._log.caller, **options)

@@ -43,6 +43,13 @@ class GitmemError(Exception):
             self.code = code
 
 
+class GateError(GitmemError):
+    """A rule that this project has chosen refuses the request; a reason passes it. Nothing was written."""
+
+    status = 1
+    code = "gate"
+
+
 class UsageError(GitmemError):
     """The request was wrong: bad value, unknown or ambiguous name. Nothing was written."""
 

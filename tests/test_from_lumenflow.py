@@ -19,9 +19,12 @@ from cli import main as front
 from cli.parser_table import COMMANDS
 from gitmem import records
 from gitmem.api import Log
-from gitmem.errors import UsageError
+from gitmem.clients.hooks import hook_state
+from gitmem.errors import GateError, UsageError
+from gitmem.memory import automatic_checkpoints
 from gitmem.memory_api import Memory
 
+from .conftest import Git
 from .sandbox import DAY, HOUR, SECOND, START, Clock, worktree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -751,6 +754,24 @@ def test_nothing_archives_by_itself(log: Log, memory: Memory, clock: Clock) -> N
     log.sessions.end()
 
     assert memory.get(id).status == "active"
+
+
+@row("memory.enforcement.auto_checkpoint", "memory.enforcement.require_checkpoint_for_done")
+def test_checkpoints_are_saved_and_asked_for_by_settings(log: Log, repo: Path, git: Git) -> None:
+    """Hooks count tool calls, and nobody says "done" without a checkpoint; one that a hook saved counts."""
+    git("config", "gitmem.checkpointEvery", "30", cwd=repo)
+    git("config", "gitmem.checkpointGate", "block", cwd=repo)
+    log.sessions.start(wu="WU-7")
+    hook_state.cache_settings(log.store)
+    assert Path(log.store.repo.state, "checkpoint-every").read_text() == "30\n"
+    with pytest.raises(GateError):
+        log.sessions.end(done=True)
+
+    log.sessions.change(activity="rounding")
+    saved = automatic_checkpoints.write(log.store, log.caller, "tool-calls")
+    assert saved is not None and saved.metadata["trigger"] == "auto-tool-calls"
+    assert automatic_checkpoints.write(log.store, log.caller, "tool-calls") is None
+    assert "WU-7 is done" in str(log.sessions.end(done=True).remark)
 
 
 def test_a_node_stands_for_its_id_wherever_one_is_asked_for(memory: Memory) -> None:

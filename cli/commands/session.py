@@ -95,13 +95,33 @@ def note(
 
 
 def end(
-    at: Environment, summary: Summary = None, done: Done = False, allow_secret: AllowSecret = False
+    at: Environment,
+    summary: Summary = None,
+    done: Done = False,
+    allow_no_checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--allow-no-checkpoint",
+            help="Pass the checkpoint gate without one; needs --reason, and is recorded.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Reason for --allow-no-checkpoint.")
+    ] = None,
+    allow_secret: AllowSecret = False,
 ) -> None:
     """End your session and release its name."""
-    from gitmem.signals import completion
+    from gitmem.errors import UsageError
+    from gitmem.memory import checkpoint_gate
 
-    ended = completion.end_session(
-        at.store(), at.caller(), summary=summary, done=done, allow_secret=allow_secret
+    if allow_no_checkpoint != (reason is not None):
+        raise UsageError(
+            "--allow-no-checkpoint and --reason must be given together. Nothing was written.",
+            hint="The reason is recorded in the log, where everybody can read it.",
+            code="no-reason",
+        )
+    ended = checkpoint_gate.end_session(
+        at.store(), at.caller(), summary=summary, done=done, reason=reason, allow_secret=allow_secret
     )
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")

@@ -17,7 +17,7 @@ class Audit(Record):
 
     kind: Literal["audit"] = Field(default="audit", description="Always `audit`.")
     audit_id: AuditId = Field(description="The id of this record.")
-    action: ShortLine = Field(description="The rule that was bypassed; only `gate` exists.")
+    action: ShortLine = Field(description="The rule that was bypassed: `gate` or `checkpoint-gate`.")
     reason: Message = Field(description="The reason, in the sender's words.")
     reader_identity: Address = Field(description="The reader whose signals blocked it.")
     signal_ids: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(

@@ -138,6 +138,30 @@ def test_done_tells_everybody_and_ends_the_session(run: Run, start: Callable[...
     assert "WU-7 is done." in run("inbox", session=curie).out
 
 
+def test_done_without_a_checkpoint_exits_with_one_at_the_gate(
+    run: Run, start: Callable[..., str], git: Callable[..., str], repo: Path
+) -> None:
+    """As text and JSON; both options of the way past it go together."""
+    planck, curie = start("Planck"), start("Curie")
+    git("config", "gitmem.checkpointGate", "block", cwd=repo)
+    run("session", "set", "--wu", "WU-7", session=planck)
+    for words in ([], ["--json"]):
+        said = run("session", "end", "--done", *words, session=planck)
+        assert said.status == 1 and "WU-7 has no checkpoint" in said.err
+    assert said.json["next"][0] == "gitmem mem checkpoint 'what is done' --wu WU-7"
+    passing = ["--allow-no-checkpoint", "--reason", "one word"]
+    for words in (passing[:1], passing[1:]):
+        said = run("session", "end", "--done", *words, session=planck)
+        assert said.status == 2 and "given together" in said.err
+    assert run("inbox", "--json", session=curie).json["signals"] == []
+
+    said = run("session", "end", "--done", *passing, session=planck)
+    assert said.status == 0 and "the reason is recorded (audit-" in said.out
+    assert [each["message"] for each in run("inbox", "--json", session=curie).json["signals"]] == [
+        "WU-7 is done."
+    ]
+
+
 @pytest.mark.parametrize(
     ("policy", "sent"),
     [("", ["split"]), ("silent", []), ("milestones", ["split"]), ("all", ["reading", "split"])],

@@ -111,6 +111,21 @@ def test_a_note_of_progress_follows_the_policy(serve: Serve, shop: Path, git: Gi
     within(talk)
 
 
+def test_done_without_a_checkpoint_is_refused_by_the_gate(serve: Serve, shop: Path, git: Git) -> None:
+    """A model gets the command that opens it, and no argument that passes it."""
+    git("config", "gitmem.checkpointGate", "block", cwd=shop)
+
+    async def talk() -> None:
+        async with serve() as agent:
+            await agent.call_tool("session", {"name": "Planck", "wu": "WU-7"})
+            refused = await agent.call_tool("session", {"done": True})
+            assert refused.is_error and "WU-7 has no checkpoint" in text(refused)
+            await agent.call_tool("mem_checkpoint", {"note": "Tests pass"})
+            assert "WU-7 is done" in text(await agent.call_tool("session", {"done": True}))
+
+    within(talk)
+
+
 def test_words_of_others_stay_in_their_frame(serve: Serve) -> None:
     """What pretends to be the user, the harness or us is seen as a quotation, in the text and in the fields."""
     hostile = (
