@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import socketserver
 import threading
 import time
@@ -28,12 +29,15 @@ class PageServer(http.server.BaseHTTPRequestHandler):
     """The server of the page, with the reference as its bus."""
 
     buses: ClassVar[dict[str, dict[str, Reference]]] = {}
+    asked: ClassVar[set[tuple[str, str]]] = set()  # operation and field
     lacks: ClassVar[dict[str, str]] = {}
 
     def do_POST(self) -> None:
         _, prefix, name, place, operation = self.path.split("/")
         assert prefix == "try"
         fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.update((operation, field) for field in ["", *fields])
+        self.asked.update(("record", field) for field in fields.get("record", ()))
         places = self.buses.setdefault(name, {})
         if place not in places:
             places[place] = next(iter(places.values())).second() if places else Reference(Path())
@@ -81,6 +85,23 @@ def test_a_server_written_from_the_page_passes(tmp_path: Path, monkeypatch: pyte
     assert ran.status == 0, ran.said()
     assert ran.not_applicable == set()
     assert {each.partition("[")[0] for each in ran.passed} == {case.name for case in contract.cases()}
+    assert PageServer.asked <= on_the_page()
+    assert {operation for operation, _ in PageServer.asked} == {operation for operation, _ in on_the_page()}
+
+
+def on_the_page() -> set[tuple[str, str]]:
+    """The operations of the page, each with the fields of its body; as `record`, the fields of stored records."""
+    page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text(encoding="utf-8")
+    part = page.partition("## A bus over HTTP")[2].partition("\n## ")[0]
+    _, _, table = part.partition("| operation | body | answer |\n|---|---|---|\n")
+    found: set[tuple[str, str]] = set()
+    for row in table.partition("\n\n")[0].splitlines():
+        name, body, _ = row.strip("| ").replace("| |", "|  |").split("|", 2)
+        found.update((name.strip(" `"), field) for field in ["", *re.findall(r"`(\w+)\??`", body)])
+    for name, start, end in (("send", "Options of `send`", "\n\n"), ("record", "A signal has", "Times are")):
+        text = part.partition(start)[2].partition(end)[0]
+        found.update((name, field) for field in ["", *re.findall(r"`(\w+)\??`", text)])
+    return found | {("record", "kind")}
 
 
 def test_a_server_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
