@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp.server.mcpserver.exceptions import ResourceError
 
+from .. import shared_options as shared
 from ..render import signals
 from . import tool_results
 from .calls import ToolCalls
@@ -36,8 +37,10 @@ class Resources(ToolCalls):
         def job(at: CallEnvironment) -> str:
             from gitmem.signals import threads
 
-            found = threads.thread(at.store(), id, self._session.reader(at))
-            return "\n".join([tool_results.PEERS, *signals.thread(found)])
+            most = shared.THREAD_LIMIT.tool_most
+            found = threads.thread(at.store(), id, self._session.reader(at), limit=most)
+            lines = signals.thread(found, tool_results.RECIPIENTS)
+            return tool_results.cut_text([tool_results.PEERS, *lines])
 
         return await self._read(job)
 

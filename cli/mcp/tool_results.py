@@ -102,6 +102,11 @@ def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
     return result
 
 
+def cut_text(lines: Sequence[str]) -> str:
+    """Return lines as one text of at most `TEXT_BYTES`, without its middle if it is longer."""
+    return "\n".join(_cut_lines(lines, TEXT_BYTES)[0])
+
+
 def _cut_lines(lines: Sequence[str], most: int) -> tuple[Sequence[str], bool]:
     """Return lines of at most this many bytes, and whether some were left out.
 
@@ -110,7 +115,7 @@ def _cut_lines(lines: Sequence[str], most: int) -> tuple[Sequence[str], bool]:
     every = "\n".join(lines).split("\n")
     if sum(map(_size, every)) <= most:
         return lines, False
-    every = [_cut_text(line, most // 4) for line in every]
+    every = [_beginning(line, most // 4) for line in every]
     sizes = [*map(_size, every)]
     first, last, left = 0, len(every), most
     while first < last and (size := sizes[first]) <= left - most // 3:
@@ -124,7 +129,7 @@ def _size(line: str) -> int:
     return len(line.encode("utf-8", "surrogatepass")) + 1
 
 
-def _cut_text(text: str, most: int) -> str:
+def _beginning(text: str, most: int) -> str:
     """Return the beginning of a text, and how many bytes are missing."""
     content = text.encode("utf-8", "surrogatepass")
     if len(content) <= most:
@@ -135,7 +140,7 @@ def _cut_text(text: str, most: int) -> str:
 def _cut(value: Any, most: int, not_shown: dict[str, int], name: str) -> Any:
     """Return values with no list above `ENTRIES` and no text above `most` bytes; count left out entries by name."""
     if isinstance(value, str):
-        return _cut_text(value, most)
+        return _beginning(value, most)
     if isinstance(value, (dict, list, tuple)) and len(value) > ENTRIES:
         not_shown[name] = not_shown.get(name, 0) + len(value) - ENTRIES
         value = dict([*value.items()][:ENTRIES]) if isinstance(value, dict) else value[:ENTRIES]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gitmem
-from cli.mcp import tool_results
+from cli.mcp import server, tool_results
 from gitmem.outcome import Outcome
 
 from .conftest import Serve, fields, text, within
@@ -126,12 +126,39 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
                 )
                 assert "370 more recipients not shown, 370 of them pending" in said, tool
                 assert len(said.encode()) < 4_000, tool
+            (resource,) = (await model.read_resource(f"gitmem://thread/{thread}")).contents
+            assert len(resource.text.encode()) < tool_results.TEXT_BYTES + SLACK  # type: ignore[union-attr]
             found = fields(await machine.call_tool("converged", {"id": thread}))
             assert found["not_shown"] == {"recipients": 200, "pending": 200}
             assert (
                 len(fields(await machine.call_tool("mem_show", {"id": node}))["history"])
                 == tool_results.ENTRIES
             )
+
+    within(talk)
+
+
+def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
+    """Those that only read, those that write, and those that wait."""
+
+    async def talk() -> None:
+        async with serve() as planck, serve() as curie:
+            await planck.call_tool("session", {"name": "Planck"})
+            await curie.call_tool("session", {"name": "Curie", "wu": "WU-7"})
+            node = fields(await curie.call_tool("mem_create", {"content": FINDING}))["node"]["id"]
+            sent = fields(await planck.call_tool("signal", {"message": WORDS, "to": ["Curie"]}))["signal"]
+            given: dict[str, dict[str, Any]] = {
+                "signal": {"message": "x", "to": ["Planck"]}, "thread": {"id": sent["thread_id"]},
+                "converged": {"id": sent["thread_id"]}, "mem_create": {"content": "x"}, "mem_search": {"query": "tabs"},
+                "mem_checkpoint": {"note": "x"}, "mem_show": {"id": node}, "mem_update": {"ids": [node], "priority": "P1"},
+                "mem_promote": {"id": node, "tag": "pitfall"}, "mem_delete": {"ids": [node]},
+            }  # fmt: skip
+            for tool in server.NAMES:
+                if tool not in ("inbox", "sync"):  # a sync needs a remote
+                    answer = await curie.call_tool(tool, given.get(tool, {}))
+                    assert fields(answer)["notice"]["unread"] == 1, tool
+            wrong = (await curie.call_tool("sync")).structured_content
+            assert wrong is not None and wrong["notice"]["unread"] == 1
 
     within(talk)
 
