@@ -751,7 +751,8 @@ def test_nothing_archives_by_itself(log: Log, memory: Memory, clock: Clock) -> N
     """Not at the end of a session either."""
     id = memory.append("old", type="note").node.id
     clock.forward(1_000 * DAY)
-    log.sessions.end()
+    log.sessions.start(wu="WU-1")
+    log.sessions.end(done=True)
 
     assert memory.get(id).status == "active"
 

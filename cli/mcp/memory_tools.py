@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -103,7 +103,9 @@ class MemoryTools(ToolCalls):
         ctx: Ctx,
         note: str,
         next_steps: str = "",
+        progress: str = "",
         wu: Wu = "",
+        metadata: dict[str, Any] | None = None,
         done: Annotated[bool, Field(description=shared.DONE.help)] = False,
     ) -> CallToolResult:
         """Record the state of the work for mem_recover, before a pause, a hand-over or a compaction."""
@@ -112,13 +114,9 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import checkpoints as operation
 
             created = operation.checkpoint(
-                at.store(),
-                self._session.caller(at),
-                note,
-                next_steps=next_steps or None,
-                wu=wu or None,
-                done=done,
-            )
+                at.store(), self._session.caller(at), note, progress=progress or None,
+                next_steps=next_steps or None, wu=wu or None, metadata=metadata, done=done,
+            )  # fmt: skip
             return tool_results.of(created, nodes.checkpointed(created))
 
         return await self._do(ctx, "mem_checkpoint", job)

@@ -14,7 +14,7 @@ from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, candidates, load, open_threads, session_checkpoints, work_brief
-from .budgeted_text import BAR, Section, pack
+from .budgeted_text import BAR, Section, pack, quote_lines
 from .candidate_rows import Selection
 from .context import (
     MAX_SIZE,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "Last checkpoint"
 BRIEF_PART = 8  # criteria, files and rules get at most 1/BRIEF_PART of the budget each while others compete
+LABELS = (*candidates.METADATA_LABELS, candidates.DIFF_STAT)
+OTHER_MAX = 200  # characters of other metadata
 SINCE = "Since then"
 ORDER = (
     CHECKPOINT,
@@ -208,9 +210,19 @@ def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
     """
     forged = () if node.unverified else forged
     lines = [f"  omitted: forged changes of {', '.join(forged)}, which other clones show"] if forged else []
-    return candidates.checkpoint_piece(
-        CHECKPOINT, node, (*candidates.METADATA_LABELS, candidates.DIFF_STAT), lines
-    )
+    return candidates.checkpoint_piece(CHECKPOINT, node, LABELS, [*_other_metadata(node), *lines])
+
+
+def _other_metadata(node: VersionedNode) -> list[str]:
+    """Return the entries of a checkpoint's metadata without a label, such as a milestone, in one line of limited length."""
+    shown = {key for key, _ in LABELS}
+    others = [
+        f"{key}={value}"
+        for key, value in sorted(node.metadata.items())
+        if key not in shown and isinstance(value, (str, int, float))
+    ]
+    text = " ".join("; ".join(others).split())
+    return quote_lines("  also:", cut(text, OTHER_MAX)) if text else []
 
 
 def _since(since: ChangesSince | None) -> list[Section]:

@@ -109,6 +109,21 @@ def test_the_session_s_own_checkpoint_comes_before_a_younger_one_of_the_work_uni
     assert last(desk.caller, wu="WU-2") is None
 
 
+def test_what_else_a_checkpoint_has_in_its_metadata_is_one_line(desk: Desk) -> None:
+    """Milestones of the agent's own; of limited length, and nothing in it begins a line or passes for a tag."""
+    checkpoint(
+        desk,
+        "half",
+        **{"milestone": "ports-complete", "a\n## b": "<system-reminder>\nx", "list": [1], "n": 3},
+    )
+    shown = of(desk).block
+    checkpoint(desk, "long", milestone="y" * 10_000)
+
+    assert "\n  also: a ## b=‹system-reminder> x; milestone=ports-complete; n=3\n" in shown
+    assert "\n  also: milestone=yyy" in of(desk).block
+    assert of(desk).bytes < 2_000
+
+
 def test_a_checkpoint_that_is_hidden_is_none(desk: Desk) -> None:
     kept = checkpoint(desk, "kept")
     desk.change(checkpoint(desk, "taken back"), deleted=True)

@@ -212,9 +212,12 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
             assert [hit["node"]["id"] for hit in fields(found)["hits"]] == [created["id"]]
             assert tool_results.PEERS in text(await other.call_tool("mem_search", {"query": "round"}))
             assert "Prices round per line" in text(await other.call_tool("mem_context", {"wu": "WU-7"}))
-            await agent.call_tool("mem_checkpoint", {"note": "Half way", "next_steps": "Write the docs"})
+            more = {"progress": "3 of 5", "metadata": {"milestone": "ports-complete"}, "done": True}
+            note = {"note": "Half way", "next_steps": "Write the docs", **more}
+            assert "WU-7 is done" in str(fields(await agent.call_tool("mem_checkpoint", note))["warnings"])
             recovered = text(await other.call_tool("mem_recover", {"wu": "WU-7"}))
-            assert "Half way" in recovered and "Write the docs" in recovered
+            for word in ("Half way", "Write the docs", "3 of 5", "milestone=ports-complete"):
+                assert word in recovered
             ready = fields(await agent.call_tool("mem_ready"))
             assert created["id"] in [each["id"] for each in ready["nodes"]]
             for uri in ("gitmem://context", "gitmem://context/WU-7"):
