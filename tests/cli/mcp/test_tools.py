@@ -121,7 +121,7 @@ def test_done_without_a_checkpoint_is_refused_by_the_gate(serve: Serve, shop: Pa
             refused = await agent.call_tool("session", {"done": True})
             assert refused.is_error and "WU-7 has no checkpoint" in text(refused)
             await agent.call_tool("mem_checkpoint", {"note": "Tests pass"})
-            assert "WU-7 is done" in text(await agent.call_tool("session", {"done": True}))
+            assert "WU-7 is done" in fields(await agent.call_tool("session", {"done": True}))["remark"]
 
     within(talk)
 
