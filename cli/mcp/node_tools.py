@@ -28,7 +28,7 @@ class NodeTools(ToolCalls):
     async def gate(
         self, ctx: Ctx, wu: Wu = "", new: Annotated[bool, Field(description=shared.NEW_WU.help)] = False
     ) -> CallToolResult:
-        """Check before you finish a work unit: `open` is false while signals to you on it wait."""
+        """Check before you finish a work unit: the gate is closed while signals to you on it wait."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import gate as operation

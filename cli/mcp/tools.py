@@ -144,7 +144,7 @@ class Tools(ToolCalls):
         strict: Annotated[bool, Field(description=shared.STRICT.help)] = False,
         wait_seconds: Annotated[int, Field(ge=0, le=120)] = 0,
     ) -> CallToolResult:
-        """Check whether all recipients of a thread agree. Carry out a proposal only when `converged` is true."""
+        """Check whether all recipients of a thread agree. Carry out a proposal only if the answer is converged."""
         try:
             await self._delivery.wait_until_marked()
             return await wait_for(self._session, ctx, id, strict=strict, seconds=wait_seconds)
@@ -198,7 +198,7 @@ class Tools(ToolCalls):
 
     async def sync(self, ctx: Ctx, remotes: Words) -> CallToolResult:
         """Exchange signals and memory with other machines through configured git remotes, by name (default: the
-        branch's upstream). The other tools work offline. State `consent-needed` means nothing was pushed: ask your user."""
+        branch's upstream). The other tools work offline. If nobody has agreed to publish, nothing is pushed: ask your user."""
         try:
             return await exchange(self._session, self._network, ctx, remotes)
         except Exception as error:
