@@ -29,12 +29,13 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
             {
                 "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
                 "reader_identity": IDENTITY, "role": "implementer", "wu_id": "WU-1", "initiative_id": None,
-                "lane": "docs", "activity": None, "summary": None, "worktree": "repo", "client": None, "workspace_id": None, "here": True,
+                "lane": "docs", "activity": None, "summary": None, "worktree": "repo", "client": None,
+                "workspace_id": None, "here": True,
                 "status": "idle", "last_seen": presence.iso(START + 1),
                 "headline": "Planck", "unread": 1,
             }
         ],
-        "remark": None, "autosync": None,
+        "more": 0, "remark": None, "autosync": None,
         "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
     }  # fmt: skip
 
@@ -105,7 +106,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
 def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
     """A new clone."""
     assert roster.roster(open_store(repo, Clock())).as_json() == {
-        "sessions": [], "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
+        "sessions": [], "more": 0, "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
     }  # fmt: skip
 
 
