@@ -8,7 +8,7 @@ from gitmem.errors import UsageError, bad_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypeVar
 
     from .environment import Environment
@@ -151,3 +151,12 @@ def named_unit(at: Environment, wu: str | None) -> str | None:
 
         output.note(list(filter(None, [work_units.remark(at.store(), wu)])))
     return wu
+
+
+def note_workspaces(at: Environment, names: Iterable[object]) -> None:
+    """Print a note if the workspaces of displayed items are others than the caller's."""
+    from gitmem.agents import caller_identity
+
+    from .render import output
+
+    output.note(list(filter(None, [caller_identity.other_workspaces(at.caller_if_any(), names)])))

@@ -6,7 +6,7 @@ from gitmem.errors import UsageError
 
 from ..environment import Environment
 from ..render import output, signals
-from ..values import duration, number, parse_moment
+from ..values import duration, note_workspaces, number, parse_moment
 from .inbox import note_unknown_sender
 
 TYPE_CHECKING = False
@@ -39,7 +39,9 @@ def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
         return listing.show(at, id, pager=pager)
     from gitmem.signals import history
 
-    output.answer(at.json, history.show(at.store(), id), signals.one, page=at.pager(pager))
+    found = history.show(at.store(), id)
+    note_workspaces(at, [found.record.get("workspace_id")])
+    output.answer(at.json, found, signals.one, page=at.pager(pager))
     return 0
 
 

@@ -10,6 +10,7 @@ from ..trust import clone_key
 from . import own_recipients, own_sessions, presence
 from .caller_identity import Caller as Caller
 from .caller_identity import CallerClaims as CallerClaims
+from .caller_identity import default_workspace
 from .caller_identity import is_own_person as is_own_person
 from .caller_identity import of_session as of_session
 from .caller_identity import own_person as own_person
@@ -131,6 +132,7 @@ def _identity(store: Store, identity: str) -> Caller:
         caller.remark = own_recipients.warning(store, caller.session_id)
         return caller
     caller = Caller(identity, f"{identity} <{identity.removeprefix('human:')}@gitmem>", "as")
+    caller.workspace = default_workspace(store)
     if identity.startswith("human:"):
         caller.author = f"{identity[6:]} <{identity[6:]}>"
         caller.is_person = True
@@ -176,6 +178,7 @@ def _harness(store: Store, client_session: tuple[str, str]) -> Caller:
     caller.session_id = name
     caller.client_id = value
     caller.raw = True
+    caller.workspace = default_workspace(store)
     caller.remark = f"You have no session: you act as {name}, derived from the value of {variable}."
     caller.next = ["gitmem session start"]
     return caller

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..text.sanitize import sanitize
 from . import presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..store import Store
     from .presence import Presence
 
 SET_MAIL = "git config user.email you@example.org"
+WORKSPACE = "gitmem.workspace"  # setting: the workspace of new sessions, and of callers without a session
+NAMED_MAX = 3  # workspaces in a sentence
 
 
 class CallerClaims:
@@ -126,6 +131,32 @@ def of_session(found: Presence, source: str) -> Caller:
     return caller
 
 
+def default_workspace(store: Store) -> str | None:
+    """Return the workspace that the user has configured for this clone, or None."""
+    return store.settings().get(WORKSPACE, "").strip() or None
+
+
+def other_workspaces(caller: Caller | None, names: Iterable[object]) -> str | None:
+    """Return a sentence about items of other workspaces than the caller's; None if there are none.
+
+    Args:
+        caller: The caller. To one without a workspace, no item is of another one.
+        names: The workspace of each displayed item; anything but a text for an item of all workspaces.
+    """
+    if caller is None or caller.workspace is None:
+        return None
+    every_name = list(names)
+    others = [name for name in every_name if isinstance(name, str) and name and name != caller.workspace]
+    if not others:
+        return None
+    every = sorted(set(others))
+    shown = ", ".join(sanitize(name)[:80] for name in every[:NAMED_MAX])
+    more = f" and {len(every) - NAMED_MAX} more" if len(every) > NAMED_MAX else ""
+    are = "1 of these is" if len(others) == 1 else f"{len(others)} of these are"
+    are = "This is" if len(every_name) == 1 else are
+    return f"{are} of another workspace: {shown}{more}; yours is {sanitize(caller.workspace)}."
+
+
 def own_person(store: Store) -> str | None:
     """Return the reader identity of this clone's user, or None without `user.email`."""
     mail = store.person()[1]
@@ -154,4 +185,5 @@ def person(store: Store, source: str) -> Caller:
     caller = Caller(f"human:{mail}", f"{name or mail.partition('@')[0]} <{mail}>", source)
     caller.name = name or mail.partition("@")[0]
     caller.is_person = True
+    caller.workspace = default_workspace(store)
     return caller

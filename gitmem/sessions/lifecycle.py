@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import commit_process
 from ..agents import caller as callers
 from ..agents import display_names, heartbeats, name_pins, own_sessions, presence
+from ..agents.caller_identity import default_workspace
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import UsageError
 from ..log.entry import CommitMessage
@@ -77,6 +78,8 @@ def _start_new(
     former = own_sessions.of_client(store, who.client_session[1], ended=True) if who.client_session else None
     if former is not None:
         fields = session_fields.inherit(fields, former.record)
+    if fields["workspace_id"] is None:
+        fields["workspace_id"] = default_workspace(store)
     if name is None:
         name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
     else:

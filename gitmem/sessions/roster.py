@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..agents import headline, heartbeats, own_recipients, own_sessions, presence
+from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import row
 from ..errors import check_limit
 from ..index.engine import StepLimit
@@ -129,7 +130,8 @@ def roster(
         live = sum(one.status == "live" for one in presence.shown(store).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
     left = f"{outcome.more} more not shown." if outcome.more else None
-    warnings = (outcome.remark, left, _unproven_warning(store), own_recipients.warning(store))
+    elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
+    warnings = (outcome.remark, left, elsewhere, _unproven_warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
 

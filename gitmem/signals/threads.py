@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import moved_back, records
 from ..agents import addressing, forgeries, presence
 from ..agents.caller import own_person
+from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
@@ -138,6 +139,8 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
     outcome.ambiguous = ambiguous(found.signals)
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
+    theirs = other_workspaces(caller, (each.record.get("workspace_id") for each in found.signals.values()))
+    outcome.warnings += [theirs] if theirs else []
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     every = list(causality.in_order(found.signals, found.edges))
     outcome.more = 0 if limit is None else max(0, len(every) - limit)

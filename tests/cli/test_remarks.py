@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,3 +206,35 @@ def test_a_unit_that_nobody_named_is_warned_about(run: Run, start: Start, args: 
 
     assert (unnamed.status, unnamed.err.count(said)) == (0, 1)
     assert (named.status, "No session" in named.err) == (0, False)
+
+
+def test_what_belongs_to_another_workspace_is_named(run: Run, start: Start) -> None:
+    """By thread, show, search and roster; not to its own agents, and not to who has no workspace."""
+    red, blue = start("Planck", "--workspace", "red"), start("Curie", "--workspace", "blue")
+    signal = run("signal", "hi", "--broadcast", "-q", session=red).out.strip()
+    node = run("mem", "create", "the parser drops tabs", "-q", session=red).out.strip()
+    none = start("Bohr")
+    commands = (["thread", signal], ["show", signal], ["show", node], ["mem", "search", "parser"], ["roster"])
+    for args in commands:
+        shown = {who: run(*args, session=who) for who in (red, blue, none)}
+        said = {who: "of another workspace: " in found.out + found.err for who, found in shown.items()}
+        assert said == {blue: True, red: args == ["roster"], none: False}, args
+    found = run("thread", signal, "--json", session=blue).json
+    assert found["warnings"] == ["This is of another workspace: red; yours is blue."]
+
+
+def test_a_workspace_is_selected_beside_the_session(run: Run, start: Start, repo: Path) -> None:
+    """By git config, for sessions that name none, and for people; a session that resumes keeps its own."""
+    other = start("Planck", "--workspace", "red")
+    subprocess.run(["git", "config", "gitmem.workspace", "blue"], cwd=repo, check=True)
+    sessions = [start("Curie"), start("Bohr", "--workspace", "red"), start("Noether", "--workspace", "")]
+    listed = run("session", "list", "--json").json["sessions"]
+    found = {each["session_id"]: each["workspace_id"] for each in listed}
+
+    assert [found[each] for each in (other, *sessions)] == ["red", "blue", "red", None]
+    person = "human:person@example.org"
+    assert (
+        run("signal", "hi", "--broadcast", "--as", person, "--json").json["signal"]["workspace_id"] == "blue"
+    )
+    assert run("inbox", "--count", session=sessions[0]).out == "1\n"
+    assert run("inbox", "--count", session=sessions[1]).out == "0\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...environment import Environment
 from ...render import output
 from ...render.mem import listing as render
-from ...values import half_life, named_unit, number, parse_moment, parts
+from ...values import half_life, named_unit, note_workspaces, number, parse_moment, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 
 def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager = False) -> int:
     """Show one node in full. Prints its text, relations and changes."""
+    from gitmem.agents import presence
     from gitmem.memory import show_node
 
     found = show_node.show(at.store(), id, half_life=half_life(half_life_))
+    note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
     output.answer(at.json, found, render.shown, page=at.pager(pager))
     return 1 if found.ambiguous else 0
 
@@ -161,6 +163,7 @@ def search(
     pager: Pager = False,
 ) -> None:
     """Search nodes by words, best match first. Exit 0 even if nothing is found."""
+    from gitmem.agents import presence
     from gitmem.memory import search as operation
 
     found = operation.search(
@@ -169,4 +172,5 @@ def search(
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,
     )  # fmt: skip
+    note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
     output.answer(at.json, found, render.matching, page=at.pager(pager))
