@@ -228,21 +228,31 @@ class Squash:
         return self.git.blob(here.oid) if isinstance(here, TreeEntry) else here or b""
 
     def _add_overflow_segment(self, path: str, content: bytes, count: int) -> None:
-        """Add a segment whose path is taken, at the path that the union of the trees gives it."""
-        while True:
-            path = tree_union.overflow_path(path, content)
+        """Add a segment to a path that has no room for it, as the union of the trees does: the longer content stays there.
+
+        Two contents that do not fit together have more than `UNION_BYTES_MAX`, and the shorter one moves on: so each
+        further path has a file of more than half of that, and no peer can make many of them.
+        """
+        known = self.known.lines(path) if self.known is not None else set()
+        if known.issuperset(lines(content)):
+            self._skipped = True
+            return
+        changes: dict[str, bytes] = {}
+        over = [content]
+        while over:
+            (moved,) = over
             here = self._get(path)
             if isinstance(here, TreeEntry) and not here.mode.startswith("100"):
-                return  # left to the union
-            old = self._content(here)
-            united = union(old, content)
-            known = self.known.lines(path) if self.known is not None else set()
-            if united == canonical(old) or known.issuperset(lines(content)):
-                self._skipped = True
-                return
-            if not old or len(united) <= ref.UNION_BYTES_MAX:
-                self._put(path, united, count)
-                return
+                return  # nothing moves: left to the union
+            old = canonical(self._content(here))
+            united, over = tree_union.merge_segments([old, moved])
+            if united != old:
+                changes[path] = united
+            if over:
+                path = tree_union.overflow_path(path, *over)
+        self._skipped = self._skipped or not changes
+        for added, (path, united) in enumerate(changes.items()):
+            self._put(path, united, 0 if added else count)
 
     def _add_fixed(self, tree: str) -> None:
         here = {name: entry for name in tree_union.FIXED if isinstance(entry := self._get(name), TreeEntry)}

@@ -396,6 +396,42 @@ def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(chain: Chai
     assert tree_union.union_changes(chain.git, both, [own_tree]) == {}
 
 
+def test_no_number_of_files_beside_a_full_segment_is_read(chain: Chain) -> None:
+    """A peer puts small files wherever a large content of an outbox may go: the longer one stays, as in a union."""
+    content = b"".join(b"%078d\n" % number for number in range(ref.UNION_BYTES_MAX // 79))
+    name, files = path("a"), {path("a"): b"%090d\n" % 99}
+    for number in range(20):
+        name = tree_union.overflow_path(name, content)
+        files[name] = b"%090d\n" % number
+    who = Signature("n", "n@n", 1)
+    (theirs,) = chain.git.write([Draft(files, who, who, "theirs")], chain.genesis)
+    mine = chain.put(chain.genesis, "mine", a=content)
+    read: list[str] = []
+    blob = chain.git.blob
+    chain.git.blob = lambda oid: read.append(oid) or blob(oid)  # type: ignore[method-assign,func-returns-value]
+
+    new = squash.squash(chain.git, [mine], theirs)
+
+    assert len(set(read)) < 5
+    tree, own_tree, their_tree = (chain.git.commit(each).tree for each in (new, mine, theirs))
+    for each in (own_tree, their_tree):
+        assert tree_union.union_changes(chain.git, tree, [each]) == {}
+    assert chain.file(new) == content
+
+
+def test_what_a_longer_segment_would_move_stays_where_it_cannot_go(chain: Chain) -> None:
+    """A peer makes a folder of the path where the shorter content belongs: nothing is dropped."""
+    size = ref.UNION_BYTES_MAX * 3 // 4
+    old = b"x" * size + b"\n"
+    folder = TreeEntry("40000", chain.git.commit(chain.put(chain.genesis, "", b=b"1\n")).tree)
+    taken = tree_union.overflow_path(path("a"), old)
+    who = Signature("n", "n@n", 1)
+    (theirs,) = chain.git.write([Draft({path("a"): old, taken: folder}, who, who, "theirs")], chain.genesis)
+    mine = chain.put(chain.genesis, "mine", a=b"y" * (size + 1) + b"\n")
+
+    assert chain.file(squash.squash(chain.git, [mine], theirs)) == old
+
+
 def test_a_segment_that_was_written_by_hand_comes_in_its_canonical_form(chain: Chain) -> None:
     """An editor's line ends, and lines out of order: also where nobody else wrote to it."""
     theirs = chain.put(chain.genesis, "theirs", a=b"1\n", b=b"x\n")
