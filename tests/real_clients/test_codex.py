@@ -76,7 +76,7 @@ def test_in_the_users_scope_the_hooks_run_in_every_worktree(desk: Callable[..., 
     assert seen == [linked.name]
 
 
-def test_the_hooks_are_the_five_that_were_asked_for(desk: Callable[..., Desk]) -> None:
+def test_the_hooks_are_those_that_were_asked_for(desk: Callable[..., Desk]) -> None:
     """What Codex itself lists of our file: every entry understood, none twice, and none beside ours."""
     there = desk("codex")
     assert isinstance(there.client, Codex)
@@ -86,9 +86,11 @@ def test_the_hooks_are_the_five_that_were_asked_for(desk: Callable[..., Desk]) -
 
     assert sorted(each["eventName"] for each in listed) == [
         "postToolUse",
+        "preCompact",
         "sessionEnd",
         "sessionStart",
         "stop",
+        "subagentStop",
         "userPromptSubmit",
     ]
     assert {each["trustStatus"] for each in listed} == {"trusted"}

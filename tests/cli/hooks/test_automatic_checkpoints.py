@@ -163,6 +163,31 @@ def test_a_failure_never_stops_the_client(hook: Hook, run: Run, begun: str) -> N
     assert len(saved(run)) == before
 
 
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_what_was_never_written_down_is_there_after_a_compaction(
+    client: str, hook: Hook, run: Run, repo: Path, tmp_path: Path
+) -> None:
+    """By the installed script, from the session's work to the context that the client begins with afterwards."""
+    note_program(hook.state, program(tmp_path))
+    agent = Agent(client, "h-1", repo)
+    agent.call("SessionStart")
+    (found,) = hook.sessions()
+    run("session", "note", "rounding the prices", session=found)
+    other = hook.start("gemini", "h-2")
+    run("signal", "Split the parser?", "--to", found, "--intent", "propose", "--requires-ack", session=other)
+    asked = run("inbox", "--json", session=found).json["signals"][0]["thread_id"]
+    (repo / "prices.py").write_text("x = 1\n")
+
+    assert agent.call("PreCompact", trigger="auto").is_silent
+    text = agent.reads("SessionStart", source="compact")
+
+    (line,) = (line for line in text.split("\n") if "(saved " in line)
+    assert "auto-pre-compact): rounding the prices; 1 untracked file" in line
+    (node,) = live(run)
+    assert str(node["id"]) in line
+    assert node["metadata"]["openThreads"] == asked  # type: ignore[index]
+
+
 @pytest.mark.parametrize(
     ("value", "cached"),
     [("30", "30\n"), ("5000", "999\n"), ("0", ""), ("", ""), ("-3", ""), ("thirty", ""), ("1e9", "")],
