@@ -9,7 +9,7 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -166,6 +166,29 @@ def test_an_answer_that_is_not_of_the_page_fails_in_time(handler: Callable[..., 
         with pytest.raises(BadAnswer, match=words):
             RemoteBus(url, "0" * 32, seconds=0.5, most=1_000).count("sess-1")
         assert time.monotonic() - began < 5
+
+
+def test_of_a_large_answer_no_more_is_read_than_the_limit() -> None:
+    """A bus must not fill the memory of whoever tries it."""
+    sent = []
+
+    class Large(_Raw):
+        def handle(self) -> None:
+            self.request.recv(65_536)
+            with suppress(OSError):
+                self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                for _ in range(64):
+                    self.request.sendall(b"x" * 1_048_576)
+                    sent.append(1)
+
+    with served(Large) as url, pytest.raises(BadAnswer, match="more than 1000 bytes"):
+        RemoteBus(url, "0" * 32, most=1_000).count("sess-1")
+    assert len(sent) < 64
+
+
+def test_an_answer_that_is_nested_too_deeply_is_not_json() -> None:
+    with served(says(b"[" * 200_000)) as url, pytest.raises(BadAnswer, match="not JSON"):
+        RemoteBus(url, "0" * 32).count("sess-1")
 
 
 def test_a_refusal_has_its_sentence() -> None:
