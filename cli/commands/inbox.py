@@ -63,11 +63,12 @@ def inbox(
         return
     from gitmem.agents.caller import is_unidentified
     from gitmem.mailbox import delivery_lock
+    from gitmem.sessions import work_units
     from gitmem.signals import inbox as operation
     from gitmem.signals.inbox_owner import resolve_owner
 
     from ..render import signals
-    from ..values import named_unit, number, parse_moment
+    from ..values import number, parse_moment
 
     oldest = parse_moment(since) if since is not None else None
     most = number("--limit", limit, operation.LIMIT)
@@ -85,9 +86,10 @@ def inbox(
         store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None
     ):
         reading = operation.read(
-            store, caller, whose=whose, wu=named_unit(at, wu), lane=lane, thread=thread, intent=intent or (), from_=from_,
+            store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),
         )  # fmt: skip
+        reading.warnings += filter(None, [work_units.remark(store, wu)])
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
             output.answer(at.json, fitting, signals.count)

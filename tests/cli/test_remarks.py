@@ -195,7 +195,7 @@ def test_doctor_notes_a_git_folder_that_cannot_be_written(
     "args",
     [
         ["mem", "create", "x"], ["mem", "checkpoint", "x"], ["mem", "context"], ["mem", "recover"], ["mem", "list"],
-        ["mem", "ready"], ["mem", "search", "x"], ["mem", "export"], ["mem", "triage"], ["inbox"], ["inbox", "--json"],
+        ["mem", "ready"], ["mem", "search", "x"], ["mem", "export"], ["mem", "triage"], ["inbox"],
     ],
 )  # fmt: skip
 def test_a_unit_that_nobody_named_is_warned_about(run: Run, start: Start, args: list[str]) -> None:
@@ -204,8 +204,11 @@ def test_a_unit_that_nobody_named_is_warned_about(run: Run, start: Start, args: 
     unnamed, named = (run(*args, "--wu", wu, session=session) for wu in ("WU-8", "#wu-7"))
     said = "note: No session, signal or memory node names the work unit WU-8 yet. Check its spelling."
 
-    assert (unnamed.status, unnamed.err.count(said)) == (0, 1)
-    assert (named.status, "No session" in named.err) == (0, False)
+    assert (unnamed.status, (unnamed.out + unnamed.err).count(said)) == (0, 1)
+    assert (named.status, "No session" in named.out + named.err) == (0, False)
+    if args == ["inbox"]:
+        found = run(*args, "--wu", "WU-8", "--json", session=session)
+        assert (found.json["warnings"], found.err) == ([said.removeprefix("note: ")], "")
 
 
 def test_what_belongs_to_another_workspace_is_named(run: Run, start: Start) -> None:
