@@ -90,7 +90,7 @@ def _first_usable(texts: Iterator[str]) -> str | None:
     for text in texts:
         text = " ".join(text[:READ_MAX].split())[:LOOKED_AT]  # white space must not hide a secret
         found = title(text)
-        if found and not find_secret(text) and not find_secret(found):
+        if found and not find_secret(text) and (found == text or not find_secret(found)):
             return found
     return None
 
