@@ -50,16 +50,16 @@ def of_caller(store: Store, db: sqlite3.Connection, caller: Caller) -> str | Non
     )
 
 
-def of_session(store: Store, found: Presence, steps: StepLimit) -> str:
+def of_session(store: Store, db: sqlite3.Connection, found: Presence, steps: StepLimit) -> str:
     """Return the headline that `of_caller` gives to this session; its name if the steps are used up.
 
     This clone's settings and prompts only concern sessions that were started in it.
     """
-    texts = _texts(store, store.db(), found.record, found.session_id, None, here=found.here)
+    texts = _texts(store, db, found.record, found.session_id, None, here=found.here)
     return steps.ask(_first_usable, texts) or title(found.name)
 
 
-def description(store: Store, one: Presence, steps: StepLimit) -> str:
+def description(store: Store, db: sqlite3.Connection, one: Presence, steps: StepLimit) -> str:
     """Return a session as one line: who, where, on what, and its headline without the name."""
     parts = [one.name]
     if one.agent_identity:
@@ -70,7 +70,7 @@ def description(store: Store, one: Presence, steps: StepLimit) -> str:
         parts.append(f"on {one.wu_id}")
     if one.record.get("lane"):
         parts.append(f"in lane {one.record['lane']}")
-    does = beside_name(of_session(store, one, steps), one.name, one.record.get("activity"))
+    does = beside_name(of_session(store, db, one, steps), one.name, one.record.get("activity"))
     return " ".join(parts) + (f": {does}" if does else "")
 
 

@@ -222,9 +222,10 @@ def live_pieces(
     own = reader.ids if reader is not None else []
     rank = candidates.HERE if max_size >= SMALL else candidates.LAST
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
-    steps = StepLimit(store.db(), ROSTER_STEPS)
+    db = store.db()
+    steps = StepLimit(db, ROSTER_STEPS)
     for place, one in enumerate(sorted(others, key=lambda one: (-one.last_seen, one.session_id))):
-        about = cut(sanitize_for_model(headline.description(store, one, steps)), ROSTER_LINE_MAX)
+        about = cut(sanitize_for_model(headline.description(store, db, one, steps)), ROSTER_LINE_MAX)
         line = quote_lines(f"- {about}, {one.status}", "")
         found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found

@@ -119,7 +119,7 @@ def roster(
     db, now = store.db(), store.now()
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
-        {**_row(store, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
+        {**_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
     ]
     outcome = Roster(rows, _next(found, query, all, caller))
     outcome.more = total - len(found)
@@ -139,9 +139,10 @@ def roster(
 def listing(store: Store, all: bool = False) -> SessionList:
     """Return sessions, last seen first; with `all` also those that are gone or ended."""
     found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
-    steps = StepLimit(store.db(), UNREAD_STEPS)
+    db = store.db()
+    steps = StepLimit(db, UNREAD_STEPS)
     return SessionList(
-        [_row(store, steps, one) for one in found if all or one.is_current],
+        [_row(store, db, steps, one) for one in found if all or one.is_current],
         ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
     )
 
@@ -163,8 +164,8 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     return outcome
 
 
-def _row(store: Store, steps: StepLimit, one: Presence) -> SessionRow:
-    return row(one, headline.of_session(store, one, steps))
+def _row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
+    return row(one, headline.of_session(store, db, one, steps))
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
