@@ -150,10 +150,9 @@ def listing(store: Store, all: bool = False) -> SessionList:
 def whoami(store: Store, caller: Caller) -> WhoAmI:
     """Return the caller as others see it, and how much it has not read."""
     found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
-    unread = mailbox_view.unread_ids(
-        store.db(), caller.reader, caller.session_id, caller.workspace, store.now()
-    )
-    shown = headline.of_caller(store, store.db(), caller)
+    db = store.db()
+    unread = mailbox_view.unread_ids(db, caller.reader, caller.session_id, caller.workspace, store.now())
+    shown = headline.of_caller(store, db, caller)
     outcome = WhoAmI(caller, found, shown, len({id for _, id in unread}))
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
     if found is not None and found.asked != found.name and outcome.remark is None:

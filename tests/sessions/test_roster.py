@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from gitmem.agents import caller, own_sessions, presence
 from gitmem.agents.caller import CallerClaims
+from gitmem.memory import context
 from gitmem.sessions import lifecycle, roster
+from gitmem.store import Store
 
 from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, open_store, say
 
@@ -38,6 +43,28 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
         "more": 0, "remark": None, "autosync": None,
         "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "answer", [roster.roster, roster.listing, lambda store: context.live_pieces(store, None, 4_096, roster=True, alone=False)]
+)  # fmt: skip
+def test_no_row_looks_for_new_lines(repo: Path, answer: Callable[[Store], object]) -> None:
+    """All rows are of one snapshot, and thousands of sessions, which a peer can write, cost no look at the log each."""
+    store = open_store(repo, Clock())
+    statements: list[str] = []
+
+    def looks() -> int:
+        store.db().set_trace_callback(statements.append)
+        statements.clear()
+        answer(store)
+        return sum("unchecked" in each for each in statements)
+
+    lifecycle.start(store, CallerClaims(), name="Planck")
+    few = looks()
+    for name in ("Curie", "Noether", "Meitner", "Hopper"):
+        lifecycle.start(store, CallerClaims(), name=name)
+
+    assert looks() == few > 0
 
 
 def test_gone_and_ended_are_listed_with_all(repo: Path) -> None:
