@@ -39,6 +39,7 @@ class SignalContent(TypedDict):
     sender_role: NotRequired[str | None]
     target_role: NotRequired[str | None]
     delegation_id: NotRequired[str | None]
+    task_id: NotRequired[str | None]
     artifact_path: NotRequired[str | None]
 
 
@@ -102,6 +103,14 @@ class SessionFields(TypedDict):
     harness_session: NotRequired[str | None]
     activity: NotRequired[str | None]
     summary: NotRequired[str | None]
+    lifecycle_role: NotRequired[str | None]
+    specialty_profile: NotRequired[str | None]
+    role_alias: NotRequired[str | None]
+    capabilities: NotRequired[Sequence[str]]
+    actual_ownership_scope: NotRequired[dict[str, object]]
+    model: NotRequired[str | None]
+    branch: NotRequired[str | None]
+    task_id: NotRequired[str | None]
     clear: NotRequired[Sequence[str]]
 
 

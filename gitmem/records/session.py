@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -16,6 +16,7 @@ from .base import (
     SessionId,
     ShortLine,
     SignalId,
+    TaskId,
     TextRule,
     Unit,
     WorkUnit,
@@ -59,6 +60,25 @@ class Session(Record):
     )
     activity: ShortLine | None = Field(default=None, description="The current work, in its own words.")
     summary: Line | None = Field(default=None, description="What it did, said at its end.")
+    lifecycle_role: ShortLine | None = Field(
+        default=None, description="The part that it plays in the work, such as `reviewer`; any value is read."
+    )
+    specialty_profile: ShortLine | None = Field(
+        default=None, description="What it is good at, such as `docs`; any value is read."
+    )
+    role_alias: ShortLine | None = Field(
+        default=None, description="The alias that its role was given by, as typed."
+    )
+    capabilities: Annotated[tuple[ShortLine, ...], Field(strict=False)] = Field(
+        default=(), description="What it can do; capabilities give no role."
+    )
+    actual_ownership_scope: dict[str, Any] = Field(
+        default={},
+        description="What it works on: `responsibility_kinds`, `initiative_id`, `wu_ids`, `lane`, `paths`.",
+    )
+    model: ShortLine | None = Field(default=None, description="The model that runs it.")
+    branch: Line | None = Field(default=None, description="The branch of its worktree.")
+    task_id: TaskId | None = Field(default=None, description="The task that it works on.")
     clear: Annotated[
         tuple[Annotated[ShortLine, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
     ] = Field(

@@ -15,6 +15,7 @@ from .base import (
     Record,
     ShortLine,
     SignalId,
+    TaskId,
     TextRule,
     ThreadId,
     Unit,
@@ -22,7 +23,7 @@ from .base import (
 )
 
 INTERRUPTS = ("priority", "advisory")
-RESOLUTIONS = ("exact", "folded", "alias", "prefix", "fuzzy")
+RESOLUTIONS = ("exact", "folded", "alias", "role", "prefix", "fuzzy")
 
 
 class Signal(Record):
@@ -59,7 +60,8 @@ class Signal(Record):
     resolved_by: Annotated[
         tuple[Annotated[Line, AfterValidator(TextRule(written=RESOLUTIONS))], ...], Field(strict=False)
     ] = Field(
-        default=(), description="How each recipient was resolved: exact, folded, alias, prefix or fuzzy."
+        default=(),
+        description="How each recipient was resolved: exact, folded, alias, role, prefix or fuzzy.",
     )
     workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
     thread_id: ThreadId | None = Field(default=None, description="The conversation that it belongs to.")
@@ -95,6 +97,7 @@ class Signal(Record):
     sender_role: ShortLine | None = Field(default=None, description="The role of the sender.")
     target_role: ShortLine | None = Field(default=None, description="The role of the recipient.")
     delegation_id: ShortLine | None = Field(default=None, description="The delegation that it belongs to.")
+    task_id: TaskId | None = Field(default=None, description="The task that it is about.")
     artifact_path: Path | None = Field(default=None, description="A file that it points to.")
     seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
         default=None,
