@@ -25,6 +25,8 @@ STREAMS = {
     "session": "sessions",
     "name": "names",
     "audit": "audits",
+    "task": "tasks",
+    "task_event": "tasks",
 }
 
 

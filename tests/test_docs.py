@@ -340,7 +340,7 @@ def test_every_field_of_every_kind_is_in_its_table(kind: str) -> None:
     told = table(kind)
 
     assert list(told) == list(fields)
-    assert {name for name, form in told.items() if "required" in form} == {
+    assert {name for name, form in told.items() if re.search(r"(?<!-)required", form)} == {
         name for name, field in fields.items() if field.is_required()
     }
     assert f"\n### {kind} (stream `{records.STREAMS[kind]}`)" in FORMAT

@@ -205,8 +205,9 @@ def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
 
 @each_module
 def test_files_are_short(module: Module) -> None:
-    """A room that passes 300 lines becomes a folder."""
-    assert len(module.text.splitlines()) <= FILE_LINES_MAX
+    """A room that passes 300 lines becomes a folder; nobody reads what a tool has written."""
+    is_written_by_a_tool = "Written by `tools/" in module.text.partition("\n")[0]
+    assert is_written_by_a_tool or len(module.text.splitlines()) <= FILE_LINES_MAX
 
 
 def test_small_modules_have_a_reason() -> None:

@@ -26,6 +26,8 @@ ORDER = (
     "relation",
     "access",
     "audit",
+    "task",
+    "task_event",
 )  # later kinds follow by name
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 NO_LIMIT = 256 * 1024

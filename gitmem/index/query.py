@@ -29,7 +29,17 @@ TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
 # The start, after the time, of lines that do not affect names. All other lines may affect them, in any spelling.
 _NAMELESS = tuple(
     f'"kind":"{kind}",'.encode()
-    for kind in ("signal", "receipt", "access", "node", "patch", "relation", "audit")
+    for kind in (
+        "signal",
+        "receipt",
+        "access",
+        "node",
+        "patch",
+        "relation",
+        "audit",
+        "task",
+        "task_event",
+    )
 )
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .session import Session
     from .shown_types import Show
     from .signal import Signal
+    from .task import Task
+    from .task_event import TaskEvent
 
 KINDS = tuple(MODELS)
 
@@ -45,6 +47,8 @@ __all__ = [
     "SecretError",
     "Session",
     "Signal",
+    "Task",
+    "TaskEvent",
     "explain_unreadable",
     "fits",
     "line",

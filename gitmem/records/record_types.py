@@ -270,9 +270,104 @@ class AuditRecord(AuditFields):
     mac: NotRequired[str | None]
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields
+class TaskContent(TypedDict):
+    """The content of a `task`, without purpose, semantics."""
+    task_id: str
+    thread_id: str
+    message: str
+    agent: NotRequired[str | None]
+    requested_to: NotRequired[str | None]
+    resolved_by: NotRequired[str | None]
+    target_role: NotRequired[str | None]
+    requested_role: NotRequired[dict[str, object]]
+    requested_ownership_scope: NotRequired[dict[str, object]]
+    requested_model: NotRequired[str | None]
+    priority: NotRequired[str | None]
+    blocked_by: NotRequired[Sequence[str]]
+    payload: NotRequired[dict[str, object]]
+    context: NotRequired[dict[str, object]]
+    brief_digest: NotRequired[str | None]
+    artifact_path: NotRequired[str | None]
+    deadline: NotRequired[str | None]
+    chain: NotRequired[Sequence[str]]
+    references: NotRequired[Sequence[str]]
+    supersedes: NotRequired[Sequence[str]]
+    handoff_takes: NotRequired[Sequence[str]]
+    handoff_tasks: NotRequired[Sequence[str]]
+    handoff_claims: NotRequired[Sequence[str]]
+    handoff_threads: NotRequired[Sequence[str]]
+    checkpoint: NotRequired[str | None]
+    idempotency_key: NotRequired[str | None]
+    wu_id: NotRequired[str | None]
+    initiative_id: NotRequired[str | None]
+    lane: NotRequired[str | None]
+    workspace_id: NotRequired[str | None]
+    sender_identity: str
+    sender_session: NotRequired[str | None]
+    sender_name: NotRequired[str | None]
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord
+
+class TaskFields(TaskContent):
+    """The fields of a new `task`."""
+    purpose: NotRequired[str]
+    semantics: NotRequired[str]
+
+
+class TaskRecord(TaskContent):
+    """A line of the kind `task`."""
+    at: str
+    kind: Literal["task"]
+    mac: NotRequired[str | None]
+    purpose: str
+    semantics: str
+
+
+class TaskEventFields(TypedDict):
+    """The fields of a new `task_event`."""
+    event_id: str
+    task_id: str
+    event: str
+    after: NotRequired[Sequence[str]]
+    take: NotRequired[str | None]
+    until: NotRequired[str | None]
+    state: NotRequired[str | None]
+    outcome: NotRequired[str | None]
+    answers_digest: NotRequired[str | None]
+    message: NotRequired[str | None]
+    payload: NotRequired[dict[str, object]]
+    append: NotRequired[bool]
+    last_chunk: NotRequired[bool]
+    reason: NotRequired[str | None]
+    level: NotRequired[str | None]
+    actual_role: NotRequired[dict[str, object]]
+    actual_ownership_scope: NotRequired[dict[str, object]]
+    requested_model: NotRequired[str | None]
+    model: NotRequired[str | None]
+    client: NotRequired[str | None]
+    worktree: NotRequired[str | None]
+    branch: NotRequired[str | None]
+    launch: NotRequired[str | None]
+    relaunch_of: NotRequired[str | None]
+    attempt: NotRequired[str | None]
+    wave: NotRequired[str | None]
+    lane: NotRequired[str | None]
+    claimed_mode: NotRequired[str | None]
+    handoff_path: NotRequired[str | None]
+    sender_identity: str
+    sender_session: NotRequired[str | None]
+    sender_name: NotRequired[str | None]
+
+
+class TaskEventRecord(TaskEventFields):
+    """A line of the kind `task_event`."""
+    at: str
+    kind: Literal["task_event"]
+    mac: NotRequired[str | None]
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields
+
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord
 
 
 class ReadKind(Protocol):
@@ -295,3 +390,7 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["access"], line: bytes) -> AccessRecord | None: ...
     @overload
     def __call__(self, kind: Literal["audit"], line: bytes) -> AuditRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["task"], line: bytes) -> TaskRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["task_event"], line: bytes) -> TaskEventRecord | None: ...

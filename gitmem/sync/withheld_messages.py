@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from ..records.record_types import AnyRecord
     from .withheld_lines import WithheldLines
 
-IDS = ("signal_id", "audit_id", "session_id", "id", "name")
+IDS = ("signal_id", "audit_id", "event_id", "task_id", "session_id", "id", "name")
 # Records of people and agents precede those that gitmem wrote about them.
-ORDER = ("signal", "node", "patch", "relation", "audit", "session", "name", "receipt", "access")
+ORDER = (
+    "signal", "task", "task_event", "node", "patch", "relation", "audit", "session", "name", "receipt", "access",
+)  # fmt: skip
 UNREADABLE = "unreadable"
 RECORDS_MAX = 20
 
@@ -71,7 +73,9 @@ def _text(record: AnyRecord) -> str:
     if record["kind"] in ("node", "audit", "receipt", "session"):
         return commit_message.describe(records.shown(record, kind=True))
     about = [
-        str(value) for field in ("event", "name", "type", "from_id", "to_id") if (value := record.get(field))
+        str(value)
+        for field in ("event", "name", "type", "from_id", "to_id", "message")
+        if (value := record.get(field))
     ]
     return commit_message.cut(sanitize(" ".join([kind, *about])), commit_message.COLUMNS)
 

@@ -74,6 +74,8 @@ def some_fields(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "access": {"id": "access-0000", "node_ids": ["mem-0000"], "reader_identity": "a:b:c"},
         "audit": {"audit_id": "audit-0000", "action": "gate", "reason": "r", "reader_identity": "a:b:c",
                   "sender_identity": "a:b:c"},
+        "task": {"task_id": "task-0000", "thread_id": "thread-0000", "message": "m", "sender_identity": "a:b:c"},
+        "task_event": {"event_id": "tev-0000", "task_id": "task-0000", "event": "take", "sender_identity": "a:b:c"},
     }  # fmt: skip
     fields = dict(least[kind])
     names = st.sampled_from([*FIELDS[kind], "unknown"])
