@@ -27,6 +27,7 @@ STREAMS = {
     "audit": "audits",
     "task": "tasks",
     "task_event": "tasks",
+    "claim": "claims",
 }
 
 

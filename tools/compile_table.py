@@ -28,6 +28,7 @@ ORDER = (
     "audit",
     "task",
     "task_event",
+    "claim",
 )  # later kinds follow by name
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 NO_LIMIT = 256 * 1024

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RECORDS_SHOWN = 10
 KIND_NAMES = {
     "signal": "signal", "node": "memory node", "patch": "memory change", "relation": "memory relation",
-    "task": "task", "task_event": "task event", "audit": "gate record", "session": "session record", "name": "name record", "receipt": "receipt",
+    "task": "task", "task_event": "task event", "claim": "claim", "audit": "gate record", "session": "session record", "name": "name record", "receipt": "receipt",
     "access": "access record", "unreadable": "unreadable line",
 }  # fmt: skip
 

@@ -39,6 +39,7 @@ _NAMELESS = tuple(
         "audit",
         "task",
         "task_event",
+        "claim",
     )
 )
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .access import Access
     from .audit import Audit
+    from .claim import Claim
     from .groups import Group
     from .name import Name
     from .node import Node
@@ -38,6 +39,7 @@ __all__ = [
     "STREAMS",
     "Access",
     "Audit",
+    "Claim",
     "Name",
     "Node",
     "Patch",

@@ -365,9 +365,38 @@ class TaskEventRecord(TaskEventFields):
     mac: NotRequired[str | None]
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields
+class ClaimContent(TypedDict):
+    """The content of a `claim`, without mode."""
+    claim_id: str
+    event: str
+    paths: Sequence[str]
+    until: NotRequired[str | None]
+    reason: NotRequired[str | None]
+    task_id: NotRequired[str | None]
+    wu_id: NotRequired[str | None]
+    workspace_id: NotRequired[str | None]
+    after: NotRequired[Sequence[str]]
+    sender_identity: str
+    sender_session: NotRequired[str | None]
+    sender_name: NotRequired[str | None]
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord
+
+class ClaimFields(ClaimContent):
+    """The fields of a new `claim`."""
+    mode: NotRequired[str]
+
+
+class ClaimRecord(ClaimContent):
+    """A line of the kind `claim`."""
+    at: str
+    kind: Literal["claim"]
+    mac: NotRequired[str | None]
+    mode: str
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields
+
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord
 
 
 class ReadKind(Protocol):
@@ -394,3 +423,5 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["task"], line: bytes) -> TaskRecord | None: ...
     @overload
     def __call__(self, kind: Literal["task_event"], line: bytes) -> TaskEventRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["claim"], line: bytes) -> ClaimRecord | None: ...

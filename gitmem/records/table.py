@@ -28,6 +28,7 @@ MODELS: dict[str, str] = {
     'audit': 'gitmem.records.audit:Audit',
     'task': 'gitmem.records.task:Task',
     'task_event': 'gitmem.records.task_event:TaskEvent',
+    'claim': 'gitmem.records.claim:Claim',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
@@ -41,6 +42,7 @@ STREAMS: dict[str, str] = {
     'audit': 'audits',
     'task': 'tasks',
     'task_event': 'tasks',
+    'claim': 'claims',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -56,6 +58,7 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'audit': {},
     'task': {},
     'task_event': {},
+    'claim': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
@@ -69,6 +72,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'audit': ('audit_id', 'action', 'reason', 'reader_identity', 'sender_identity'),
     'task': ('task_id', 'thread_id', 'message', 'sender_identity'),
     'task_event': ('event_id', 'task_id', 'event', 'sender_identity'),
+    'claim': ('claim_id', 'event', 'paths', 'sender_identity'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -110,6 +114,10 @@ FILLED: dict[str, dict[str, Any]] = {
     },
     'task_event': {
         'schema_version': 'A2A.V1',
+    },
+    'claim': {
+        'schema_version': 'A2A.V1',
+        'mode': 'exclusive',
     },
 }
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -366,6 +374,24 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'lane': ('line', True, 1, 200, '', ()),
         'claimed_mode': ('line', True, 1, 200, '', ()),
         'handoff_path': ('line', True, 1, 4096, '', ()),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'claim': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
+        'claim_id': ('word', False, 10, 38, ('claim-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'event': ('line', False, 1, 200, '', (0, '', False, ('claim', 'renew', 'release'))),
+        'paths': ('list', False, ('line', False, 1, 4096, '', ())),
+        'mode': ('line', False, 1, 200, '', (0, '', False, ('exclusive', 'shared'))),
+        'until': ('form', True, 0, 262144, ('', (('0123456789', 4, 4), ('-', 1, 1), ('0123456789', 2, 2), ('-', 1, 1), ('0123456789', 2, 2), ('T', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), ('.', 1, 1), ('0123456789', 6, 6), ('Z', 1, 1))), ()),
+        'reason': ('line', True, 1, 1024, '', ()),
+        'task_id': ('word', True, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'wu_id': ('form', True, 0, 64, ('', (('ABCDEFGHIJKLMNOPQRSTUVWXYZ', 1, 1), ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 0, 262144), ('-', 1, 1), ('0123456789', 1, 262144))), ()),
+        'unit': ('word', True, 1, 100, ('', 0, '#-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
+        'workspace_id': ('line', True, 1, 200, '', ()),
+        'after': ('list', False, ('word', False, 10, 38, ('claim-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
         'sender_name': ('line', True, 1, 1024, '', ()),

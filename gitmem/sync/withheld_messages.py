@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from ..records.record_types import AnyRecord
     from .withheld_lines import WithheldLines
 
-IDS = ("signal_id", "audit_id", "event_id", "task_id", "session_id", "id", "name")
+IDS = ("signal_id", "audit_id", "event_id", "task_id", "claim_id", "session_id", "id", "name")
 # Records of people and agents precede those that gitmem wrote about them.
 ORDER = (
-    "signal", "task", "task_event", "node", "patch", "relation", "audit", "session", "name", "receipt", "access",
+    "signal", "task", "task_event", "node", "patch", "relation", "claim", "audit", "session", "name", "receipt", "access",
 )  # fmt: skip
 UNREADABLE = "unreadable"
 RECORDS_MAX = 20

@@ -12,8 +12,9 @@ from gitmem.records import table
 AT = 1_795_291_200_123_456
 TASK = {"task_id": "task-0001", "thread_id": "thread-0001", "message": "Write the tests", "sender_identity": "a:b:c"}  # fmt: skip
 EVENT = {"event_id": "tev-0001", "task_id": "task-0001", "event": "take", "sender_identity": "a:b:c"}
-LEAST = {"task": TASK, "task_event": EVENT}
-NEW = ("task", "task_event")
+CLAIM = {"claim_id": "claim-0001", "event": "claim", "paths": ["src/**"], "sender_identity": "a:b:c"}
+LEAST = {"task": TASK, "task_event": EVENT, "claim": CLAIM}
+NEW = ("task", "task_event", "claim")
 
 
 def test_a_million_character_brief_is_refused_with_its_size() -> None:
@@ -43,7 +44,7 @@ def test_an_integer_is_refused_in_every_field(kind: str) -> None:
     """Times and lists count instead: old and new readers agree on what is equal. Objects may have numbers."""
     for name, spec in table.FIELDS[kind].items():
         if name != "mac":
-            with pytest.raises(records.RecordError, match="7|must|not right"):
+            with pytest.raises(records.RecordError, match=r"7|must|not right"):
                 records.line(kind, AT, {**LEAST[kind], name: 7})
             assert spec[0] in {"line", "text", "word", "form", "list", "flag", "object", "choice"}
 
@@ -55,6 +56,8 @@ def test_an_integer_is_refused_in_every_field(kind: str) -> None:
         ("task", "priority", "P7"),
         ("task_event", "event", "steal"),
         ("task_event", "state", "done"),
+        ("claim", "event", "keep"),
+        ("claim", "mode", "greedy"),
     ],
 )
 def test_an_unknown_word_is_refused_when_written_and_kept_when_read(
