@@ -1,0 +1,16 @@
+"""Tasks: work that somebody asks another to do, who has taken it, and how it ends.
+
+A task is written by its *caller*. Whoever takes it is its *holder* for the time of a lease. The caller pins the outcome that it acts on
+with a `seal`; until then the outcome may change, when events of other clones arrive.
+"""
+
+from __future__ import annotations
+
+TERMINAL = ("completed", "failed", "canceled", "rejected")
+WAITING = ("input-required", "auth-required")
+SUBMITTED, WORKING = "submitted", "working"
+HANDOFF = "handoff"
+HANDOFFS_MAX = 50  # tasks that a handoff hands over; readers ignore further ones
+EVENTS_MAX = 200  # events of a task that writers write; renewals, outcomes and releases may follow
+READ_MAX = 1_000  # lines of a task's events that readers read: a peer may have written any number
+LEASE_MAX_MICROS = 24 * 3600 * 1_000_000
