@@ -31,6 +31,8 @@ from gitmem.records.table import FIELDS
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
 from gitmem.signals.causality import ThreadSignal
 from gitmem.sync import partial_reads
+from gitmem.tasks.fold import FoldedTask
+from gitmem.tasks.task_facts import TaskEvent
 from gitmem.text import sanitize
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -222,6 +224,21 @@ def test_the_node_is_folded_as_the_example_says() -> None:
     assert said in FORMAT
     assert node.metadata == {"seen": 1, "by": "Curie"}
     assert node.updated_at == "2026-11-21T20:09:00.000000Z"
+
+
+def test_the_task_is_folded_as_the_example_says() -> None:
+    """Leases and what writers had seen decide who has it, and the seal how it ends."""
+    given = json.loads(example("task"))
+    events = []
+    for record in given["events"]:
+        record["at"] = f"2026-11-21T{record['at']}:00.000000Z"
+        record["until"] = f"2026-11-21T{record['until']}:00.000000Z" if "until" in record else None
+        events.append(TaskEvent({"task_id": "task-0001", **record}, json.dumps(record).encode()))
+    task = {"message": "m", "purpose": "delegation", **given["task"]}
+    sealed, unsealed = FoldedTask(task, events), FoldedTask(task, events[:-1])
+
+    assert (sealed.holder, sealed.outcome, sealed.late) == (events[1], events[2], [events[3]])
+    assert (unsealed.outcome, unsealed.decided_by) == (events[3], "status")
 
 
 def test_the_rule_of_decay_is_that_of_the_code() -> None:

@@ -1,0 +1,259 @@
+"""Fold the events of one task into its state, the same on every clone and in any order of arrival.
+
+The order of events is causal, by the events that each writer had seen; events that it does not order are ordered by `(at, bytes)`.
+docs/format.md section 15 has the rules. Clocks decide nothing: whether a take is void depends on the leases that its writer
+had seen and on the time in its own line.
+"""
+
+from __future__ import annotations
+
+from . import SUBMITTED, TERMINAL, WAITING, WORKING, task_facts
+from .event_order import EventOrder, in_order
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from ..records.record_types import TaskRecord
+    from .task_facts import TaskEvent
+
+
+class FoldedTask:
+    """A task and its state.
+
+    Attributes:
+        record: The task as its caller wrote it.
+        events: The events that count, by id, with the acceptances of handoffs.
+        state: `submitted`, or a state of task events.
+        decided_by: What decided a terminal state: `seal`, `close` or `status`, which is unconfirmed; None before that.
+        outcome: The event with the result, if it is here as its caller saw it.
+        seal: The caller's seal that counts.
+        close: The close that counts where no seal does; shown beside a seal, too.
+        takes: The valid takes.
+        void: The other takes.
+        held: The takes that are not released and that no later take had seen. Several are a conflict.
+        holder: The lowest of them, whose writer holds the task; None if nobody does.
+        late: Reports of an end that did not become the outcome.
+        cancels: The events that ask for a cancellation.
+        rejections: The events with which addressees refused it.
+        replaced_by: The ids of tasks of the same caller that supersede it.
+        left_out: The number of lines that do not count, because there are too many: those of the argument and further ones.
+    """
+
+    __slots__ = (
+        "_by_kind", "_of_take", "_order", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
+        "left_out", "outcome", "record", "rejections", "replaced_by", "seal", "state", "takes", "void",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        record: TaskRecord,
+        events: Iterable[TaskEvent],
+        replaced_by: Collection[str] = (),
+        left_out: int = 0,
+    ) -> None:
+        self.record = record
+        self.replaced_by = sorted(replaced_by)
+        every = list(events)
+        read = list(task_facts.counted(every, self.caller))
+        self.left_out = len(every) - len(read) + left_out
+        self.events = task_facts.by_id(read)
+        self._order = EventOrder(self.events)
+        self._by_kind: dict[str, list[TaskEvent]] = {}
+        self._of_take: dict[tuple[str, str | None], list[TaskEvent]] = {}
+        for each in self.events.values():
+            self._by_kind.setdefault(each.event, []).append(each)
+            self._of_take.setdefault((each.event, each.take), []).append(each)
+        self.cancels = in_order(self._kind("cancel"))
+        self.rejections = in_order(filter(_is_rejection, self._kind("status")))
+        self.seal = self._order.first(self._seals())
+        self.close = self._order.first(self._closes())
+        self._valid: dict[str, TaskEvent] = {}
+        self.void: list[TaskEvent] = []
+        self._judge_takes()
+        self.takes = in_order(self._valid.values())
+        self.held = [take for take in self._order.heads(self.takes) if not self.is_released(take)]
+        self.holder = self.held[0] if self.held else None
+        self.decided_by: str | None = None
+        self.outcome: TaskEvent | None = None
+        self.state = self._decide() or self._working_state()
+        self.late = in_order(self._late()) if self.is_finished else []
+
+    @property
+    def caller(self) -> task_facts.Sender:
+        """Identity and session of its caller."""
+        return task_facts.sender_of(self.record)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has an outcome, confirmed or not."""
+        return self.decided_by is not None
+
+    @property
+    def conflict(self) -> bool:
+        """Whether several hold it, each without knowing of the others."""
+        return len(self.held) > 1
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another task of its caller replaces it and nobody has taken it."""
+        return bool(self.replaced_by) and not self.takes
+
+    @property
+    def stands_beside(self) -> bool:
+        """Whether it was taken although its caller has replaced it: both stand, and both sides are told."""
+        return bool(self.replaced_by) and bool(self.takes)
+
+    def heads(self) -> list[TaskEvent]:
+        """Return the events that no other writer had seen, the last one first."""
+        return self._order.heads(self.events.values())[::-1]
+
+    def lease(self, take: TaskEvent, seen_by: TaskEvent | None = None) -> int:
+        """Return the end of a take's lease with its renewals: all, or those that the writer of an event had seen."""
+        return max(
+            take.until,
+            *(
+                each.until
+                for each in self._of_take.get(("renew", take.id), ())
+                if each.sender == take.sender and (seen_by is None or self._order.has_seen(seen_by, each.id))
+            ),
+            0,
+        )
+
+    def has_seen(self, later: TaskEvent, earlier: TaskEvent) -> bool:
+        """Return whether the writer of an event had seen another one."""
+        return self._order.has_seen(later, earlier.id)
+
+    def counts(self, event: TaskEvent) -> bool:
+        """Return whether an event was written by its taker under a valid take; any session of an agent may release its take."""
+        take = self._valid.get(event.take or "")
+        if take is None:
+            return False
+        return event.sender[0] == take.sender[0] if event.event == "release" else event.sender == take.sender
+
+    def _kind(self, event: str) -> list[TaskEvent]:
+        return self._by_kind.get(event, [])
+
+    def _seals(self) -> list[TaskEvent]:
+        return [each for each in self._kind("seal") if each.sender == self.caller and each.state in TERMINAL]
+
+    def _closes(self) -> list[TaskEvent]:
+        """Return the closes that count: those of persons and of other sessions of the caller."""
+        return [
+            each
+            for each in self._kind("close")
+            if each.state in TERMINAL
+            and (each.sender[0].startswith("human:") or each.sender[0] == self.caller[0])
+        ]
+
+    def _judge_takes(self) -> None:
+        """Separate valid takes from void ones, those that others had seen first."""
+        decided = [*self._seals(), *self._closes()]
+        for take in self._order.events:
+            if take.event == "take":
+                if self._is_valid(take, decided):
+                    self._valid[take.id] = take
+                else:
+                    self.void.append(take)
+        self.void = in_order(self.void)
+
+    def _is_valid(self, take: TaskEvent, decided: Iterable[TaskEvent]) -> bool:
+        """Return whether a take is valid, by what its writer had seen: all of that is judged already."""
+
+        def had_seen(id: str | None) -> bool:
+            return id is not None and self._order.has_seen(take, id)
+
+        given = None
+        if take.replaces is not None:
+            given = self._valid.get(take.replaces)
+            if given is None or given.sender != take.giver or self._is_sealed_under(given):
+                return False
+        if any(had_seen(each.id) for each in decided):
+            return False
+        for other in [other for id, other in self._valid.items() if had_seen(id)]:
+            ends = [each for each in self._of_take.get(("status", other.id), ()) if each.is_terminal]
+            ends = [each for each in ends if had_seen(each.id) and self.counts(each)]
+            if not all(each.is_retryable for each in ends):
+                return False
+            released = any(
+                had_seen(each.id) and self.counts(each)
+                for each in self._of_take.get(("release", other.id), ())
+            )
+            is_past = given is not None and (other is given or self._order.has_seen(given, other.id))
+            if not (ends or released or is_past or self.lease(other, take) <= take.at):
+                return False
+        return True
+
+    def _is_sealed_under(self, take: TaskEvent) -> bool:
+        """Return whether the caller's seal names a result that was reported under a take."""
+        named = self.events.get(self.seal.record.get("outcome") or "") if self.seal is not None else None
+        return named is not None and named.event == "status" and named.take == take.id
+
+    def is_released(self, take: TaskEvent) -> bool:
+        """Return whether its taker has given a take back."""
+        return any(map(self.counts, self._of_take.get(("release", take.id), ())))
+
+    def _decide(self) -> str | None:
+        """Set the outcome and return the terminal state, or None while there is none."""
+        decision = self.seal or self.close
+        if decision is not None:
+            self.decided_by = decision.event
+            self.outcome = self._named_by(decision)
+            return decision.state
+        given_up = {take.replaces for take in self.takes}
+        candidates = [each for each in self._kind("status") if self._may_be_outcome(each, given_up)]
+        agent = self.record.get("agent")
+        if not candidates and not self.takes and agent:
+            candidates = [each for each in self.rejections if agent in each.sender]
+        self.outcome = self._order.first(candidates)
+        if self.outcome is None:
+            return None
+        self.decided_by = "status"
+        return self.outcome.state
+
+    def _named_by(self, decision: TaskEvent) -> TaskEvent | None:
+        """Return the event that a seal or close names, if it is here with the line that its writer had seen."""
+        event = self.events.get(decision.record.get("outcome") or "")
+        return event.version(decision.record.get("answers_digest")) if event is not None else None
+
+    def _may_be_outcome(self, event: TaskEvent, given_up: Collection[str | None]) -> bool:
+        """Return whether an event reports an end that becomes the outcome if the caller decides nothing else."""
+        if not event.is_terminal or event.take in given_up or not self.counts(event):
+            return False
+        released = self._of_take.get(("release", event.take), ())
+        if any(self._order.has_seen(event, each.id) and self.counts(each) for each in released):
+            return False
+        return not self._was_retried(event)
+
+    def _was_retried(self, event: TaskEvent) -> bool:
+        """Return whether somebody took the task again because an event reports a failure that allows it."""
+        return event.is_retryable and any(self._order.has_seen(take, event.id) for take in self.takes)
+
+    def _late(self) -> Iterable[TaskEvent]:
+        decision = self.seal or self.close
+        kept = {decision.record.get("outcome") if decision is not None else None}
+        if self.outcome is not None:
+            kept.add(self.outcome.id)
+        for each in self._kind("status"):
+            if each.is_terminal and each.id not in kept and not self._was_retried(each):
+                yield each
+
+    def _working_state(self) -> str:
+        """Return the state of a task without an outcome, by what its holder reported last."""
+        if self.holder is None:
+            return SUBMITTED
+        own = [each for each in self._of_take.get(("status", self.holder.id), ()) if self.counts(each)]
+        last = next(reversed(self._order.heads(own)), None)
+        if last is None or last.state not in WAITING:
+            return WORKING
+        if any(
+            each.sender[0] == self.caller[0] and self._order.has_seen(each, last.id)
+            for each in self._kind("message")
+        ):
+            return SUBMITTED
+        return str(last.state)
+
+
+def _is_rejection(event: TaskEvent) -> bool:
+    """Return whether an addressee refuses the task without having taken it."""
+    return event.state == "rejected" and event.record.get("take") is None
