@@ -1,4 +1,4 @@
-"""The views of the index. Those of the memory and of senders import their converters only if there are lines to add."""
+"""The views of the index. Those of memory, tasks and senders import their converters only if there are lines to add."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from .index.index_file import View
 from .mailbox import mailbox_view
 from .memory import node_tables
 from .sessions import work_units
+from .tasks import task_tables
 from .trust import sender_tables
 
 TYPE_CHECKING = False
@@ -24,6 +25,12 @@ def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
     node_rows.add(db, rows)
 
 
+def _add_tasks(db: sqlite3.Connection, rows: Rows) -> None:
+    from .tasks import task_rows
+
+    task_rows.add(db, rows)
+
+
 def sender_view(key: Callable[[], CloneKey | None]) -> View:
     """Return the view of an index whose lines are checked with a key; None if no key is available now."""
 
@@ -36,8 +43,9 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
+TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks)
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, SENDERS)
+VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

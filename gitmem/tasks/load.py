@@ -1,0 +1,112 @@
+"""Load a task from the index and fold it."""
+
+from __future__ import annotations
+
+from .. import records
+from . import HANDOFF, HANDOFFS_MAX, READ_MAX
+from .fold import FoldedTask
+from .task_facts import TaskEvent, sender_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..records.record_types import TaskRecord
+    from .task_facts import Sender
+
+_TASK = "SELECT l.id, l.body FROM task_line t JOIN line l ON l.id = t.line WHERE t.task_id = ?{but} ORDER BY l.body LIMIT 1"
+_EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
+# Of a flooded task only these count: see `task_facts.counted`.
+_FLOODED = (
+    " AND e.event NOT IN ('renew', 'seal', 'close') ORDER BY l.body",
+    " AND e.event = 'renew' ORDER BY l.body DESC",
+    " AND e.event = 'seal' AND e.sender = :caller AND e.session IS :session ORDER BY l.body",
+    " AND e.event = 'close' AND (e.sender = :caller OR substr(e.sender, 1, 6) = 'human:') ORDER BY l.body",
+)
+_NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
+# Handoffs of a task that are written by somebody who took it, or who accepted one of them.
+_HANDOFFS = (
+    "SELECT DISTINCT h.task_id FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    " WHERE k.to_id = :id AND k.kind = 'handoff' AND h.purpose = 'handoff' AND EXISTS (SELECT 1 FROM task_event e"
+    " WHERE e.event = 'take' AND e.sender = h.caller AND e.session IS h.caller_session AND (e.task_id = :id OR"
+    " e.task_id IN (SELECT from_id FROM task_link WHERE to_id = :id AND kind = 'handoff')))"
+    " ORDER BY h.created, h.task_id LIMIT :most"
+)
+_REPLACING = (
+    "SELECT DISTINCT h.task_id FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    " WHERE k.to_id = ? AND k.kind = 'supersedes' AND h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
+)
+
+
+def load(db: sqlite3.Connection, task_id: str, *, forged: bool = True) -> FoldedTask | None:
+    """Return a task, folded from all its lines; None if its own line is not here.
+
+    Args:
+        forged: Whether lines count that claim to be from this clone and are not. They do for what is shown, as on every other clone; a
+            clone does not act on them.
+    """
+    found = _lowest(db, task_id, forged)
+    if found is None:
+        return None
+    _, record = found
+    caller = sender_of(record)
+    accepted: list[TaskEvent] = []
+    if record["purpose"] != HANDOFF:
+        for (handoff_id,) in db.execute(_HANDOFFS, {"id": task_id, "most": HANDOFFS_MAX}).fetchall():
+            accepted += _acceptances(db, task_id, str(handoff_id), forged)
+    replacing = db.execute(_REPLACING, (task_id, caller[0], HANDOFFS_MAX)).fetchall()
+    events, left_out = _events(db, task_id, caller, forged)
+    return FoldedTask(record, [*events, *accepted], [str(id) for (id,) in replacing], left_out)
+
+
+def lowest_line(db: sqlite3.Connection, task_id: str) -> tuple[int, TaskRecord] | None:
+    """Return the lowest line of a task, with its number; None if there is none."""
+    return _lowest(db, task_id, True)
+
+
+def handed_over(record: TaskRecord) -> dict[str, str]:
+    """Return the giver's take of each task that a handoff hands over."""
+    if record["purpose"] != HANDOFF:
+        return {}
+    pairs = list(zip(record.get("handoff_tasks") or (), record.get("handoff_takes") or (), strict=False))
+    return dict(reversed(pairs[:HANDOFFS_MAX]))  # of a task that is named twice the first pair
+
+
+def _lowest(db: sqlite3.Connection, task_id: str, forged: bool) -> tuple[int, TaskRecord] | None:
+    row = db.execute(_TASK.format(but="" if forged else _NOT_FORGED), (task_id,)).fetchone()
+    if row is None:
+        return None
+    record = records.read_kind("task", row[1].encode())
+    return None if record is None else (row[0], record)
+
+
+def _acceptances(db: sqlite3.Connection, task_id: str, handoff_id: str, forged: bool) -> list[TaskEvent]:
+    """Return the valid takes of a handoff as events of a task that it hands over."""
+    found = _lowest(db, handoff_id, forged)
+    if found is None or task_id not in (given := handed_over(found[1])):
+        return []
+    giver = sender_of(found[1])
+    events, _ = _events(db, handoff_id, giver, forged)
+    return [take.accepting(given[task_id], giver) for take in FoldedTask(found[1], events).takes]
+
+
+def _events(
+    db: sqlite3.Connection, task_id: str, caller: Sender, forged: bool
+) -> tuple[list[TaskEvent], int]:
+    """Return the events of a task that count, and how many lines do not."""
+    but = "" if forged else _NOT_FORGED
+    values = {"id": task_id, "caller": caller[0], "session": caller[1], "most": READ_MAX}
+    select = _EVENTS.format(what="l.body", but=but)
+    rows = db.execute(f"{select} LIMIT :most + 1", values).fetchall()
+    left_out = 0
+    if len(rows) > READ_MAX:
+        rows = [row for part in _FLOODED for row in db.execute(f"{select}{part} LIMIT :most", values)]
+        (count,) = db.execute(_EVENTS.format(what="count(*)", but=but), values).fetchone()
+        left_out = count - len(rows)
+    found = []
+    for (body,) in rows:
+        line = body.encode()
+        record = records.read_kind("task_event", line)
+        if record is not None:
+            found.append(TaskEvent(record, line))
+    return found, left_out

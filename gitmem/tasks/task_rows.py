@@ -1,0 +1,142 @@
+"""Convert lines of tasks to rows of their view, in any order of arrival: each changed task is folded again."""
+
+from __future__ import annotations
+
+from ..records.ids import unit_key
+from . import load
+from .fold import FoldedTask
+from .task_facts import TaskEvent, micros
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from ..index.rows import Rows
+    from ..records.record_types import TaskEventRecord, TaskRecord
+
+    Value = str | int | None
+
+TITLE_MAX = 200  # characters of the first line of a task's message
+LINKS_MAX = 50  # of each kind in one task; readers ignore further ones
+_BASE = (
+    "line", "caller", "caller_session", "purpose", "agent", "target_role", "unit", "wu_id", "initiative_id", "priority",
+    "created", "title",
+)  # fmt: skip
+_STATE = (
+    "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "touched",
+)  # fmt: skip
+_PUT = (
+    f"INSERT INTO task (task_id, {', '.join(_BASE)}) VALUES (?{', ?' * len(_BASE)}) ON CONFLICT (task_id)"
+    f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _BASE)}"
+)
+_PUT_STATE = f"UPDATE task SET {', '.join(f'{name} = ?' for name in _STATE)} WHERE task_id = ?"
+
+
+def add(db: sqlite3.Connection, rows: Rows) -> None:
+    """Add tasks and their events."""
+    tasks, events = rows.of("task"), rows.of("task_event")
+    new = set(tasks.column("task_id"))
+    changed = new | set(events.column("task_id"))
+    seen_before = _with_lines(db, changed)
+    lines = sorted(zip(tasks.column("task_id"), tasks.ids, strict=True))
+    db.executemany("INSERT OR IGNORE INTO task_line VALUES (?, ?)", lines)
+    columns = map(events.column, ("task_id", "event", "sender_identity", "sender_session"))
+    named = [
+        (task_id, number, event, sender, session or None)
+        for number, task_id, event, sender, session in zip(events.ids, *columns, strict=True)
+    ]
+    db.executemany("INSERT OR IGNORE INTO task_event VALUES (?, ?, ?, ?, ?)", sorted(named))
+    links = [link for row in tasks for link in _links(row.id, row.record)]
+    db.executemany("INSERT OR IGNORE INTO task_link VALUES (?, ?, ?, ?)", links)
+
+    lowest: dict[str, tuple[bytes, int, TaskRecord]] = {}
+    for row in tasks:
+        task_id = row.record["task_id"]
+        if task_id not in lowest or row.line < lowest[task_id][0]:
+            lowest[task_id] = row.line, row.id, row.record
+    for task_id in new & seen_before:
+        stored = load.lowest_line(db, task_id)
+        if stored is not None:
+            lowest[task_id] = b"", *stored
+    db.executemany(_PUT, [_base(line, record) for _, line, record in lowest.values()])
+
+    own: dict[str, list[tuple[TaskEventRecord, bytes]]] = {}
+    for row in events:
+        own.setdefault(row.record["task_id"], []).append((row.record, row.line))
+    linked = _linked(db, changed)
+    apart = new - seen_before - linked - _linking(db, new)  # all that concerns these is in these lines
+    states = []
+    for task_id in sorted(changed | linked):
+        found: FoldedTask | None
+        if task_id in apart:
+            found = FoldedTask(lowest[task_id][2], (TaskEvent(*each) for each in own.get(task_id, ())))
+        else:
+            found = load.load(db, task_id)
+        if found is not None:
+            states.append(_state(found))
+    db.executemany(_PUT_STATE, states)
+
+
+def _with_lines(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
+    """Return which of these tasks have lines already."""
+    among = _among(ids)
+    rows = db.execute(
+        f"SELECT task_id FROM task_line WHERE task_id {among} UNION SELECT task_id FROM task_event WHERE task_id {among}"
+    )
+    return {task_id for (task_id,) in rows}
+
+
+def _links(line: int, record: TaskRecord) -> list[tuple[str, str, str, int]]:
+    links = {
+        "supersedes": record.get("supersedes") or (),
+        "blocked_by": record.get("blocked_by") or (),
+        "handoff": load.handed_over(record),
+    }
+    return [
+        (to_id, kind, record["task_id"], line)
+        for kind, ids in links.items()
+        for to_id in list(ids)[:LINKS_MAX]
+    ]
+
+
+def _linked(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
+    """Return the tasks whose state depends on these: those that they hand over or supersede."""
+    among = _among(ids)
+    rows = db.execute(f"SELECT to_id FROM task_link WHERE kind <> 'blocked_by' AND from_id {among}")
+    return {to_id for (to_id,) in rows}
+
+
+def _linking(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
+    """Return which of these tasks others hand over or supersede."""
+    rows = db.execute(f"SELECT to_id FROM task_link WHERE kind <> 'blocked_by' AND to_id {_among(ids)}")
+    return {to_id for (to_id,) in rows}
+
+
+def _among(ids: Iterable[str]) -> str:
+    """Return an SQL condition on any number of ids. They need no escaping: the models allow only letters and digits."""
+    return "IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in sorted(ids)))
+
+
+def _base(line: int, record: TaskRecord) -> tuple[Value, ...]:
+    """Return the columns of a task's own line."""
+    title = record["message"].strip().partition("\n")[0][:TITLE_MAX]
+    unit = record.get("wu_id")
+    return (
+        record["task_id"], line, record["sender_identity"], record.get("sender_session") or None, record["purpose"],
+        record.get("agent"), record.get("target_role"), unit, unit_key(unit), record.get("initiative_id"), record.get("priority"),
+        micros(record["at"]), title,
+    )  # fmt: skip
+
+
+def _state(task: FoldedTask) -> tuple[Value, ...]:
+    """Return the columns that are folded, and the id."""
+    holder, session = task.holder.sender if task.holder is not None else (None, None)
+    until = task.lease(task.holder) if task.holder is not None else 0
+    replaced = 2 if task.stands_beside else int(task.is_replaced)
+    last = max(task.events.values(), key=lambda each: each.line, default=None)
+    touched = last.at if last is not None else micros(task.record["at"])
+    return (
+        task.state, task.decided_by, holder, session, until, int(task.conflict), len(task.cancels), len(task.late),
+        replaced, touched, task.record["task_id"],
+    )  # fmt: skip

@@ -1,0 +1,30 @@
+"""The tables of tasks in the index: the present state of each task, and the lines it is folded from.
+
+A task has a row once its own line is here; events that came before wait in `task_event`.
+"""
+
+from __future__ import annotations
+
+KINDS = ("task", "task_event")
+
+DDL = (
+    # `line` is the lowest line of the id; from `state` on what `fold` says. Times are microseconds since the epoch. `unit` is the
+    # work unit as typed, `wu_id` the form in which work units are compared.
+    "CREATE TABLE task (task_id TEXT PRIMARY KEY, line INTEGER, caller TEXT, caller_session TEXT, purpose TEXT, agent TEXT,"
+    " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, state TEXT,"
+    " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
+    " replaced INTEGER, touched INTEGER) WITHOUT ROWID",
+    # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
+    "CREATE INDEX task_created ON task (created)",
+    "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
+    "CREATE INDEX task_caller ON task (caller)",
+    "CREATE INDEX task_holder ON task (holder) WHERE holder IS NOT NULL",
+    "CREATE INDEX task_wu ON task (wu_id) WHERE wu_id <> ''",
+    "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
+    "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
+    " PRIMARY KEY (task_id, line)) WITHOUT ROWID",
+    # `kind` is supersedes, handoff or blocked_by; `line` is the line of `from_id` that says so.
+    "CREATE TABLE task_link (to_id TEXT, kind TEXT, from_id TEXT, line INTEGER, PRIMARY KEY (to_id, kind, from_id, line))"
+    " WITHOUT ROWID",
+    "CREATE INDEX task_link_from ON task_link (from_id)",
+)

@@ -1,0 +1,136 @@
+"""The tables of tasks: the same in any order of arrival, in parts and with repeated lines, and cheap to list and to fill."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from gitmem import records, views
+from gitmem.index import index_file, insert
+from gitmem.index.index_file import Index
+from gitmem.tasks import READ_MAX, load
+
+from .events_by_hand import CALLER, Task, at, described, write
+from .simulated import World
+
+BOHR, CURIE = "codex:worker:bohr", "claude:worker:curie"
+TABLES = ("task", "task_line", "task_event", "task_link")
+
+
+def new_index() -> Index:
+    index = index_file.in_memory([views.TASKS, views.SENDERS], records.read_groups)
+    index.reshape()
+    return index
+
+
+def filled(*portions: list[bytes]) -> Index:
+    index = new_index()
+    for portion in portions:
+        insert.lines(index, 1, portion)
+    assert index.skipped() == 0
+    return index
+
+
+def rows(index: Index) -> dict[str, list[str]]:
+    """Every row of the view, with the lines themselves in the place of their numbers."""
+    lines = dict(index.db.execute("SELECT id, body FROM line").fetchall())
+    found = {}
+    for table in TABLES:
+        columns = [row[1] for row in index.db.execute(f"PRAGMA table_info({table})")]
+        place = columns.index("line")
+        every = index.db.execute(f"SELECT * FROM {table}").fetchall()
+        found[table] = sorted(repr((*row[:place], lines[row[place]], *row[place + 1 :])) for row in every)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_the_order_of_arrival_does_not_matter(seed: int) -> None:
+    """Permutations, partial arrivals and duplicates of one world give the same rows and folds; so does the fold without an index."""
+    world = World(seed)
+    world.run()
+    lines = list(world.clones[0].lines)
+    draw = random.Random(seed)
+    whole = filled(lines)
+    for _ in range(3):
+        draw.shuffle(lines)
+        cuts = sorted(draw.sample(range(len(lines) + 1), 3))
+        portions = [lines[start:end] for start, end in zip([0, *cuts], [*cuts, len(lines)], strict=True)]
+        portions.append(draw.sample(lines, len(lines) // 3))
+        assert rows(filled(*portions)) == rows(whole)
+    for task_id in world.tasks:
+        found = load.load(whole.db, task_id)
+        expected = world.fold(world.clones[0].lines.values(), task_id)
+        assert found is not None
+        assert expected is not None
+        assert described(found) == described(expected)
+
+
+def test_events_may_come_before_their_task() -> None:
+    """They wait; a task without its own line has no row."""
+    task = Task()
+    done = task.status(BOHR, 2, "completed", task.take(BOHR, 1))
+    index = filled([each.line for each in task.events.values()])
+    assert load.load(index.db, task.record["task_id"]) is None
+    assert index.db.execute("SELECT count(*) FROM task").fetchone() == (0,)
+    insert.lines(index, 1, [task.line])
+    found = load.load(index.db, task.record["task_id"])
+    assert found is not None
+    assert found.outcome is not None
+    assert found.outcome.id == done.id
+
+
+def test_of_several_lines_of_a_task_the_lowest_counts() -> None:
+    """Two clones may write one keyed task; both show the same one, whichever came first."""
+    one, other = Task(message="Write the tests"), Task(message="Write the docs")
+    lowest = min(one, other, key=lambda each: each.line)
+    for portions in ([one.line], [other.line]), ([other.line], [one.line]):
+        found = load.load(filled(*portions).db, lowest.record["task_id"])
+        assert found is not None
+        assert found.record["message"] == lowest.record["message"]
+
+
+def test_a_flooded_task_costs_a_bounded_time_and_keeps_its_seal() -> None:
+    """A peer writes 20,000 events before the real ones; one more line of it then costs no more than the events that are read."""
+    task = Task()
+    take = task.take(BOHR, 1, seen=[])
+    done = task.status(BOHR, 2, "completed", take)
+    task.seal(3, done)
+    base = write(
+        "take", CURIE, -1, event_id="tev-flood000000", task_id=task.record["task_id"], after=[], until=at(0)
+    ).line
+    flood = [
+        base.replace(b"flood000000", b"flood%06d" % number).replace(
+            b'"take"', (b'"take"', b'"seal"', b'"renew"')[number % 3]
+        )
+        for number in range(20 * READ_MAX)
+    ]
+    index = filled([task.line, *(each.line for each in task.events.values())], flood)
+    began = time.process_time()
+    insert.lines(index, 1, [base.replace(b"flood000000", b"floodlast")])
+    assert time.process_time() - began < 5
+    assert index.db.execute("SELECT state, decided_by FROM task").fetchone() == ("completed", "seal")
+
+
+def test_a_handoff_of_ten_thousand_tasks_is_read_in_part() -> None:
+    """Whoever names many tasks does not make each of his lines cost all of them."""
+    ids = [f"task-h{number:05}" for number in range(10_000)]
+    line = records.line("task", 1_795_000_000_000_000, {
+        "task_id": "task-0009", "thread_id": "thread-0001", "message": "all yours", "purpose": "handoff", "sender_identity": BOHR,
+        "handoff_tasks": ids[:5_000], "handoff_takes": [each.replace("task", "tev") for each in ids[:5_000]],
+        "supersedes": ids[5_000:7_000],
+    })  # fmt: skip
+    index = filled([line])
+    assert index.db.execute("SELECT count(*) FROM task_link").fetchone()[0] <= 100
+
+
+def test_a_title_is_one_short_line() -> None:
+    """Lists show it; a brief may have 64 KiB."""
+    task = Task(message=f"\n  {'x' * 500}\nmore", wu_id="WU-7", caller=CALLER)
+    index = filled([task.line])
+    assert index.db.execute("SELECT length(title), wu_id, state FROM task").fetchone() == (
+        200,
+        "wu-7",
+        "submitted",
+    )
