@@ -1,0 +1,131 @@
+"""What a writer may do with a task, by what it knows: why not, as a code and a sentence, or None if it may.
+
+The fold survives writers that break these rules, because two clones can't ask each other first.
+"""
+
+from __future__ import annotations
+
+from ..log.lines import format_at
+from . import EVENTS_MAX, TERMINAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .fold import FoldedTask
+    from .task_facts import Sender, TaskEvent
+
+    Refusal = tuple[str, str]
+
+TAKES_MAX = 3  # takes that lapsed or failed, after which only a new task goes on
+
+
+def state_text(task: FoldedTask) -> str:
+    """Return the state for people: `completed (unconfirmed)` until its caller has decided."""
+    if task.decided_by == "status":
+        return f"{task.state} (unconfirmed)"
+    return (
+        f"{task.state} (closed by {task.close.sender[0]})"
+        if task.decided_by == "close" and task.close
+        else task.state
+    )
+
+
+def own_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:
+    """Return the take under which a writer works: valid, not released, and not followed by another one."""
+    return next((each for each in task.held if each.sender == sender), None)
+
+
+def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int) -> Refusal | None:
+    """Return why a caller may not take a task now.
+
+    Args:
+        addresses: The names that tasks may address the caller by.
+        now: The caller's clock, in microseconds.
+    """
+    record = task.record
+    agent, deadline = record.get("agent"), record.get("deadline")
+    if task.is_finished:
+        return "finished-task", f"is finished: {state_text(task)}"
+    if task.is_replaced:
+        return "replaced-task", f"was replaced by {', '.join(task.replaced_by)}"
+    if agent is not None and agent not in addresses:
+        return "not-for-you", f"is for {agent}"
+    if task.cancels:
+        return "canceled-task", "is being canceled by its caller"
+    if deadline is not None and deadline <= format_at(now):
+        return "past-deadline", f"had to begin before {deadline}"
+    over = [each for each in task.takes if each not in task.held or task.lease(each) <= now]
+    released = [each for each in over if task.is_released(each)]
+    for each in task.held:
+        if each.sender != sender and task.lease(each) > now:
+            until = format_at(task.lease(each))
+            return "taken-task", f"was taken by {each.sender[0]}, who has it until {until}"
+    if len(over) - len(released) >= TAKES_MAX:
+        return "too-many-takes", f"was taken {len(over)} times without a result"
+    return _too_many(task)
+
+
+def accept(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int) -> Refusal | None:
+    """Return why a caller may not accept a handoff: a handoff is a task whose take accepts it."""
+    if sender == task.caller:
+        return "own-handoff", "is the caller's own"
+    return take(task, sender, addresses, now)
+
+
+def report(task: FoldedTask, sender: Sender, state: str) -> Refusal | None:
+    """Return why a caller may not report a state of its work, renew its lease or release its take.
+
+    Args:
+        state: The state, `message`, `renew` or `release`. The last two and an end are always within the limit of events.
+    """
+    if task.is_finished:
+        return "finished-task", f"is finished: {state_text(task)}"
+    if own_take(task, sender) is None:
+        holder = task.holder
+        return "not-the-holder", (
+            "has no holder"
+            if holder is None
+            else f"is held by {holder.sender[0]}, who took it at {holder.record['at']}"
+        )
+    return None if state in (*TERMINAL, "renew", "release") else _too_many(task)
+
+
+def refuse(task: FoldedTask, addresses: Collection[str]) -> Refusal | None:
+    """Return why a caller may not reject a task that it has not taken."""
+    agent = task.record.get("agent")
+    if task.is_finished:
+        return "finished-task", f"is finished: {state_text(task)}"
+    if agent is not None and agent not in addresses:
+        return "not-for-you", f"is for {agent}"
+    return None
+
+
+def seal(task: FoldedTask, sender: Sender) -> Refusal | None:
+    """Return why a caller may not seal an outcome."""
+    if sender != task.caller:
+        return "not-the-caller", f"can only be sealed by the session that wrote it, of {task.caller[0]}"
+    if task.seal is not None:
+        return "sealed-task", f"is sealed already: {task.state}"
+    return None
+
+
+def close(task: FoldedTask, sender: Sender) -> Refusal | None:
+    """Return why somebody may not close a task in the place of its caller."""
+    if task.seal is not None:
+        return "sealed-task", f"is sealed already: {task.state}"
+    if task.close is not None:
+        return "closed-task", f"is closed already: {state_text(task)}"
+    if not sender[0].startswith("human:") and sender[0] != task.caller[0]:
+        return "not-a-person", f"can only be closed by a person, or by {task.caller[0]}"
+    return None
+
+
+def _too_many(task: FoldedTask) -> Refusal | None:
+    """Return why no more events may be written except for its end; renewals do not count."""
+    count = sum(each.event != "renew" for each in task.events.values()) + task.left_out
+    return (
+        ("too-many-events", f"has {count} events; at most {EVENTS_MAX} are allowed")
+        if count >= EVENTS_MAX
+        else None
+    )
