@@ -1,0 +1,406 @@
+"""Clones, callers and takers on one seed, with clocks that disagree, crashes and partial syncs.
+
+Writers do what `gitmem.tasks.rules` allows by what their clone knows; lines travel as in a sync, wholly or in part. The real fold
+and the real lines are used; only the log between them is a set.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from gitmem import records
+from gitmem.log.lines import digest, format_at
+from gitmem.records.record_types import TaskRecord
+from gitmem.tasks import rules
+from gitmem.tasks.fold import FoldedTask
+from gitmem.tasks.task_facts import TaskEvent, sender_of
+
+from .events_by_hand import BEGINNING, SECOND, described
+
+SKEW, STEPS, LEASE = 60, 60, 40
+RETRY = {"error": {"code": "CRASH", "message": "killed", "retryable": True}}
+Known = tuple[TaskRecord, bytes] | TaskEvent
+
+
+class Clone:
+    """What one clone knows, and its clock."""
+
+    def __init__(self, number: int, skew: int) -> None:
+        self.number = number
+        self.skew = skew
+        self.last = 0
+        self.lines: dict[bytes, Known] = {}
+        self.offline_until = 0
+
+
+class Actor:
+    """Somebody at work in a clone; crashed until a time."""
+
+    def __init__(self, identity: str, session: str | None, clone: Clone) -> None:
+        self.sender = (identity, session)
+        self.clone = clone
+        self.crashed_until = 0
+
+    @property
+    def addresses(self) -> set[str]:
+        return {each for each in self.sender if each}
+
+
+class World:
+    """One run; `wrong` lists what must not happen.
+
+    Args:
+        fold: The fold, or one with a rule taken out.
+    """
+
+    def __init__(self, seed: int, fold: type[FoldedTask] = FoldedTask) -> None:
+        self.folded = fold
+        self.random = random.Random(seed)
+        self.now = 0
+        self.count = 0
+        self.wrong: list[str] = []
+        self.clones = [
+            Clone(number, self.random.randint(-SKEW, SKEW)) for number in range(self.random.randint(2, 4))
+        ]
+        pick = self.random.choice
+        self.caller = Actor("codex:planner:one", "sess-pl01", self.clones[0])
+        self.twin = Actor(
+            "codex:planner:one", "sess-pl02", pick(self.clones)
+        )  # another session of the same identity
+        self.person = Actor("human:ada@example.org", None, pick(self.clones))
+        self.workers = [
+            Actor(f"claude:worker:{name}", f"sess-{name}", pick(self.clones))
+            for name in ("bohr", "curie", "dirac")
+        ]
+        self.workers.append(Actor("claude:worker:bohr", "sess-bohr2", pick(self.clones)))
+        self.sealed: dict[str, tuple[str, bytes | None]] = {}  # what the caller acted on, by task
+        self.tasks: list[str] = []
+        self.handoffs: list[tuple[Actor, str, str]] = []
+
+    # Writing
+
+    def at(self, clone: Clone) -> int:
+        clone.last = max(
+            clone.last + 1, BEGINNING + (self.now + clone.skew) * SECOND + self.random.randrange(SECOND)
+        )
+        return clone.last
+
+    def clock(self, clone: Clone) -> int:
+        return BEGINNING + (self.now + clone.skew) * SECOND
+
+    def write(self, who: Actor, kind: str, **fields: object) -> Known:
+        """Record a line in the writer's clone, as it is read."""
+        line = records.line(kind, self.at(who.clone), {
+            **fields, "sender_identity": who.sender[0], "sender_session": who.sender[1],
+        })  # fmt: skip
+        found: Known
+        if kind == "task":
+            task = records.read_kind("task", line)
+            assert task is not None
+            found = (task, line)
+        else:
+            event = records.read_kind("task_event", line)
+            assert event is not None
+            found = TaskEvent(event, line)
+        who.clone.lines[line] = found
+        return found
+
+    def new_task(self, who: Actor, **fields: object) -> str:
+        self.count += 1
+        task_id = f"task-{self.count:04}"
+        self.write(who, "task", task_id=task_id, thread_id="thread-0001", message="work", **fields)
+        self.tasks.append(task_id)
+        return task_id
+
+    def event(self, who: Actor, task: FoldedTask, event: str, **fields: object) -> TaskEvent:
+        self.count += 1
+        after = [*(each.id for each in task.heads()), *fields.pop("more", ())]  # type: ignore[misc]
+        found = self.write(who, "task_event", event_id=f"tev-{self.count:05}", task_id=task.record["task_id"], event=event,
+                           after=after, **fields)  # fmt: skip
+        assert isinstance(found, TaskEvent)
+        return found
+
+    # Reading
+
+    def fold(self, lines: Iterable[Known], task_id: str) -> FoldedTask | None:
+        """Fold a task from lines as a clone does that has exactly these."""
+        every = list(lines)
+        tasks: dict[str, TaskRecord] = {
+            each[0]["task_id"]: each[0] for each in every if isinstance(each, tuple)
+        }
+        if task_id not in tasks:
+            return None
+        events = [each for each in every if isinstance(each, TaskEvent)]
+        own = [each for each in events if each.record["task_id"] == task_id]
+        record = tasks[task_id]
+        for id, handoff in sorted(tasks.items()):
+            if record["purpose"] != "handoff" and task_id in handoff.get("handoff_tasks", ()):
+                at = list(handoff["handoff_tasks"]).index(task_id)
+                there = self.folded(handoff, (each for each in events if each.record["task_id"] == id))
+                own += [
+                    take.accepting(handoff["handoff_takes"][at], sender_of(handoff)) for take in there.takes
+                ]
+        replacing = [
+            id for id, other in tasks.items()
+            if task_id in other.get("supersedes", ()) and other["sender_identity"] == record["sender_identity"]
+        ]  # fmt: skip
+        return self.folded(record, own, replacing)
+
+    def known(self, who: Actor, task_id: str) -> FoldedTask | None:
+        return self.fold(who.clone.lines.values(), task_id)
+
+    # What happens
+
+    def run(self) -> list[str]:
+        for _ in range(self.random.randint(1, 2)):
+            agent = self.random.choice([None, None, "claude:worker:bohr"])
+            self.new_task(self.caller, **({"agent": agent} if agent else {"target_role": "implementer/test"}))
+        for _ in range(STEPS):
+            self.now += self.random.choice([0, 1, 2, 5, 10, LEASE])
+            self.step()
+            self.look()
+        for one in self.clones:
+            for other in self.clones:
+                one.lines.update(other.lines)
+        for one in self.clones:
+            for other in self.clones:
+                one.lines.update(other.lines)
+        self.look(final=True)
+        self.compare()
+        return self.wrong
+
+    def step(self) -> None:
+        chance = self.random.random()
+        if chance < 0.30:
+            self.sync()
+        elif chance < 0.34:
+            self.random.choice([*self.workers, self.caller]).crashed_until = self.now + self.random.choice(
+                [5, LEASE, 10 * LEASE]
+            )
+        elif chance < 0.38:
+            self.random.choice(self.clones).offline_until = self.now + self.random.choice(
+                [5, LEASE, 10 * LEASE]
+            )
+        else:
+            who = self.random.choice(
+                [*self.workers, *self.workers, self.caller, self.caller, self.twin, self.person]
+            )
+            task_id = self.random.choice(self.tasks)
+            if self.handoffs and self.random.random() < 0.3:  # the giver goes on, and others accept
+                giver, given, handoff_id = self.random.choice(self.handoffs)
+                who, task_id = self.random.choice(
+                    [(giver, given), (self.random.choice(self.workers), handoff_id)]
+                )
+            task = self.known(who, task_id)
+            if who.crashed_until <= self.now and task is not None:
+                self.act(who, task)
+
+    def sync(self) -> None:
+        """One side gets all or a part of what the other has; or both all."""
+        one, other = self.random.sample(self.clones, 2)
+        if max(one.offline_until, other.offline_until) > self.now:
+            return
+        missing = [line for line in other.lines if line not in one.lines]
+        if self.random.random() < 0.3:
+            missing = self.random.sample(missing, self.random.randint(0, len(missing)))
+        self.random.shuffle(missing)
+        one.lines.update((line, other.lines[line]) for line in missing)
+
+    def act(self, who: Actor, task: FoldedTask) -> None:
+        if who is self.caller and task.caller == who.sender:
+            self.call(who, task)
+        elif who in (self.twin, self.person):
+            self.interfere(who, task)
+        elif task.record["purpose"] == "handoff":
+            self.hand_over(who, task)
+        else:
+            self.work(who, task)
+
+    def work(self, who: Actor, task: FoldedTask) -> None:
+        """What a worker does with a task."""
+        mine = rules.own_take(task, who.sender)
+        if mine is None and task.takes and self.random.random() < 0.05:  # a writer with an error in it
+            self.event(who, task, "status", take=task.takes[0].id, state="completed", message="not mine")
+            return
+        if mine is None:
+            if rules.take(task, who.sender, who.addresses, self.clock(who.clone)) is None:
+                until = format_at(self.clock(who.clone) + LEASE * SECOND)
+                self.event(who, task, "take", until=until)
+            elif self.random.random() < 0.1 and rules.refuse(task, who.addresses) is None:
+                self.event(who, task, "status", state="rejected")
+            return
+        do = self.random.choice(
+            ["renew", "release", "working", "input-required", "completed", "completed", "failed", "hand"]
+        )
+        if rules.report(task, who.sender, do) is not None:
+            return
+        if do == "renew":
+            until = format_at(self.clock(who.clone) + LEASE * SECOND)
+            self.event(who, task, "renew", take=mine.id, until=until)
+        elif do == "release":
+            self.event(who, task, "release", take=mine.id)
+        elif do == "hand":
+            handoff_id = self.new_task(who, purpose="handoff", target_role="implementer/test", handoff_takes=[mine.id],
+                          handoff_tasks=[task.record["task_id"]])  # fmt: skip
+            self.handoffs.append((who, task.record["task_id"], handoff_id))
+        else:
+            if task.cancels and do == "working":
+                do = "canceled"
+            payload = RETRY if do == "failed" and self.random.random() < 0.5 else {}
+            self.event(
+                who,
+                task,
+                "status",
+                take=mine.id,
+                state=do,
+                payload=payload,
+                message=f"{do} by {who.sender[1]}",
+            )
+
+    def hand_over(self, who: Actor, handoff: FoldedTask) -> None:
+        """Accept or refuse a handoff; its giver may withdraw it."""
+        if who.sender == handoff.caller:
+            if self.random.random() < 0.3 and not handoff.takes and not handoff.is_finished:
+                self.cancel(who, handoff)
+            return
+        given = self.known(who, handoff.record["handoff_tasks"][0])
+        if given is None or given.is_finished:
+            return
+        if rules.accept(handoff, who.sender, who.addresses, self.clock(who.clone)) is None:
+            until = format_at(self.clock(who.clone) + LEASE * SECOND)
+            self.event(who, handoff, "take", until=until, more=[each.id for each in given.heads()])
+
+    def call(self, who: Actor, task: FoldedTask) -> None:
+        """What the session that wrote a task does with it."""
+        task_id = task.record["task_id"]
+        do = self.random.choice(["seal", "seal", "seal", "message", "cancel", "replace", "nothing"])
+        if task.state == "input-required" and self.random.random() < 0.7:
+            do = "message"
+        if do == "seal" and rules.seal(task, who.sender) is None and task.outcome is not None:
+            self.seal(
+                who,
+                task,
+                task.outcome,
+                str(task.outcome.state) if task.outcome.event == "status" else str(task.state),
+            )
+        elif do == "message" and not task.is_finished:
+            self.event(who, task, "message", message="half up")
+        elif do == "cancel" and not task.is_finished:
+            self.cancel(who, task)
+        elif do == "replace" and not task.is_finished and not task.replaced_by and len(self.tasks) < 5:
+            self.new_task(who, target_role="implementer/test", supersedes=[task_id])
+
+    def cancel(self, who: Actor, task: FoldedTask) -> None:
+        wish = self.event(who, task, "cancel", reason="not needed")
+        if not task.takes:
+            self.seal(who, task, wish, "canceled", more=[wish.id])
+
+    def seal(self, who: Actor, task: FoldedTask, outcome: TaskEvent, state: str, **fields: object) -> None:
+        self.event(
+            who, task, "seal", outcome=outcome.id, answers_digest=digest(outcome.line), state=state, **fields
+        )
+        self.sealed[task.record["task_id"]] = (state, outcome.line)
+
+    def interfere(self, who: Actor, task: FoldedTask) -> None:
+        """A person, or another session of the caller's identity, closes; the latter also tries to seal."""
+        state = self.random.choice(["failed", "canceled", "completed"])
+        if who is self.twin and self.random.random() < 0.5:
+            self.event(who, task, "seal", state=state, outcome=task.outcome.id if task.outcome else None)
+        elif self.random.random() < 0.15 and rules.close(task, who.sender) is None:
+            self.event(who, task, "close", state=state, outcome=task.outcome.id if task.outcome else None)
+
+    # What must hold
+
+    def look(self, *, final: bool = False) -> None:
+        """No outcome changes that its caller had sealed, on no clone that has the seal."""
+        for task_id, (state, line) in self.sealed.items():
+            for clone in self.clones:
+                task = self.fold(clone.lines.values(), task_id)
+                if task is None or task.seal is None:
+                    if final:
+                        self.wrong.append(f"{task_id} has lost its seal in clone {clone.number}")
+                    continue
+                if task.state != state or (task.outcome is not None and task.outcome.line != line):
+                    self.wrong.append(
+                        f"{task_id} was {state} and is {task.state} in clone {clone.number} at {self.now}"
+                    )
+                if final and task.outcome is None:
+                    self.wrong.append(f"{task_id} has lost its result")
+
+    def compare(self) -> None:
+        """All clones fold alike, in whatever order; every end that somebody reported is kept."""
+        for task_id in self.tasks:
+            folds = []
+            for clone in self.clones:
+                lines = list(clone.lines.values())
+                self.random.shuffle(lines)
+                task = self.fold(lines, task_id)
+                assert task is not None
+                folds.append((described(task), task))
+            if any(each != folds[0][0] for each, _ in folds[1:]):
+                self.wrong.append(f"{task_id} differs between clones")
+            self.check(task_id, folds[0][1])
+
+    def check(self, task_id: str, task: FoldedTask) -> None:
+        """What each rule is there for, told without the methods that implement it."""
+        events = list(task.events.values())
+        ends = {each.id for each in events if each.is_terminal and task.counts(each)}
+        shown = {each.id for each in (*task.late, *((task.outcome,) if task.outcome else ()))}
+        retried = {each.id for each in events if each.is_retryable}
+        taken = {each.id: each for each in task.takes}
+        last = taken.get(task.outcome.take or "") if task.outcome and task.decided_by == "status" else None
+        releases = {(each.take, each.sender[0]) for each in events if each.event == "release"}
+        claims = {
+            "hides an end": task.is_finished and ends - shown - retried,
+            "ends by somebody who had not taken it": last
+            and task.outcome
+            and last.sender != task.outcome.sender,
+            "is held by a released take": [
+                each for each in task.held if (each.id, each.sender[0]) in releases
+            ],
+            "is held by a take that a later one had seen": [
+                one for one in task.held for other in task.takes if task.has_seen(other, one)
+            ],
+            "was taken beside a lease that the taker knew": [
+                one for one in task.takes for other in task.takes if self.is_double(task, one, other)
+            ],
+            "ends with what its giver reported": last
+            and [each for each in task.takes if each.replaces == last.id],
+            "was taken and shows as replaced": task.is_replaced and task.takes,
+            "was sealed by somebody else": task.seal and task.seal.sender != task.caller,
+            "waits although its caller has answered": task.state == "input-required"
+            and self.is_answered(task),
+            "ignores an acceptance": self.ignored(task),
+        }
+        self.wrong += [f"{task_id} {claim}" for claim, found in claims.items() if found]
+
+    def is_double(self, task: FoldedTask, one: TaskEvent, other: TaskEvent) -> bool:
+        """Whether a valid take began while its writer knew of another one, neither released, failed nor over."""
+        if (
+            one is other
+            or one.replaces is not None
+            or not task.has_seen(one, other)
+            or task.lease(other, one) <= one.at
+        ):
+            return False
+        ends = [each for each in task.events.values() if each.take == other.id and task.has_seen(one, each)]
+        return not any(each.event == "release" or each.is_retryable for each in ends)
+
+    def is_answered(self, task: FoldedTask) -> bool:
+        events = task.events.values()
+        asked = [
+            each
+            for each in events
+            if task.holder and each.state == "input-required" and each.take == task.holder.id
+        ]
+        answers = [each for each in events if each.event == "message" and each.sender[0] == task.caller[0]]
+        return bool(asked) and all(any(task.has_seen(answer, each) for answer in answers) for each in asked)
+
+    def ignored(self, task: FoldedTask) -> list[TaskEvent]:
+        """The void acceptances that nothing speaks against: the giver held the task alone, and nobody had decided."""
+        return [
+            each for each in task.void
+            if each.replaces in {take.id for take in task.takes} and len(task.takes) == 1 and not task.seal and not task.close
+            and not any(other.is_terminal and task.has_seen(each, other) for other in task.events.values())
+        ]  # fmt: skip
