@@ -1,0 +1,163 @@
+"""Append lines of tasks to the log: the event with what its writer had seen, and the message of its commit."""
+
+from __future__ import annotations
+
+from ..agents import own_sessions
+from ..commit_message import SUBJECT_MAX, body, cut, sanitize
+from ..log.entry import CommitMessage
+from ..outcome import Outcome
+from ..records import ids
+from . import TERMINAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NotRequired, TypedDict
+
+    from ..agents.caller import Caller
+    from ..log.local_log import Appended
+    from ..records.record_types import TaskRecord
+    from ..store import Store
+    from .fold import FoldedTask
+    from .task_facts import TaskEvent
+
+    class TakeFacts(TypedDict):
+        """What a take or a launch says about the worker: role, scope, and what it runs in."""
+
+        actual_role: NotRequired[dict[str, Any]]
+        actual_ownership_scope: NotRequired[dict[str, Any]]
+        model: NotRequired[str | None]
+        client: NotRequired[str | None]
+        worktree: NotRequired[str | None]
+        branch: NotRequired[str | None]
+        launch: NotRequired[str | None]
+
+    class EventContent(TakeFacts):
+        """The content of an event beside its ids and its sender."""
+
+        take: NotRequired[str | None]
+        until: NotRequired[str | None]
+        state: NotRequired[str | None]
+        outcome: NotRequired[str | None]
+        answers_digest: NotRequired[str | None]
+        message: NotRequired[str | None]
+        payload: NotRequired[dict[str, Any]]
+        reason: NotRequired[str | None]
+
+
+AFTER_MAX = 64  # ids in `after`; heads beyond that are concurrent events of no consequence
+_DECIDING = ("seal", "close", "take", "release", "cancel")
+
+
+class TaskChange(Outcome):
+    """A recorded event of a task.
+
+    Attributes:
+        task_id: The task.
+        event_id: The event; that of the earlier one if nothing was written.
+        event: What happened.
+        state: The state of the task after it.
+        until: The end of the caller's lease in ISO 8601, of a take or renewal.
+        recorded: Whether an event was written.
+        commit: Its commit; None while it waits for one.
+    """
+
+    __slots__ = ("task_id", "event_id", "event", "state", "until", "recorded", "commit", "warnings", "next")
+
+    def __init__(self, task_id: str, event_id: str, event: str, state: str) -> None:
+        self.task_id = task_id
+        self.event_id = event_id
+        self.event = event
+        self.state = state
+        self.until: str | None = None
+        self.recorded = False
+        self.commit: str | None = None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def event_line(
+    store: Store,
+    caller: Caller,
+    task: FoldedTask,
+    event: str,
+    fields: EventContent,
+    *,
+    event_id: str | None = None,
+    more_seen: Sequence[str] = (),
+    allow_secret: bool = False,
+) -> tuple[str, tuple[str, bytes]]:
+    """Return the id and the line of a new event.
+
+    Args:
+        task: The task with all events that its writer has seen.
+        event_id: Its id; a new one by default.
+        more_seen: Ids of events that are written in the same entry before it.
+
+    Raises:
+        RecordError, SecretError: A value is invalid.
+    """
+    id = event_id or ids.new_id("tev", store.random)
+    content: Any = {
+        "event_id": id,
+        "task_id": task.record["task_id"],
+        "event": event,
+        "after": [*more_seen, *after(task, caller)],
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+        **fields,
+    }
+    return id, store.line("task_event", content, allow_secret=allow_secret)
+
+
+def after(task: FoldedTask, caller: Caller) -> list[str]:
+    """Return the events that nobody had seen yet when this caller writes; of a flooded task those that decide first."""
+    heads = task.heads()
+    if len(heads) <= AFTER_MAX:
+        return [each.id for each in heads]
+
+    def rank(each: TaskEvent) -> tuple[bool, bool]:
+        return each.sender == (
+            caller.reader,
+            caller.session_id,
+        ), each.event in _DECIDING or each.state in TERMINAL
+
+    return [each.id for each in sorted(heads, key=rank, reverse=True)[:AFTER_MAX]]
+
+
+def record(
+    store: Store,
+    caller: Caller,
+    lines: Sequence[tuple[str, bytes]],
+    what: str,
+    task: TaskRecord,
+    *,
+    text: str = "",
+    deferred: bool = False,
+) -> Appended:
+    """Append lines as one entry.
+
+    Args:
+        what: The subject of the commit, after the caller's name.
+        text: Its body.
+        deferred: Whether the entry waits for the next commit.
+
+    Raises:
+        StoreError: The store could not be written. Nothing was recorded.
+    """
+    trailers = [("Task", task["task_id"]), ("Thread", task["thread_id"])]
+    work_unit = task.get("wu_id")
+    who = [(key, value) for key, value in caller.trailers() if key != "WU"]
+    message = CommitMessage(
+        caller.author,
+        cut(sanitize(f"{caller.name or caller.reader} {what}"), SUBJECT_MAX),
+        body(text),
+        [
+            (key, sanitize(value))
+            for key, value in [*trailers, *([("WU", work_unit)] if work_unit else []), *who]
+        ],
+    )
+    every = [*lines, *own_sessions.keepalive(store, caller)]
+    own_sessions.touch(store, caller)
+    return store.record(every, message, deferred=deferred)

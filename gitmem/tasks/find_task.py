@@ -1,0 +1,78 @@
+"""Find tasks by their ids, or by unambiguous beginnings of them."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..records.ids import is_id
+from . import load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..records.record_types import TaskRecord
+    from ..store import Store
+    from .fold import FoldedTask
+
+PREFIX_MIN, READ_PREFIX_MIN = 6, 4  # characters after the dash, if the caller writes or reads: as for signals
+
+
+def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+    """Return the id that a text is, or of which it is the only beginning.
+
+    Raises:
+        UsageError: `unknown-task`, `ambiguous-task` or `short-id`.
+    """
+    if is_id("task", text) and db.execute("SELECT 1 FROM task WHERE task_id = ?", (text,)).fetchone():
+        return text
+    rows = db.execute(
+        "SELECT task_id FROM task WHERE task_id >= ? AND task_id < ? LIMIT 5", (text, f"{text}\U0010ffff")
+    )
+    found = [str(id) for (id,) in rows] if text.startswith("task-") else []
+    ending = " Nothing was written." if writing else ""
+    least = PREFIX_MIN if writing else READ_PREFIX_MIN
+    if found and len(text) - len("task-") < least:
+        raise UsageError(
+            f"Id prefix too short: {sanitize(text)}; the minimum is {least} characters after the dash.{ending}",
+            code="short-id",
+            suggestions=found[:4],
+            next=["gitmem task list"],
+        )
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"Ambiguous task id: {sanitize(text)} matches {', '.join(found[:4])}.{ending}",
+            hint="Give a longer prefix.",
+            code="ambiguous-task",
+            suggestions=found[:4],
+        )
+    raise UsageError(
+        f"No such task in this log: {sanitize(text)}.{ending}",
+        hint="It may be on another machine: `gitmem sync` fetches it.",
+        code="unknown-task",
+        next=["gitmem sync", "gitmem task list"],
+    )
+
+
+def require(store: Store, text: str, *, writing: bool = False) -> FoldedTask:
+    """Return the task that an id or its beginning names.
+
+    Args:
+        writing: Whether the caller acts on it: then lines that claim to be from this clone and are not do not count.
+
+    Raises:
+        UsageError: See `resolve`.
+    """
+    db = store.db()
+    task_id = resolve(db, text, writing=writing)
+    found = load.load(db, task_id, forged=not writing) or load.load(db, task_id)
+    assert found is not None  # it has a row
+    return found
+
+
+def record_of(db: sqlite3.Connection, task_id: str) -> TaskRecord | None:
+    """Return a task as its caller wrote it, or None if it is not here."""
+    found = load.lowest_line(db, task_id)
+    return found[1] if found is not None else None
