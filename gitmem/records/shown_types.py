@@ -15,6 +15,10 @@ from .record_types import (
     SessionRecord,
     SignalContent,
     SignalRecord,
+    TaskContent,
+    TaskEventFields,
+    TaskEventRecord,
+    TaskRecord,
 )
 
 if TYPE_CHECKING:
@@ -119,6 +123,24 @@ class ShownAudit(AuditFields):
     kind: NotRequired[Literal["audit"]]
 
 
+@final
+class ShownTask(TaskContent):
+    """A task as an answer shows it, without its state."""
+
+    created_at: str
+    purpose: str
+    semantics: str
+    kind: NotRequired[Literal["task"]]
+
+
+@final
+class ShownTaskEvent(TaskEventFields):
+    """An event of a task as an answer shows it."""
+
+    created_at: str
+    kind: NotRequired[Literal["task_event"]]
+
+
 AnyShown = ShownSignal | ShownReceipt | ShownSession | ShownNode | ShownAudit
 
 
@@ -135,3 +157,7 @@ class Show(Protocol):
     def __call__(self, record: NodeRecord, *, kind: bool = False) -> ShownNode: ...
     @overload
     def __call__(self, record: AuditRecord, *, kind: bool = False) -> ShownAudit: ...
+    @overload
+    def __call__(self, record: TaskRecord, *, kind: bool = False) -> ShownTask: ...
+    @overload
+    def __call__(self, record: TaskEventRecord, *, kind: bool = False) -> ShownTaskEvent: ...

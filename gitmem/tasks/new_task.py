@@ -1,0 +1,201 @@
+"""Create tasks: resolve the addressee, refuse what nobody could do, and record the task."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import addressing
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..records import ids
+from ..text.shell_quote import command
+from . import append, find_task
+from .task_rows import LINKS_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Unpack
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..records.record_types import TaskRecord
+    from ..records.shown_types import ShownTask
+    from ..store import Store
+    from .task_options import TaskOptions
+
+OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
+DELEGATION = "delegation"
+# Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
+_NOT_FIELDS = ("to", "thread", "allow_unseen", "allow_secret", "deadline")
+_FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
+_TASKS = ("blocked_by", "supersedes", "references", "chain")
+# Tasks of one key must agree in these.
+_COMPARED = ("message", "purpose", "agent", "target_role", "wu_id")
+
+
+class NewTask(Outcome):
+    """A recorded task; `commit` is None while it waits for one.
+
+    Attributes:
+        task: The task as it is recorded.
+        recorded: False if the key's task was there already.
+        resolved: How its addressee was found.
+    """
+
+    __slots__ = ("task", "commit", "recorded", "resolved", "warnings", "next")
+
+    def __init__(self, task: ShownTask, resolved: Resolved | None) -> None:
+        self.task = task
+        self.commit: str | None = None
+        self.recorded = False
+        self.resolved = resolved
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def create(store: Store, caller: Caller, message: str, **options: Unpack[TaskOptions]) -> NewTask:
+    """Record a task.
+
+    Args:
+        options: See `TaskOptions`.
+
+    Raises:
+        UsageError: Invalid input (also RecordError, SecretError): nothing was written.
+        StoreError: The task can't be recorded.
+    """
+    _check(store, options)
+    db = store.db()
+    resolved = _addressee(store, caller, options)
+    key = options.get("idempotency_key")
+    task_id = ids.keyed_id("task", caller.reader, key) if key else ids.new_id("task", store.random)
+    fields: dict[str, Any] = {
+        "task_id": task_id,
+        "thread_id": options.get("thread") or (f"thread-{task_id[5:]}" if key else ids.new_id("thread", store.random)),
+        "message": message,
+        "purpose": DELEGATION,
+        "agent": resolved.address if resolved else None,
+        "requested_to": resolved.query if resolved else None,
+        "resolved_by": resolved.resolved_by if resolved else None,
+        "deadline": format_at(deadline) if (deadline := options.get("deadline")) else None,
+        "workspace_id": caller.workspace,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }  # fmt: skip
+    for name, value in options.items():
+        if name not in _NOT_FIELDS and value:
+            fields[_FIELD_NAMES.get(name, name)] = value
+    for name in _TASKS:
+        fields[name] = [find_task.resolve(db, each, writing=True) for each in fields.get(name) or ()]
+    if key and (before := find_task.record_of(db, task_id)) is not None:
+        return _already_recorded(before, fields, resolved)
+    _refuse_foreign(store, caller, fields["supersedes"])
+    _refuse_too_many(store, caller, fields["agent"])
+    line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
+    record = records.read_kind("task", line[1])
+    assert record is not None  # it was checked as it was made
+    to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
+    what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
+    appended = append.record(store, caller, [line], what, record, text=message)
+    made = NewTask(records.shown(record), resolved)
+    made.commit, made.recorded = appended.commit, True
+    made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
+    made.next = [command("gitmem", "task", "show", task_id)]
+    return made
+
+
+def _check(store: Store, options: TaskOptions) -> None:
+    """Raise UsageError for options that are invalid or contradict each other."""
+    if "" in (options.get("thread"), options.get("idempotency_key"), options.get("to")):
+        raise UsageError(
+            "The addressee, the thread and the idempotency key of a task must not be empty. Nothing was written.",
+            hint="Check whether a shell variable in the command is unset.",
+            code="empty-id",
+        )
+    if not options.get("to") and not options.get("target_role"):
+        raise UsageError(
+            "A task needs somebody who may take it: an agent or a role. Nothing was written.",
+            hint="Name an agent, or a role such as reviewer/docs.",
+            code="no-addressee",
+            next=["gitmem roster"],
+        )
+    for name in _TASKS:
+        named: Any = options.get(name) or ()
+        count = len(named)
+        if count > LINKS_MAX:
+            raise UsageError(
+                f"{name} names {count} tasks; at most {LINKS_MAX} are allowed. Nothing was written.",
+                code="too-many-links",
+            )
+    deadline = options.get("deadline")
+    if deadline and deadline <= store.now():
+        raise UsageError(
+            f"The deadline {format_at(deadline)} is over already. Nothing was written.", code="past-deadline"
+        )
+
+
+def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved | None:
+    """Return the one agent that a task is for; None for a task that is for a role."""
+    to = options.get("to")
+    if not to:
+        return None
+    found = addressing.resolve(store, [to], caller=caller, allow_unseen=bool(options.get("allow_unseen")))
+    if len(found) > 1:
+        raise UsageError(
+            f"A task has one addressee, and {sanitize(to)} names {len(found)}. Nothing was written.",
+            hint="Write one task for each agent, or one for a role.",
+            code="several-addressees",
+            suggestions=[each.query for each in found],
+        )
+    return found[0]
+
+
+def _already_recorded(before: TaskRecord, fields: Mapping[str, Any], resolved: Resolved | None) -> NewTask:
+    """Return the task of the key, unless the caller means another one."""
+    for name in _COMPARED:
+        if (before.get(name) or None) != (fields.get(name) or None):
+            raise UsageError(
+                f"The idempotency key belongs to {before['task_id']}, which has another {name}. Nothing was written.",
+                hint="Use a new key for a new task.",
+                code="key-reused",
+                next=[command("gitmem", "task", "show", before["task_id"])],
+            )
+    found = NewTask(records.shown(before), resolved)
+    found.warnings = ["This task is already recorded. Nothing was written."]
+    found.next = [command("gitmem", "task", "show", before["task_id"])]
+    return found
+
+
+def _refuse_foreign(store: Store, caller: Caller, superseded: list[str]) -> None:
+    """Raise UsageError for tasks that the caller can't replace: those of others, and finished ones."""
+    for task_id in superseded:
+        task = find_task.require(store, task_id)
+        why = "was written by somebody else" if task.caller[0] != caller.reader else ""
+        why = why or (f"is finished: {task.state}" if task.is_finished else "")
+        if why:
+            raise UsageError(
+                f"{task_id} can't be replaced: it {why}. Nothing was written.",
+                hint="Refer to it with references instead.",
+                code="not-replaceable",
+                next=[command("gitmem", "task", "show", task_id)],
+            )
+
+
+def _refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
+    """Raise UsageError if the caller, or the addressee, has so many open tasks that something runs away."""
+    for column, who, most in (
+        ("caller", caller.reader, OPEN_OF_CALLER_MAX),
+        ("agent", agent, OPEN_FOR_AGENT_MAX),
+    ):
+        query = f"SELECT count(*) FROM task WHERE {column} = ? AND decided_by IS NULL AND replaced <> 1"
+        (count,) = store.db().execute(query, (who,)).fetchone()
+        if who is not None and count >= most:
+            raise UsageError(
+                f"{sanitize(who)} has {count} open tasks {'of its own' if column == 'caller' else 'to do'}; "
+                f"at most {most} are allowed. Nothing was written.",
+                hint="Cancel or finish some of them first.",
+                code="too-many-open",
+                next=["gitmem task list --open"],
+            )
