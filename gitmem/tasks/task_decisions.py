@@ -1,0 +1,119 @@
+"""What the caller of a task, or a person, writes: messages, cancellations, seals and closes."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..log.lines import digest
+from . import TERMINAL, append, find_task, load, rules
+from .append import TaskChange
+from .task_work import refuse, sender_of, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .append import EventContent
+    from .fold import FoldedTask
+
+
+def message(
+    store: Store, caller: Caller, task_id: str, text: str, *, allow_secret: bool = False
+) -> TaskChange:
+    """Write to the other side of a task; a caller's message answers the holder's question.
+
+    Raises:
+        UsageError: The writer is neither caller nor holder, or the task is finished (also RecordError, SecretError). Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    task = find_task.require(store, task_id, writing=True)
+    mine = rules.own_take(task, sender_of(caller))
+    if task.caller[0] != caller.reader:
+        refuse(task, rules.report(task, sender_of(caller), "message"))
+    elif task.is_finished:
+        refuse(task, ("finished-task", f"is finished: {rules.state_text(task)}"))
+    fields: EventContent = {"message": text, "take": mine.id if mine is not None else None}
+    return write(store, caller, task, "message", fields, "writes", text=text, allow_secret=allow_secret)
+
+
+def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = None) -> TaskChange:
+    """Ask for the cancellation of a task. If nobody has taken it, its caller cancels it at once, with a seal.
+
+    Raises:
+        UsageError: The writer is neither the caller nor a person, or the task is finished. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    task = find_task.require(store, task_id, writing=True)
+    if task.is_finished:
+        refuse(task, ("finished-task", f"is finished: {rules.state_text(task)}"))
+    if task.caller[0] != caller.reader and not caller.is_person:
+        refuse(task, ("not-the-caller", f"can only be canceled by {task.caller[0]} or a person"))
+    wish, line = append.event_line(store, caller, task, "cancel", {"reason": reason})
+    lines = [line]
+    if not task.takes and rules.seal(task, sender_of(caller)) is None:
+        fields: EventContent = {"outcome": wish, "answers_digest": digest(line[1]), "state": "canceled"}
+        _, seal_line = append.event_line(store, caller, task, "seal", fields, more_seen=[wish])
+        lines.append(seal_line)
+    appended = append.record(
+        store, caller, lines, f"cancels {task.record['task_id']}", task.record, text=reason or ""
+    )
+    after = load.load(store.db(), task.record["task_id"]) or task
+    found = TaskChange(task.record["task_id"], wish, "cancel", after.state)
+    found.recorded, found.commit = True, appended.commit
+    if task.holder is not None:
+        found.warnings = [f"{task.holder.sender[0]} has it; it is canceled once they agree."]
+    return found
+
+
+def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = None) -> TaskChange:
+    """Pin the outcome that the caller acts on: from now on no event changes it. It waits for the next commit.
+
+    Args:
+        give_up: Without an outcome: seal the task as failed, for this reason.
+
+    Raises:
+        UsageError: The caller's session did not write the task, it is sealed, or has no outcome. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    task = find_task.require(store, task_id, writing=True)
+    refuse(task, rules.seal(task, sender_of(caller)))
+    if task.outcome is None and task.close is None and not give_up:
+        refuse(task, ("no-outcome", f"has no outcome yet: {task.state}"))
+    fields = _outcome(task)
+    if not fields.get("state"):
+        fields = {"state": "failed", "reason": give_up}
+    return write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
+
+
+def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:
+    """Close a task in the place of a caller who has ended. It counts only while the caller has sealed nothing.
+
+    Args:
+        state: How it ends; by default as its holder reported, else `canceled`.
+
+    Raises:
+        UsageError: The writer is neither a person nor of the caller's identity, or the task is sealed or closed. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    if not reason.strip():
+        raise UsageError("Closing a task needs a reason. Nothing was written.", code="no-reason")
+    if state is not None and state not in TERMINAL:
+        raise UsageError(
+            f"A task can't be closed as {state}; choose from {', '.join(TERMINAL)}. Nothing was written.",
+            code="bad-state",
+        )
+    task = find_task.require(store, task_id, writing=True)
+    if sender_of(caller) == task.caller:
+        refuse(task, ("own-task", "was written by this session, which seals it instead"))
+    refuse(task, rules.close(task, sender_of(caller)))
+    fields = _outcome(task) if state in (None, task.state) else {}
+    fields["reason"] = reason
+    fields["state"] = state or fields.get("state") or "canceled"
+    return write(store, caller, task, "close", fields, "closes", text=reason)
+
+
+def _outcome(task: FoldedTask) -> EventContent:
+    """Return the fields that name the present outcome of a task."""
+    found: EventContent = {"state": task.state if task.is_finished else None}
+    if task.outcome is not None:
+        found["outcome"], found["answers_digest"] = task.outcome.id, digest(task.outcome.line)
+    return found

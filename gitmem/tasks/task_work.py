@@ -1,0 +1,240 @@
+"""What whoever works on a task writes: take, renew, release, and report its state or result."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..mailbox.delivery_lock import delivery_lock
+from ..text.shell_quote import command
+from . import HANDOFF, append, find_task, load, rules
+from .append import TaskChange
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Unpack
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .append import EventContent, TakeFacts
+    from .fold import FoldedTask
+    from .rules import Refusal
+    from .task_facts import TaskEvent
+
+MINUTE = 60 * 1_000_000
+LEASE_MICROS = {"call": MINUTE}  # of other purposes an hour: people and agents work on a delegation
+LEASE_ELSE_MICROS = 60 * MINUTE
+RENEWED_MAX_MICROS = 15 * MINUTE  # renewals double a shorter lease up to this
+LOCK_WAIT_SECONDS = 3.0
+
+
+def take(
+    store: Store, caller: Caller, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]
+) -> TaskChange:
+    """Take a task, so that others see who works on it. Taking it again returns the take.
+
+    Of two takes in one clone the second waits for the first one and is refused. Of two clones that have not synced both may take it;
+    the fold then shows a conflict.
+
+    Args:
+        task_id: The task's id, or the beginning of it.
+        lease: For how long, in microseconds; by default an hour, for calls a minute.
+        facts: Fields of the event: `actual_role`, `actual_ownership_scope`, `model`, `client`, `worktree`, `branch`, `launch`.
+
+    Raises:
+        UsageError: Somebody else has it, it is finished, replaced, blocked or for somebody else. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    named = find_task.resolve(store.db(), task_id, writing=True)
+    with delivery_lock(store, f"task {named}", wait_seconds=LOCK_WAIT_SECONDS):
+        task = find_task.require(store, named, writing=True)
+        mine = rules.own_take(task, sender_of(caller))
+        if mine is not None and not task.is_finished and task.lease(mine) > store.now():
+            found = _unchanged(task, mine)
+            found.warnings = ["You have this task already. Nothing was written."]
+            return found
+        is_handoff = task.record["purpose"] == HANDOFF
+        why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), caller.ids, store.now())
+        refuse(task, why)
+        until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
+        given = _seen_of_handed_over(store, task) if is_handoff else []
+        fields: Any = {"until": format_at(until), **facts}
+        found = write(store, caller, task, "take", fields, "takes", more_seen=given)
+    found.until = format_at(until)
+    found.warnings += _blockers(store, task)
+    found.next = [command("gitmem", "task", "show", named)]
+    return found
+
+
+def renew(store: Store, caller: Caller, task_id: str) -> TaskChange:
+    """Extend the caller's lease; each renewal doubles a short one, up to 15 minutes. It waits for the next commit.
+
+    Raises:
+        UsageError: The caller does not hold the task, or it is finished. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    task, mine = _own(store, caller, task_id, "renew")
+    last = max((each for each in task.events.values() if each is mine or (each.event == "renew" and each.take == mine.id)),
+               key=lambda each: each.until)  # fmt: skip
+    length = last.until - last.at
+    length = max(length, min(2 * length, RENEWED_MAX_MICROS))
+    until = max(store.now() + length, task.lease(mine))
+    found = write(
+        store,
+        caller,
+        task,
+        "renew",
+        {"take": mine.id, "until": format_at(until)},
+        "goes on with",
+        deferred=True,
+    )
+    found.until = format_at(until)
+    return found
+
+
+def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = None) -> TaskChange:
+    """Give a task back, so that somebody else may take it. Another session of the same agent may do that, too.
+
+    Raises:
+        UsageError: The caller does not hold the task, or it is finished. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    task = find_task.require(store, task_id, writing=True)
+    mine = rules.own_take(task, sender_of(caller)) or next(
+        (each for each in task.held if each.sender[0] == caller.reader), None
+    )
+    if mine is None or task.is_finished:
+        refuse(task, rules.report(task, sender_of(caller), "release") or ("not-the-holder", "is not yours"))
+    assert mine is not None
+    return write(store, caller, task, "release", {"take": mine.id, "reason": reason}, "releases")
+
+
+def report(
+    store: Store,
+    caller: Caller,
+    task_id: str,
+    state: str,
+    message: str | None = None,
+    *,
+    payload: Mapping[str, Any] | None = None,
+    allow_secret: bool = False,
+) -> TaskChange:
+    """Report the state of the caller's work: `working`, `input-required` with a question, or how it ended.
+
+    Args:
+        message: The text: progress, question or result.
+        payload: Content beyond it: `commit` and `branch` of a result, `error` with `code`, `message` and `retryable` of a failure.
+
+    Raises:
+        UsageError: The caller does not hold the task, or it is finished (also RecordError, SecretError). Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    if state == "input-required" and not (message or "").strip():
+        raise UsageError(
+            "A task waits for an answer only to a question. Nothing was written.",
+            hint="Say what you need to know.",
+            code="no-question",
+        )
+    task, mine = _own(store, caller, task_id, state)
+    fields: EventContent = {
+        "take": mine.id,
+        "state": state,
+        "message": message,
+        "payload": dict(payload or {}),
+    }
+    found = write(
+        store, caller, task, "status", fields, f"{state}:", text=message or "", allow_secret=allow_secret
+    )
+    found.next = [command("gitmem", "task", "show", found.task_id)]
+    return found
+
+
+def reject(store: Store, caller: Caller, task_id: str, reason: str | None = None) -> TaskChange:
+    """Refuse a task that is for the caller, without taking it.
+
+    Raises:
+        UsageError: It is for somebody else, or finished. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    task = find_task.require(store, task_id, writing=True)
+    refuse(task, rules.refuse(task, caller.ids))
+    mine = rules.own_take(task, sender_of(caller))
+    fields: EventContent = {
+        "state": "rejected",
+        "reason": reason,
+        "take": mine.id if mine is not None else None,
+    }
+    return write(store, caller, task, "status", fields, "rejects", text=reason or "")
+
+
+def sender_of(caller: Caller) -> tuple[str, str | None]:
+    """Return identity and session of the caller, as its records have them."""
+    return caller.reader, caller.session_id
+
+
+def refuse(task: FoldedTask, why: Refusal | None) -> None:
+    """Raise UsageError if there is a reason."""
+    if why is not None:
+        code, sentence = why
+        show = command("gitmem", "task", "show", task.record["task_id"])
+        raise UsageError(f"{task.record['task_id']} {sentence}. Nothing was written.", code=code, next=[show])
+
+
+def write(
+    store: Store,
+    caller: Caller,
+    task: FoldedTask,
+    event: str,
+    fields: EventContent,
+    what: str,
+    *,
+    text: str = "",
+    more_seen: list[str] | None = None,
+    deferred: bool = False,
+    allow_secret: bool = False,
+) -> TaskChange:
+    """Record one event and return the task's change."""
+    id, line = append.event_line(
+        store, caller, task, event, fields, more_seen=more_seen or (), allow_secret=allow_secret
+    )
+    title = text.strip().partition("\n")[0] or task.record["task_id"]
+    appended = append.record(
+        store, caller, [line], f"{what} {title}", task.record, text=text, deferred=deferred
+    )
+    after = load.load(store.db(), task.record["task_id"]) or task
+    found = TaskChange(task.record["task_id"], id, event, after.state)
+    found.recorded, found.commit = True, appended.commit
+    found.warnings = [caller.remark] if caller.remark else []
+    return found
+
+
+def _own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[FoldedTask, TaskEvent]:
+    """Return a task and the caller's take of it, or raise UsageError."""
+    task = find_task.require(store, task_id, writing=True)
+    refuse(task, rules.report(task, sender_of(caller), state))
+    mine = rules.own_take(task, sender_of(caller))
+    assert mine is not None
+    return task, mine
+
+
+def _unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
+    found = TaskChange(task.record["task_id"], event.id, event.event, task.state)
+    found.until = format_at(task.lease(event))
+    return found
+
+
+def _seen_of_handed_over(store: Store, handoff: FoldedTask) -> list[str]:
+    """Return the last events of the tasks that a handoff hands over: its acceptance is an event of them, too."""
+    found: list[str] = []
+    for task_id in load.handed_over(handoff.record):
+        task = load.load(store.db(), task_id, forged=False)
+        found += [each.id for each in task.heads()[: append.AFTER_MAX]] if task is not None else []
+    return found
+
+
+def _blockers(store: Store, task: FoldedTask) -> list[str]:
+    """Return a sentence about the tasks that must be finished first."""
+    ids = task.record.get("blocked_by") or ()
+    states = [load.load(store.db(), id) for id in ids[: append.AFTER_MAX]]
+    still = [each.record["task_id"] for each in states if each is not None and not each.is_finished]
+    return [f"It waits for {', '.join(still)}."] if still else []
