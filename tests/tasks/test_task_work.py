@@ -1,0 +1,335 @@
+"""Taking and doing tasks: who may write what, each refusal with its code, and nothing written then."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.records import RecordError, SecretError
+from gitmem.store import Store
+from gitmem.tasks import EVENTS_MAX, append, find_task, new_task, task_decisions, task_work
+from gitmem.tasks.fold import FoldedTask
+from gitmem.tasks.new_task import NewTask
+from tests.sandbox import HOUR, MINUTE, SECOND, Clock, bodies, open_store
+
+from .conftest import Agent
+
+PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+
+
+class Office:
+    """A clone with a caller and two workers."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store = store
+        self.clock = clock
+        self.planner, self.bohr, self.curie = (Agent(store, each).caller for each in (PLANNER, BOHR, CURIE))
+
+    def new(self, **options: object) -> str:
+        self.clock.forward(SECOND)
+        given = {"target_role": "implementer/test"} if "to" not in options else {}
+        made: NewTask = new_task.create(self.store, self.planner, "Write the tests", **{**given, **options})  # type: ignore[arg-type]
+        return str(made.task["task_id"])
+
+    def task(self, task_id: str) -> FoldedTask:
+        return find_task.require(self.store, task_id)
+
+    def refused(self, code: str, act: object, *args: object, **options: object) -> str:
+        """The message of the refusal; nothing was written."""
+        before = bodies(self.store)
+        with pytest.raises(UsageError) as error:
+            act(self.store, *args, **options)  # type: ignore[operator]
+        assert error.value.code == code
+        assert "Nothing was written" in error.value.message
+        assert bodies(self.store) == before
+        return error.value.message
+
+
+@pytest.fixture
+def office(store: Store, clock: Clock) -> Office:
+    return Office(store, clock)
+
+
+def test_a_task_from_its_writing_to_its_seal(office: Office) -> None:
+    """Write, take, ask, answer, finish, seal."""
+    task_id = office.new(to=BOHR, wu="WU-7", priority="P1")
+    taken = task_work.take(office.store, office.bohr, task_id[:12])
+    assert (taken.state, taken.event) == ("working", "take")
+    asked = task_work.report(office.store, office.bohr, task_id, "input-required", "Which rounding?")
+    assert asked.state == "input-required"
+    assert task_decisions.message(office.store, office.planner, task_id, "half up").state == "submitted"
+    done = task_work.report(
+        office.store, office.bohr, task_id, "completed", "12 cases", payload={"commit": "0" * 40}
+    )
+    assert done.state == "completed"
+    assert office.task(task_id).decided_by == "status"
+    sealed = task_decisions.seal(office.store, office.planner, task_id)
+    assert (sealed.state, sealed.event) == ("completed", "seal")
+    task = office.task(task_id)
+    assert task.seal is not None
+    assert task.outcome is not None
+    assert task.outcome.record.get("payload") == {"commit": "0" * 40}
+
+
+def test_a_take_of_a_task_that_somebody_has_is_refused_with_the_time(office: Office) -> None:
+    """R16: the loser is told; after the lease it may take it."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id, lease=10 * MINUTE)
+    said = office.refused("taken-task", task_work.take, office.curie, task_id)
+    assert BOHR in said
+    assert "until 2026" in said
+    office.clock.forward(11 * MINUTE)
+    assert task_work.take(office.store, office.curie, task_id).state == "working"
+    said = office.refused("not-the-holder", task_work.report, office.bohr, task_id, "completed", "12 cases")
+    assert CURIE in said
+
+
+def test_taking_it_again_is_the_same_take(office: Office) -> None:
+    """A repeated command changes nothing."""
+    task_id = office.new()
+    first = task_work.take(office.store, office.bohr, task_id)
+    before = bodies(office.store)
+    again = task_work.take(office.store, office.bohr, task_id)
+    assert (again.event_id, again.recorded, again.warnings != []) == (first.event_id, False, True)
+    assert bodies(office.store) == before
+
+
+def test_a_take_of_a_finished_task_is_refused(office: Office) -> None:
+    """With its state, and that its caller has not confirmed it."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id)
+    task_work.report(office.store, office.bohr, task_id, "completed", "done")
+    assert "completed (unconfirmed)" in office.refused("finished-task", task_work.take, office.curie, task_id)
+    office.refused("finished-task", task_work.report, office.bohr, task_id, "failed")
+    office.refused("finished-task", task_work.renew, office.bohr, task_id)
+    office.refused("finished-task", task_work.release, office.bohr, task_id)
+    office.refused("finished-task", task_decisions.cancel, office.planner, task_id)
+    office.refused("finished-task", task_decisions.message, office.planner, task_id, "more")
+    office.refused("finished-task", task_work.reject, office.curie, task_id)
+
+
+def test_a_task_for_somebody_else_is_not_taken(office: Office) -> None:
+    """Nor refused in their name."""
+    task_id = office.new(to=BOHR)
+    office.refused("not-for-you", task_work.take, office.curie, task_id)
+    office.refused("not-for-you", task_work.reject, office.curie, task_id)
+    assert task_work.reject(office.store, office.bohr, task_id, "no time").state == "rejected"
+
+
+def test_a_task_after_its_deadline_is_not_begun(office: Office) -> None:
+    """T8: the fold does not know of it, the writer does."""
+    task_id = office.new(deadline=office.clock.value + HOUR)
+    office.clock.forward(2 * HOUR)
+    office.refused("past-deadline", task_work.take, office.bohr, task_id)
+    office.refused(
+        "past-deadline", new_task.create, office.planner, "x", to=BOHR, deadline=office.clock.value - 1
+    )
+
+
+def test_a_canceled_task_is_canceled_at_once_if_nobody_has_it(office: Office) -> None:
+    """T6: with a seal in the same entry; with a holder it is a wish."""
+    task_id = office.new()
+    assert (
+        task_decisions.cancel(office.store, office.planner, task_id, reason="not needed").state == "canceled"
+    )
+    assert office.task(task_id).decided_by == "seal"
+    held = office.new()
+    task_work.take(office.store, office.bohr, held)
+    wish = task_decisions.cancel(office.store, office.planner, held)
+    assert (wish.state, BOHR in wish.warnings[0]) == ("working", True)
+    assert task_work.report(office.store, office.bohr, held, "canceled").state == "canceled"
+    office.refused("not-the-caller", task_decisions.cancel, office.curie, office.new())
+
+
+def test_only_the_session_that_wrote_it_seals(office: Office, repo: Path) -> None:
+    """M3: nobody else, and not without an outcome."""
+    task_id = office.new()
+    office.refused("no-outcome", task_decisions.seal, office.planner, task_id)
+    twin = Agent(office.store, PLANNER).caller
+    task_work.take(office.store, office.bohr, task_id)
+    task_work.report(office.store, office.bohr, task_id, "completed", "done")
+    office.refused("not-the-caller", task_decisions.seal, office.bohr, task_id)
+    office.refused("not-the-caller", task_decisions.seal, twin, task_id)
+    task_decisions.seal(office.store, office.planner, task_id)
+    office.refused("sealed-task", task_decisions.seal, office.planner, task_id)
+    office.refused("sealed-task", task_decisions.close, twin, task_id, "over")
+
+
+def test_a_lost_task_can_be_given_up(office: Office) -> None:
+    """The caller of a worker that never answers decides that it failed."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id)
+    given_up = task_decisions.seal(office.store, office.planner, task_id, give_up="the worker is gone")
+    assert given_up.state == "failed"
+
+
+def test_a_close_stands_for_a_caller_who_has_ended(office: Office) -> None:
+    """By another session of its identity or a person, with a reason; not by a worker or the caller's session."""
+    task_id = office.new()
+    office.refused("no-reason", task_decisions.close, office.curie, task_id, " ")
+    office.refused("bad-state", task_decisions.close, office.curie, task_id, "x", state="done")
+    office.refused("not-a-person", task_decisions.close, office.curie, task_id, "over")
+    office.refused("own-task", task_decisions.close, office.planner, task_id, "over")
+    twin = Agent(office.store, PLANNER).caller
+    assert task_decisions.close(office.store, twin, task_id, "its session has ended").state == "canceled"
+    office.refused("closed-task", task_decisions.close, twin, task_id, "again")
+    assert task_decisions.seal(office.store, office.planner, task_id).state == "canceled"
+
+
+def test_a_question_needs_its_text(office: Office) -> None:
+    """A task that waits for an answer to nothing waits for ever."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id)
+    office.refused("no-question", task_work.report, office.bohr, task_id, "input-required", " ")
+    with pytest.raises(RecordError, match="state must be"):
+        task_work.report(office.store, office.bohr, task_id, "done")
+
+
+def test_a_released_task_is_free(office: Office) -> None:
+    """Also by another session of the same agent; not by somebody else."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id)
+    office.refused("not-the-holder", task_work.release, office.curie, task_id)
+    assert task_work.release(office.store, office.bohr, task_id, reason="no time").state == "submitted"
+    task_work.take(office.store, office.bohr, task_id)
+    restarted = Agent(office.store, BOHR).caller
+    office.refused("taken-task", task_work.take, restarted, task_id)
+    assert task_work.release(office.store, restarted, task_id).state == "submitted"
+    office.refused("not-the-holder", task_work.renew, office.bohr, task_id)
+
+
+def test_renewals_double_a_short_lease_up_to_a_quarter_of_an_hour(office: Office) -> None:
+    """M11: a worker that lives needs few of them, and none shortens a lease."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id, lease=MINUTE)
+    lengths = []
+    for _ in range(6):
+        task_work.renew(office.store, office.bohr, task_id)
+        task = office.task(task_id)
+        assert task.holder is not None
+        lengths.append(round((task.lease(task.holder) - office.clock.value) / MINUTE))
+    assert lengths == [2, 4, 8, 15, 15, 15]
+
+
+def test_a_task_that_lapsed_three_times_goes_on_only_as_a_new_one(office: Office) -> None:
+    """D3: something in it kills whoever takes it."""
+    task_id = office.new()
+    for _ in range(3):
+        task_work.take(office.store, office.bohr, task_id, lease=SECOND)
+        office.clock.forward(MINUTE)
+    office.refused("too-many-takes", task_work.take, office.curie, task_id)
+
+
+def test_after_two_hundred_events_only_the_end_is_written(office: Office) -> None:
+    """M11: renewals are not counted, and the result is never refused."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id)
+    task = office.task(task_id)
+    lines = [append.event_line(office.store, office.bohr, task, "message", {"message": f"step {number}"})[1]
+             for number in range(EVENTS_MAX - 1)]  # fmt: skip
+    append.record(office.store, office.bohr, lines, "writes", task.record)
+    office.refused("too-many-events", task_work.report, office.bohr, task_id, "working", "more")
+    task_work.renew(office.store, office.bohr, task_id)
+    assert task_work.report(office.store, office.bohr, task_id, "completed", "done").state == "completed"
+
+
+def test_a_replaced_task_is_not_taken(office: Office) -> None:
+    """T7: the refusal names the new one; one that is at work stands beside it."""
+    old = office.new()
+    new = office.new(supersedes=[old])
+    assert new in office.refused("replaced-task", task_work.take, office.bohr, old)
+    task_work.take(office.store, office.bohr, new)
+    newest = office.new(supersedes=[new])
+    assert office.task(new).stands_beside
+    assert not office.task(newest).is_replaced
+    mine = str(new_task.create(office.store, office.bohr, "x", to=CURIE).task["task_id"])
+    office.refused("not-replaceable", new_task.create, office.planner, "y", to=BOHR, supersedes=[mine])
+
+
+def test_a_take_says_what_it_waits_for(office: Office) -> None:
+    """blocked_by refuses nothing."""
+    first = office.new()
+    second = office.new(blocked_by=[first])
+    assert first in task_work.take(office.store, office.bohr, second).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        ("no-addressee", {}),
+        ("empty-id", {"to": ""}),
+        ("empty-id", {"to": BOHR, "idempotency_key": ""}),
+        ("several-addressees", {"to": f"{BOHR},{CURIE}"}),
+        ("unknown-recipient", {"to": "nobody:here:now"}),
+        ("unknown-task", {"to": BOHR, "blocked_by": ["task-0000"]}),
+        ("too-many-links", {"to": BOHR, "references": ["task-0000"] * 51}),
+    ],
+)
+def test_a_task_that_nobody_could_do_is_refused(
+    office: Office, code: str, options: dict[str, object]
+) -> None:
+    """Each with its reason."""
+    office.refused(code, new_task.create, office.planner, "Write the tests", **options)
+
+
+def test_bad_values_are_refused_by_the_record(office: Office) -> None:
+    """Priority, size and secrets."""
+    with pytest.raises(RecordError, match="priority must be P0 or P1"):
+        office.new(priority="high")
+    with pytest.raises(RecordError, match="at most 65536 are allowed"):
+        new_task.create(office.store, office.planner, "x" * 1_000_000, to=BOHR)
+    with pytest.raises(SecretError):
+        new_task.create(
+            office.store,
+            office.planner,
+            "x",
+            to=BOHR,
+            context={"variables": {"key": "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}},
+        )
+
+
+def test_a_key_is_one_task(office: Office) -> None:
+    """Retrying is safe; another task under the same key is refused."""
+    first = office.new(idempotency_key="deploy-1")
+    before = bodies(office.store)
+    assert office.new(idempotency_key="deploy-1") == first
+    assert bodies(office.store) == before
+    office.refused("key-reused", new_task.create, office.planner, "Other work", target_role="implementer/test",
+                   idempotency_key="deploy-1")  # fmt: skip
+
+
+def test_a_caller_has_at_most_twenty_open_tasks(office: Office) -> None:
+    """D14: something that writes tasks in a loop ends by itself."""
+    ids = [office.new() for _ in range(20)]
+    office.refused("too-many-open", new_task.create, office.planner, "x", to=BOHR)
+    task_decisions.cancel(office.store, office.planner, ids[0])
+    office.new(to=BOHR)
+
+
+def test_of_two_takes_at_once_in_one_clone_one_wins(office: Office, repo: Path, clock: Clock) -> None:
+    """Look and take are one step: no conflict, and the loser is told."""
+    task_id = office.new()
+    results: list[str] = []
+    barrier = threading.Barrier(4)
+
+    def run(caller: object) -> None:
+        store = open_store(repo, clock)
+        try:
+            barrier.wait()
+            results.append(task_work.take(store, caller, task_id).event)  # type: ignore[arg-type]
+        except UsageError as error:
+            results.append(error.code)
+        finally:
+            store.close()
+
+    workers = [Agent(office.store, f"claude:worker:w{number}").caller for number in range(4)]
+    threads = [threading.Thread(target=run, args=(each,)) for each in workers]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(results) == ["take", "taken-task", "taken-task", "taken-task"]
+    assert not office.task(task_id).conflict
