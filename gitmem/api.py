@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .signals.receipt_list import ReceiptList
     from .signals.signal_options import SignalOptions
     from .sync.sync_result import SyncResult
+    from .tasks_api import Tasks
 
 
 def open(
@@ -104,6 +105,13 @@ class Log:
         self.signals = Signals(self)
         self.sessions = Sessions(self)
         self.commits: BackgroundCommits | None = None
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks of this log."""
+        from .tasks_api import Tasks
+
+        return Tasks(self)
 
     @property
     def memory(self) -> Memory:

@@ -1,0 +1,174 @@
+"""List tasks from the index, and show one with its events."""
+
+from __future__ import annotations
+
+from .. import records
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..records.ids import unit_key
+from ..text.shell_quote import command
+from . import find_task, rules
+from .event_order import in_order
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..records.shown_types import ShownTask, ShownTaskEvent
+    from ..store import Store
+    from .fold import FoldedTask
+    from .task_facts import TaskEvent
+
+LISTED = 50
+_BLOCKERS = (
+    "(SELECT json_group_array(k.to_id) FROM task_link k JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL"
+    " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
+)
+_COLUMNS = (
+    "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
+    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched",
+)  # fmt: skip
+
+
+class TaskRow(Outcome):
+    """A task in a list.
+
+    Attributes:
+        confirmed: Whether its caller has sealed its outcome.
+        until: The end of the holder's lease, in ISO 8601.
+        conflict: Whether several hold it without knowing of each other.
+        cancel_requested: Whether somebody wants to cancel it.
+        late: The number of results that did not become the outcome.
+        replaced: Whether another task replaces it.
+        blocked_by: The open tasks that must be finished first.
+    """
+
+    __slots__ = (
+        "task_id", "title", "state", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
+        "caller", "holder", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "created_at", "touched_at",
+    )  # fmt: skip
+
+    def __init__(self, values: Sequence[str | int | None], blocked_by: Sequence[str]) -> None:
+        (
+            self.task_id, self.title, self.state, decided_by, self.purpose, self.priority, self.agent, self.target_role,
+            self.wu_id, self.initiative_id, self.caller, self.holder, until, conflict, cancels, self.late, replaced, created, touched,
+        ) = values  # fmt: skip
+        self.confirmed = decided_by == "seal"
+        self.until = format_at(int(until)) if until and decided_by is None else None
+        self.conflict = bool(conflict)
+        self.cancel_requested = bool(cancels) and decided_by is None
+        self.replaced = bool(replaced)
+        self.blocked_by = list(blocked_by)
+        self.created_at = format_at(int(created or 0))
+        self.touched_at = format_at(int(touched or 0))
+
+
+class TaskPage(Outcome):
+    """Listed tasks, and how many more there are."""
+
+    __slots__ = ("tasks", "more", "next")
+
+    def __init__(self, tasks: Sequence[TaskRow], more: int) -> None:
+        self.tasks = list(tasks)
+        self.more = more
+        self.next = [command("gitmem", "task", "show", str(tasks[0].task_id))] if tasks else []
+
+
+class TaskDetail(Outcome):
+    """A task, its state, and its events in their order.
+
+    Attributes:
+        state_text: The state for people, such as `completed (unconfirmed)`.
+        outcome: The event with the result.
+        seal: The caller's decision.
+        close: The decision of somebody in the caller's place, shown beside a seal, too.
+        holder: The take that holds it.
+        conflict: Whether several hold it without knowing of each other.
+        void: Ids of the takes that do not count.
+        late: Ids of the results that did not become the outcome.
+        left_out: The number of events that were not read: there are too many.
+    """
+
+    __slots__ = (
+        "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
+        "replaced_by", "stands_beside", "left_out", "events", "next",
+    )  # fmt: skip
+
+    def __init__(self, found: FoldedTask) -> None:
+        self.task: ShownTask = records.shown(found.record)
+        self.state = found.state
+        self.state_text = rules.state_text(found)
+        self.outcome, self.seal, self.close, self.holder = map(
+            _shown, (found.outcome, found.seal, found.close, found.holder)
+        )
+        self.conflict = found.conflict
+        self.void, self.late = ([each.id for each in some] for some in (found.void, found.late))
+        self.cancels, self.rejections = (
+            [each.id for each in some] for some in (found.cancels, found.rejections)
+        )
+        self.replaced_by = found.replaced_by
+        self.stands_beside = found.stands_beside
+        self.left_out = found.left_out
+        self.events = [records.shown(each.record) for each in in_order(found.events.values())]
+        self.next: list[str] = []
+
+
+def list_tasks(
+    store: Store,
+    caller: Caller | None = None,
+    *,
+    open: bool = False,
+    blocked: bool = False,
+    wu: str | None = None,
+    limit: int = LISTED,
+) -> TaskPage:
+    """Return tasks, open ones first, then by priority, the latest first.
+
+    Args:
+        caller: Only tasks that it wrote, holds, or is asked to do.
+        open: Only tasks without an outcome that no other task replaces.
+        blocked: Only tasks that wait for others.
+        wu: Only tasks on this work unit.
+        limit: The number of tasks to return.
+    """
+    where = ["1"]
+    values: dict[str, str | int | None] = {"limit": limit, "wu": unit_key(wu)}
+    if caller is not None:
+        where.append("(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session))")
+        values |= {"reader": caller.reader, "session": caller.session_id}
+    if open:
+        where.append("t.decided_by IS NULL AND t.replaced <> 1")
+    if blocked:
+        where.append(f"t.decided_by IS NULL AND {_BLOCKERS} <> '[]'")
+    if wu:
+        where.append("t.wu_id = :wu")
+    condition = " AND ".join(where)
+    db = store.db()
+    rows = db.execute(
+        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {_BLOCKERS} FROM task t WHERE {condition}"
+        " ORDER BY t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id LIMIT :limit",
+        values,
+    ).fetchall()
+    more = 0
+    if len(rows) == limit:
+        more = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", values).fetchone()[0] - limit
+    return TaskPage([TaskRow(row[:-1], _ids(row[-1])) for row in rows], more)
+
+
+def show(store: Store, task_id: str) -> TaskDetail:
+    """Return a task with its events.
+
+    Raises:
+        UsageError: No task, or several tasks, have this id.
+    """
+    return TaskDetail(find_task.require(store, task_id))
+
+
+def _ids(array: str) -> list[str]:
+    """Return the ids in a JSON array; they need no decoder: the models allow only letters and digits."""
+    return [id for id in array.strip("[]").replace('"', "").split(",") if id]
+
+
+def _shown(event: TaskEvent | None) -> ShownTaskEvent | None:
+    return records.shown(event.record) if event is not None else None

@@ -1,0 +1,115 @@
+"""The library's interface to tasks: `log.tasks`."""
+
+from __future__ import annotations
+
+from .store import serialized
+from .tasks import new_task, task_decisions, task_list, task_work
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Protocol, Unpack
+
+    from .agents.caller import Caller
+    from .store import Store
+    from .tasks.append import TakeFacts, TaskChange
+    from .tasks.new_task import NewTask
+    from .tasks.task_list import TaskDetail, TaskPage
+    from .tasks.task_options import TaskOptions
+
+    class Opened(Protocol):
+        """An open log: its store and its caller."""
+
+        store: Store
+
+        @property
+        def caller(self) -> Caller:
+            """The caller in whose name records are written."""
+            ...
+
+
+@serialized
+class Tasks:
+    """The tasks of a log, for its caller. Each method calls a function in `gitmem.tasks`; ids may be unique beginnings."""
+
+    def __init__(self, log: Opened) -> None:
+        self._log = log
+
+    def delegate(self, message: str, **options: Unpack[TaskOptions]) -> NewTask:
+        """Ask somebody (`to`) or whoever has a role (`target_role`) to do something. Options: see `TaskOptions`."""
+        return new_task.create(self._log.store, self._log.caller, message, **options)
+
+    def list(
+        self,
+        *,
+        mine: bool = False,
+        open: bool = False,
+        blocked: bool = False,
+        wu: str | None = None,
+        limit: int = task_list.LISTED,
+    ) -> TaskPage:
+        """List tasks: all, or those of the caller, without an outcome, waiting for others, or on a work unit."""
+        caller = self._log.caller if mine else None
+        return task_list.list_tasks(self._log.store, caller, open=open, blocked=blocked, wu=wu, limit=limit)
+
+    def show(self, task_id: str) -> TaskDetail:
+        """Return a task with its state and its events."""
+        return task_list.show(self._log.store, task_id)
+
+    def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
+        """Take a task, for a lease in microseconds: an hour, or a minute for a call."""
+        return task_work.take(self._log.store, self._log.caller, task_id, lease=lease, **facts)
+
+    def renew(self, task_id: str) -> TaskChange:
+        """Extend the lease of the caller's take."""
+        return task_work.renew(self._log.store, self._log.caller, task_id)
+
+    def release(self, task_id: str, *, reason: str | None = None) -> TaskChange:
+        """Give a task back."""
+        return task_work.release(self._log.store, self._log.caller, task_id, reason=reason)
+
+    def report(
+        self,
+        task_id: str,
+        state: str,
+        message: str | None = None,
+        *,
+        payload: Mapping[str, Any] | None = None,
+        allow_secret: bool = False,
+    ) -> TaskChange:
+        """Report progress (`working`), or how the work ended: `completed`, `failed` or `canceled`."""
+        return task_work.report(
+            self._log.store,
+            self._log.caller,
+            task_id,
+            state,
+            message,
+            payload=payload,
+            allow_secret=allow_secret,
+        )
+
+    def ask(self, task_id: str, question: str) -> TaskChange:
+        """Ask the task's caller, and wait for an answer by `message`."""
+        return task_work.report(self._log.store, self._log.caller, task_id, "input-required", question)
+
+    def reject(self, task_id: str, reason: str | None = None) -> TaskChange:
+        """Refuse a task that is for the caller."""
+        return task_work.reject(self._log.store, self._log.caller, task_id, reason)
+
+    def message(self, task_id: str, text: str, *, allow_secret: bool = False) -> TaskChange:
+        """Write to the other side of a task."""
+        return task_decisions.message(
+            self._log.store, self._log.caller, task_id, text, allow_secret=allow_secret
+        )
+
+    def cancel(self, task_id: str, *, reason: str | None = None) -> TaskChange:
+        """Cancel a task that nobody has taken, else ask its holder to stop."""
+        return task_decisions.cancel(self._log.store, self._log.caller, task_id, reason=reason)
+
+    def seal(self, task_id: str, *, give_up: str | None = None) -> TaskChange:
+        """Pin the outcome that the caller acts on; `give_up` is the reason for failing a task without one."""
+        return task_decisions.seal(self._log.store, self._log.caller, task_id, give_up=give_up)
+
+    def close(self, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:
+        """Close a task whose caller has ended."""
+        return task_decisions.close(self._log.store, self._log.caller, task_id, reason, state=state)
