@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import records
+from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import unit_key
@@ -24,6 +25,10 @@ LISTED = 50
 _BLOCKERS = (
     "(SELECT json_group_array(k.to_id) FROM task_link k JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL"
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
+)
+_FORGED = (
+    "SELECT DISTINCT e.event, f.name FROM task_event e JOIN forged f ON f.line = e.line WHERE e.task_id = ?"
+    " ORDER BY e.event, f.name LIMIT ?"
 )
 _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
@@ -88,14 +93,15 @@ class TaskDetail(Outcome):
         void: Ids of the takes that do not count.
         late: Ids of the results that did not become the outcome.
         left_out: The number of events that were not read: there are too many.
+        warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "events", "next",
+        "replaced_by", "stands_beside", "left_out", "events", "warnings", "next",
     )  # fmt: skip
 
-    def __init__(self, found: FoldedTask) -> None:
+    def __init__(self, found: FoldedTask, forged: Sequence[tuple[str, str]]) -> None:
         self.task: ShownTask = records.shown(found.record)
         self.state = found.state
         self.state_text = rules.state_text(found)
@@ -111,6 +117,11 @@ class TaskDetail(Outcome):
         self.stands_beside = found.stands_beside
         self.left_out = found.left_out
         self.events = [records.shown(each.record) for each in in_order(found.events.values())]
+        self.warnings = [
+            f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
+            "It has no effect on commands here; other clones count it."
+            for event, name in forged
+        ]
         self.next: list[str] = []
 
 
@@ -162,7 +173,8 @@ def show(store: Store, task_id: str) -> TaskDetail:
     Raises:
         UsageError: No task, or several tasks, have this id.
     """
-    return TaskDetail(find_task.require(store, task_id))
+    found = find_task.require(store, task_id)
+    return TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
 
 
 def _ids(array: str) -> list[str]:

@@ -1,0 +1,108 @@
+"""M4: events that a peer wrote in the name of a session of this clone count alike everywhere, and nobody here acts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitmem import records
+from gitmem.errors import UsageError
+from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import format_at
+from gitmem.store import Store
+from gitmem.tasks import find_task, load, new_task, task_decisions, task_list, task_work
+from tests.sandbox import HOUR, Clock, carry, new_repo, open_store
+
+from .conftest import Agent
+from .events_by_hand import described
+
+PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+
+
+class Attack:
+    """Our clone with a caller and two workers, and a peer who writes what he likes."""
+
+    def __init__(self, ours: Store, theirs: Store, clock: Clock) -> None:
+        self.ours, self.theirs, self.clock = ours, theirs, clock
+        self.planner, self.bohr, self.curie = (Agent(ours, each).caller for each in (PLANNER, BOHR, CURIE))
+        made = new_task.create(ours, self.planner, "Write the tests", target_role="implementer/test")
+        self.task_id = made.task["task_id"]
+
+    def forge(self, event: str, identity: str, session: str | None, **fields: object) -> str:
+        """Let the peer write an event in the name of a session of ours; both clones get it."""
+        self.clock.forward(1_000_000)
+        id = f"tev-forged{event}"
+        line = records.line("task_event", self.clock.value, {
+            "event_id": id, "task_id": self.task_id, "event": event, "sender_identity": identity, "sender_session": session, **fields,
+        })  # fmt: skip
+        self.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
+        carry(self.ours, self.theirs)
+        return id
+
+    def alike(self) -> None:
+        """What both clones show is the same."""
+        ours, theirs = (load.load(each.db(), self.task_id) for each in (self.ours, self.theirs))
+        assert ours is not None
+        assert theirs is not None
+        assert described(ours) == described(theirs)
+
+
+@pytest.fixture
+def attack(store: Store, tmp_path: Path, clock: Clock) -> Iterator[Attack]:
+    theirs = open_store(new_repo(tmp_path / "theirs"), clock)
+    yield Attack(store, theirs, clock)
+    theirs.close()
+
+
+def test_a_forged_take_is_shown_and_keeps_nobody_here_from_work(attack: Attack) -> None:
+    """The worker that it names is told; another one of this clone takes the task."""
+    attack.forge("take", BOHR, attack.bohr.session_id, until=format_at(attack.clock.value + HOUR))
+    attack.alike()
+    detail = task_list.show(attack.ours, attack.task_id)
+    assert detail.state == "working"
+    assert "FORGED: a take" in detail.warnings[0]
+    assert task_list.show(attack.theirs, attack.task_id).warnings == []
+    with pytest.raises(UsageError, match="has no holder"):
+        task_work.report(attack.ours, attack.bohr, attack.task_id, "completed")
+    assert task_work.take(attack.ours, attack.curie, attack.task_id).recorded
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+
+
+def test_a_forged_result_is_not_sealed(attack: Attack) -> None:
+    """Its caller does not act on what nobody here has reported."""
+    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
+    attack.forge("status", BOHR, attack.bohr.session_id, state="completed", take=taken.event_id)
+    attack.alike()
+    assert find_task.require(attack.ours, attack.task_id).state == "completed"
+    with pytest.raises(UsageError, match="has no outcome yet: working"):
+        task_decisions.seal(attack.ours, attack.planner, attack.task_id)
+    assert task_work.report(attack.ours, attack.bohr, attack.task_id, "failed").recorded
+    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).state == "failed"
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+
+
+def test_a_forged_seal_does_not_stop_the_caller(attack: Attack) -> None:
+    """It counts on every clone until senders are attested; here it is reported, and the work goes on."""
+    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
+    attack.forge("seal", PLANNER, attack.planner.session_id, state="canceled")
+    attack.alike()
+    assert task_list.show(attack.ours, attack.task_id).state == "canceled"
+    done = task_work.report(attack.ours, attack.bohr, attack.task_id, "completed", "12 cases")
+    assert (done.recorded, taken.recorded) == (True, True)
+    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).recorded
+    assert "FORGED: a seal" in task_list.show(attack.ours, attack.task_id).warnings[0]
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+
+
+def test_somebody_elses_seal_is_nothing(attack: Attack) -> None:
+    """Under his own name the peer decides nothing, here or elsewhere."""
+    task_work.take(attack.ours, attack.bohr, attack.task_id)
+    attack.forge("seal", "claude:worker:mallory", "sess-mallory", state="canceled")
+    attack.forge("close", "claude:worker:mallory", "sess-mallory", state="canceled")
+    attack.alike()
+    assert find_task.require(attack.theirs, attack.task_id).state == "working"
