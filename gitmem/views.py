@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .agents import session_view
+from .claims import claim_view
 from .index.index_file import View
 from .mailbox import mailbox_view
 from .memory import node_tables
@@ -44,8 +45,9 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
 TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks)
+CLAIMS = claim_view.VIEW
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, SENDERS)
+VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

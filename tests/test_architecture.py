@@ -39,6 +39,7 @@ ORDER = (
     "gitmem.signals",
     "gitmem.memory",
     "gitmem.tasks",
+    "gitmem.claims",
     "gitmem.views",
     "gitmem.open_store",
     "gitmem.importers",

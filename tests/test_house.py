@@ -35,7 +35,6 @@ SMALL = {
     "gitmem.tasks.task_tables": "the views read the tables without the code that fills them",
     "gitmem.text.ignorable": "generated",
     "gitmem.text.shell_quote": "fifty modules of all packages import it",
-    "gitmem.views": "the only place that knows the tables of all packages",
 }
 
 # What starting up may import beside ourselves: built in, or a millisecond at most.

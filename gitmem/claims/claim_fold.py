@@ -1,0 +1,80 @@
+"""Fold the records of one claim: whose it is, what it covers, and until when.
+
+Claims are advice. Whether two of them are in each other's way is decided by what their writers had seen, never by clocks: see
+docs/format.md section 16.
+"""
+
+from __future__ import annotations
+
+from ..tasks.task_facts import micros
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..records.record_types import ClaimRecord
+
+LEASE_MAX_MICROS = 24 * 3600 * 1_000_000
+READ_MAX = 1_000  # lines of one claim that readers read: a peer may have written any number
+
+
+class FoldedClaim:
+    """A claim.
+
+    Attributes:
+        record: Its first record, which says paths, mode, reason, task and work unit.
+        line: The line of that record.
+        until: Its end in microseconds.
+        since: When it began, or began again: a renewal after the end is a new claim.
+        released: The record that released it, or None.
+        after: The ids of the claims that its writer had seen when it began.
+    """
+
+    __slots__ = ("after", "line", "record", "released", "since", "until")
+
+    def __init__(self, record: ClaimRecord, line: bytes) -> None:
+        self.record = record
+        self.line = line
+        self.since = micros(record["at"])
+        self.until = end_of(record)
+        self.released: ClaimRecord | None = None
+        self.after = frozenset(record.get("after") or ())
+
+    @property
+    def owner(self) -> tuple[str, str | None]:
+        """Identity and session of its writer."""
+        return self.record["sender_identity"], self.record.get("sender_session") or None
+
+    def has_seen(self, other: FoldedClaim) -> bool:
+        """Return whether its writer knew of another claim when it began."""
+        return other.record["claim_id"] in self.after
+
+
+def fold(lines: Iterable[tuple[ClaimRecord, bytes]]) -> FoldedClaim | None:
+    """Fold the lines of one claim id, in any order; None if no line of them begins it."""
+    every = sorted(lines, key=lambda each: each[1])
+    begun = next((each for each in every if each[0]["event"] == "claim"), None)
+    if begun is None:
+        return None
+    found = FoldedClaim(*begun)
+    for record, _ in every:
+        if (record["sender_identity"], record.get("sender_session") or None) == found.owner and record[
+            "event"
+        ] == "renew":
+            if micros(record["at"]) > found.until:
+                found.since = micros(record["at"])
+            found.until = max(found.until, end_of(record))
+        elif record["event"] == "release" and found.released is None and _may_release(record, found):
+            found.released = record
+    return found
+
+
+def end_of(record: ClaimRecord) -> int:
+    """Return the end that a record gives; a claim lasts at most 24 hours from each of its records."""
+    at = micros(record["at"])
+    return min(micros(record.get("until")) or at, at + LEASE_MAX_MICROS)
+
+
+def _may_release(record: ClaimRecord, claim: FoldedClaim) -> bool:
+    """Return whether a release counts: that of any session of the owner's agent, and of others with a reason."""
+    return record["sender_identity"] == claim.owner[0] or bool(record.get("reason"))

@@ -1,0 +1,56 @@
+"""The view of claims: a row for each claim that has begun, and the lines it is folded from."""
+
+from __future__ import annotations
+
+from ..index.index_file import View
+from ..records.ids import unit_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..index.rows import Rows
+
+DDL = (
+    # Times are microseconds since the epoch. The table `claim` is another one: of lines without a valid code.
+    "CREATE TABLE path_claim (claim_id TEXT PRIMARY KEY, line INTEGER, owner TEXT, session TEXT, mode TEXT, since INTEGER,"
+    " until INTEGER, released INTEGER, task_id TEXT, wu_id TEXT) WITHOUT ROWID",
+    # For guards: what is claimed now.
+    "CREATE INDEX path_claim_until ON path_claim (until) WHERE NOT released",
+    "CREATE INDEX path_claim_owner ON path_claim (owner)",
+    "CREATE TABLE path_claim_event (claim_id TEXT, line INTEGER, PRIMARY KEY (claim_id, line)) WITHOUT ROWID",
+)
+_LINES = "SELECT l.id, l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ? ORDER BY l.body LIMIT ?"
+
+
+def add(db: sqlite3.Connection, rows: Rows) -> None:
+    """Add records of claims, in any order of arrival."""
+    from .. import records
+    from . import claim_fold
+
+    claims = rows.of("claim")
+    ids = claims.column("claim_id")
+    db.executemany(
+        "INSERT OR IGNORE INTO path_claim_event VALUES (?, ?)", sorted(zip(ids, claims.ids, strict=True))
+    )
+    for claim_id in sorted(set(ids)):
+        numbers: dict[bytes, int] = {}
+        lines = []
+        for number, body in db.execute(_LINES, (claim_id, claim_fold.READ_MAX)).fetchall():
+            line = body.encode()
+            record = records.read_kind("claim", line)
+            if record is not None:
+                numbers[line] = number
+                lines.append((record, line))
+        found = claim_fold.fold(lines)
+        if found is None:
+            continue
+        record = found.record
+        values = (
+            claim_id, numbers[found.line], *found.owner, record["mode"], found.since, found.until,
+            int(found.released is not None), record.get("task_id"), unit_key(record.get("wu_id")),
+        )  # fmt: skip
+        db.execute("INSERT OR REPLACE INTO path_claim VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+VIEW = View(("claim",), DDL, add)
