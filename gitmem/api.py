@@ -76,10 +76,8 @@ def open(
         machine = platform.node()
 
     def open_own() -> Store:
-        return open_store(
-            repo, machine=machine, long_lived=True, now=now, commit_after=commit_after,
-            wal_elsewhere=wal_elsewhere,
-        )  # fmt: skip
+        return open_store(repo, machine=machine, long_lived=True, now=now, commit_after=commit_after,
+                          wal_elsewhere=wal_elsewhere)  # fmt: skip
 
     store = open_own()
     log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity))
@@ -130,11 +128,8 @@ class Log:
         with self.store.lock:
             found = callers.find(self.store, self.who)
         if found is None:
-            raise UsageError(
-                "Missing caller: the log was opened without a session.",
-                hint="Open the log with session=…",
-                code="who",
-            )
+            raise UsageError("Missing caller: the log was opened without a session.",
+                             hint="Open the log with session=…", code="who")  # fmt: skip
         return found
 
     def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.InboxResult:

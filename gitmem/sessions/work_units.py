@@ -1,6 +1,6 @@
 """The work units of the checked-out branch, and those that the log knows.
 
-A view of the index has each unit that a session, a signal or a memory node was given, once: a look at all rows of these
+A view of the index has each unit that a session, a signal, a memory node or a task was given, once: a look at all rows of these
 takes 75 ms of 100,000 each.
 """
 
@@ -28,7 +28,7 @@ COMPARED_MAX = 10_000  # names: peers can write any number
 
 DDL = ("CREATE TABLE unit (key TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID",)
 _ADD = "INSERT INTO unit VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = min(name, excluded.name)"
-_NAMING = ("session", "signal", "node", "patch")
+_NAMING = ("session", "signal", "node", "patch", "task")
 
 
 def _add(db: sqlite3.Connection, rows: Rows) -> None:
@@ -37,7 +37,7 @@ def _add(db: sqlite3.Connection, rows: Rows) -> None:
     db.executemany(_ADD, sorted((unit_key(name), name) for name in names))
 
 
-VIEW = View(_NAMING, DDL, _add, version=1)
+VIEW = View(_NAMING, DDL, _add, version=2)
 
 
 class GateUnchecked(Outcome):

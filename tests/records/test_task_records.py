@@ -78,7 +78,7 @@ def test_additive_fields_are_ignored_by_readers_of_version_0_1() -> None:
     """Version 0.1 knows neither the kinds nor the fields: it must find unknown names, never a known one in another form."""
     known = {
         "session": {"session_id", "event", "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id",
-                    "lane", "client", "workspace_id", "harness_session", "activity", "clear", "seen", "name_chosen"},
+                    "lane", "client", "workspace_id", "harness_session", "activity", "summary", "clear", "seen", "name_chosen"},
         "signal": {"delegation_id", "target_role", "resolved_by"},
     }  # fmt: skip
     added = {"lifecycle_role", "specialty_profile", "role_alias", "capabilities", "actual_ownership_scope", "model",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
+from gitmem.sessions import work_units
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_list, task_work
 from tests.sandbox import HOUR, Clock, open_store
@@ -56,6 +57,8 @@ def test_a_list_has_what_is_open_first_and_says_what_waits(store: Store, clock: 
     assert ids(task_list.list_tasks(store, open=True)) == [made[1], blocked, made[0]]
     assert ids(task_list.list_tasks(store, blocked=True)) == [blocked]
     assert ids(task_list.list_tasks(store, wu="wu-7")) == [made[0]]
+    assert work_units.is_known(store, "wu-7")
+    assert not work_units.is_known(store, "WU-8")
     short = task_list.list_tasks(store, limit=1)
     assert (ids(short), short.more) == ([made[1]], 3)
 
