@@ -6,6 +6,9 @@ what its own sessions have read. They ignore forged lines (`trust.line_checks`).
 
 from __future__ import annotations
 
+import os
+
+from ..log.local_log import read_word
 from ..trust import clone_key, sender_tables
 from . import heartbeats, presence
 from .presence import Presence
@@ -189,9 +192,10 @@ def of_worktree(store: Store) -> list[Presence]:
 
 
 def last_agent_here(store: Store) -> Presence | None:
-    """Return the last session of this worktree with an agent identity, if no session of that agent is at work now.
+    """Return the last session of this worktree with an agent identity, or None if that agent is at work elsewhere.
 
-    Only sessions that were started in this clone count: a peer can claim to have worked here.
+    Only sessions that were started in this clone count: a peer can claim to have worked here. An agent that crashed is
+    `live` for some minutes after its last command, as one that works beside the caller: callers tell them apart by asking.
     """
     db = store.db()
     rows = db.execute(
@@ -204,8 +208,27 @@ def last_agent_here(store: Store) -> Presence | None:
         found = trusted(store, session_id)
         if found is not None and found.agent_identity and found.here and found.worktree == here:
             same = presence.of_identity(store, found.agent_identity)
-            return None if any(one.is_current for one in same) else found
+            elsewhere = (one for one in same if one.session_id != session_id)
+            return None if any(one.status == "live" for one in elsewhere) else found
     return None
+
+
+def unregistered_here(store: Store) -> list[Presence]:
+    """Return the open sessions of this worktree that have no file: where they started, the git folder was read-only.
+
+    Only sessions whose records have this clone's code count, because a peer can claim to work here. A clone without an
+    id never wrote its git folder, so it has no codes: then every session with this worktree's name counts.
+    """
+    db = store.db()
+    known = heartbeats.known_sessions(store)
+    rows = db.execute(
+        "SELECT session_id, session_id IN (SELECT name FROM own) FROM session WHERE ended IS NULL AND worktree = ?",
+        (heartbeats.label(store),),
+    )
+    without_id = read_word(os.path.join(store.repo.state, "clone")) is None
+    names = [name for name, own in rows if name not in known and (own or without_id)]
+    found = (trusted(store, name) for name in names)
+    return [one for one in found if one is not None and one.ended is None and one.is_current]
 
 
 def possible_callers(store: Store) -> list[Presence]:

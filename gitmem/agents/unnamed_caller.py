@@ -20,7 +20,8 @@ CANDIDATES_MAX = 10
 def choose(store: Store, who: CallerClaims) -> Caller:
     """Choose the caller by the sessions of this clone.
 
-    The only session of this worktree in 24 hours is chosen. If sessions are known and none can be chosen, this is an
+    The only session of this worktree in 24 hours is chosen, if all of them are known: one that started while the git
+    folder was read-only, as in a sandbox, left no file there. If sessions are known and none can be chosen, this is an
     error: a silent agent must not act as the person. Without any session it is the person, unless a client's marker
     shows that an agent calls.
 
@@ -28,6 +29,18 @@ def choose(store: Store, who: CallerClaims) -> Caller:
         UsageError: `which-session`, or `no-person` without a session and `user.email`.
     """
     here = [one for one in own_sessions.of_worktree(store) if _may_be(one, who.client)]
+    unregistered = [one for one in own_sessions.unregistered_here(store) if _may_be(one, who.client)]
+    if unregistered:
+        what = (
+            f"Cannot tell who you are: GITMEM_SESSION is not set, and {unregistered[0].session_id} of this worktree started"
+            " while the git folder was read-only"
+        )
+        raise which_session_error(
+            here + unregistered,
+            what,
+            ["gitmem roster", "gitmem session start"],
+            caller_identity.own_person(store),
+        )
     if len(here) == 1:
         caller = caller_identity.of_session(here[0], "worktree")
         caller.remark = f"You act as {caller.name}, the only session of this worktree in the last 24 hours."

@@ -12,7 +12,7 @@ import pytest
 from cli import wal_folders
 from gitmem.repo import find
 
-from .conftest import Desk, powerless, process, waiting
+from .conftest import Desk, Said, powerless, process, waiting
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
@@ -132,3 +132,31 @@ def test_processes_with_different_folders_do_not_undo_each_others_index(
     assert desk("inbox", "--count", session=session).status == 0
     one.close()
     other.close()
+
+
+@pytest.mark.parametrize("other", [None, "Planck"], ids=["alone", "beside an older session"])
+def test_nobody_speaks_for_a_session_that_started_in_a_sandbox(
+    desk: Desk, tmp_path: Path, other: str | None
+) -> None:
+    """Its file can't be written. The next command must be neither the person nor the other session of the worktree."""
+    if other:
+        desk.start(other)
+    folders = [desk.repo / ".git", *(path for path in (desk.repo / ".git").rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o500)
+    env = {"XDG_STATE_HOME": str(tmp_path / "state")}
+
+    def run(*args: str, **more: str) -> Said:
+        return process(*args, "--json", cwd=desk.repo, env={**env, **more}, before=powerless)
+
+    try:
+        started = run("session", "start", "--name", "Cerf", "--agent-identity", "claude:x:y")
+        silent = run("signal", "hello from Cerf")
+        named = run("signal", "hello again", GITMEM_SESSION=started.json["session_id"])
+    finally:
+        for path in folders:
+            path.chmod(0o700)
+
+    assert (silent.status, silent.error["code"]) == (2, "which-session"), silent
+    assert "read-only" in silent.error["message"]
+    assert named.json["signal"]["sender_name"] == "Cerf"
