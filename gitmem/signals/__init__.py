@@ -5,6 +5,9 @@ May import sessions and the packages below it.
 
 from __future__ import annotations
 
+from ..commit_message import sanitize
+from ..errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..records.shown_types import ShownSignal
@@ -13,6 +16,23 @@ if TYPE_CHECKING:
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
 ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
+
+
+def check_intent(name: str) -> str:
+    """Return an intent in upper case.
+
+    Raises:
+        UsageError: It is not one of INTENTS.
+    """
+    upper = name.upper()
+    if upper not in INTENTS:
+        raise UsageError(
+            f"Invalid intent: {sanitize(upper)}. Nothing was written.",
+            hint=f"Choose from {', '.join(INTENTS)}.",
+            code="bad-intent",
+            suggestions=[each for each in INTENTS if each[:1] == upper[:1]],
+        )
+    return upper
 
 
 def has_conflict(fields: ShownSignal) -> bool:

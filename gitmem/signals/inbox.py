@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
 from ..trust import sender_tables
-from . import has_conflict, message_frame, next_steps
+from . import check_intent, has_conflict, message_frame, next_steps
 from .inbox_owner import InboxOwner, resolve_owner
 from .inbox_page import PageBudget, PageContext
 
@@ -227,7 +227,7 @@ def _filtered(
     from ..index import resolve_id
 
     thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread)) if thread else None
-    intents = {each.upper() for part in intent for each in part.split(",") if each}
+    intents = {check_intent(each) for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
     senders = presence.readers_named(db, from_) | {from_} if from_ else set()
     found = []

@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
 from ..records import ids
-from . import DECISIONS, INTENTS, next_steps
+from . import DECISIONS, INTENTS, check_intent, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
         UsageError: Invalid input (also RecordError, SecretError, `loop`); nothing was written.
         StoreError: The signal can't be recorded.
     """
-    _check(options)
+    _check(message, options)
     db = store.db()
     key = options.get("idempotency_key")
     context = _context(db, options.get("reply_to"), options.get("thread"))
@@ -112,8 +112,10 @@ def send_with_one_snapshot(
     return store.with_one_snapshot(lambda: send(store, find_caller(), message, **options), exact=is_exact)
 
 
-def _check(options: SignalOptions) -> None:
-    """Raise UsageError for an option that is invalid or contradicts another one."""
+def _check(message: str, options: SignalOptions) -> None:
+    """Raise UsageError for a blank message, and for an option that is invalid or contradicts another one."""
+    if message and not message.strip():
+        raise UsageError("The message has only white space. Nothing was written.", code="empty-message")
     if options.get("broadcast") and options.get("to"):
         raise UsageError("--broadcast and --to are mutually exclusive. Nothing was written.", code="usage")
     # An unset variable of a script must not cause a broadcast.
@@ -124,19 +126,12 @@ def _check(options: SignalOptions) -> None:
             code="empty-id",
             next=["gitmem inbox", "gitmem log"],
         )
-    name = _intent_of(options)
-    if name not in INTENTS:
-        raise UsageError(
-            f"Invalid intent: {commit_message.sanitize(name)}. Nothing was written.",
-            hint=f"Choose from {', '.join(INTENTS)}.",
-            code="bad-intent",
-            suggestions=[each for each in INTENTS if each[:1] == name[:1]],
-        )
+    _intent_of(options)
 
 
 def _intent_of(options: SignalOptions) -> str:
-    """Return the intent in upper case."""
-    return (options.get("intent") or INTENTS[0]).upper()
+    """Return the intent in upper case, if it is valid."""
+    return check_intent(options.get("intent") or INTENTS[0])
 
 
 def _set_fields(fields: SignalFields, options: SignalOptions, answered: SignalRecord | None) -> None:

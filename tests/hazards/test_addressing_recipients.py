@@ -353,6 +353,20 @@ def test_an_unknown_intent_is_refused(desk: Desk, planck: str) -> None:
     assert desk.send(planck, "hi", "--to", "Curie", "--intent", "pRoPoSe")["signal"]["intent"] == "PROPOSE"
 
 
+def test_an_unknown_intent_of_a_filter_is_refused(desk: Desk, planck: str) -> None:
+    """As a filter it would hide all messages, and the answer "Nothing new" would be believed."""
+    said = desk("inbox", "--intent", "info,approve", "--json", session=planck)
+    assert (said.status, said.json["error"]["code"]) == (2, "bad-intent")
+    assert desk("inbox", "--intent", "info", "--json", session=planck).status == 0
+
+
+def test_a_message_of_white_space_is_not_sent_to_everybody(desk: Desk, planck: str) -> None:
+    """An unset variable in quotes gives one."""
+    with nothing_written(desk.repo):
+        said = desk("signal", " \n\t", "--json", session=planck)
+    assert (said.status, said.json["error"]["code"]) == (2, "empty-message")
+
+
 def test_converged_of_a_broadcast_is_a_wrong_question(desk: Desk, planck: str) -> None:
     """A root without recipients has nobody who could agree: exit 2, never 0."""
     root = desk.send(planck, "all of you", "--broadcast")["signal"]["signal_id"]
