@@ -109,9 +109,16 @@ def offer_identity(store: Store, former: Presence | None, remark: str | None, ne
     """
     if former is None:
         return remark
-    next.insert(1, take_identity(store, former))
-    offer = (
-        f"{sanitize(former.name)} ({sanitize(str(former.agent_identity))}) worked in this worktree, {presence.format_age(former.age)}. If you are "
-        "that agent, take its identity: then its messages are yours."
+    who, ago = (
+        f"{sanitize(former.name)} ({sanitize(str(former.agent_identity))})",
+        presence.format_age(former.age),
     )
+    if former.status == "live":  # perhaps beside the caller: no command that would take its messages
+        session = command("export", f"GITMEM_SESSION={former.session_id}")
+        offer = (
+            f"{who} was at work in this worktree, {ago}. If that was you, go on as that session: {session}"
+        )
+    else:
+        next.insert(1, take_identity(store, former))
+        offer = f"{who} worked in this worktree, {ago}. If you are that agent, take its identity: then its messages are yours."
     return " ".join(filter(None, (remark, offer)))

@@ -54,16 +54,46 @@ def test_the_offer_leaves_out_a_name_that_is_still_held(repo: Path) -> None:
 
 
 def test_nothing_is_offered_that_would_be_a_guess(tmp_path: Path, repo: Path) -> None:
-    """An agent at work, one of another worktree, a session with an identity of its own."""
+    """An agent of another worktree, one at work there, a session with an identity of its own."""
     clock = Clock()
     store = open_store(repo, clock)
     lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
-    assert lifecycle.start(store, CallerClaims()).remark is None
     clock.forward(4 * DAY)
     elsewhere = open_store(worktree(repo, tmp_path / "other"), clock)
 
     assert lifecycle.start(elsewhere, CallerClaims()).remark is None
+    lifecycle.start(elsewhere, CallerClaims(), agent_identity=KILBY)
+    assert lifecycle.start(store, CallerClaims()).remark is None
     assert lifecycle.start(store, CallerClaims(), agent_identity="a:b:c").remark is None
+
+
+@pytest.mark.parametrize("minutes", [20, 120])
+def test_an_agent_that_lost_its_session_minutes_ago_is_offered_its_identity(repo: Path, minutes: int) -> None:
+    """Its shell or client ended without a word, and its session is still open."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    clock.forward(minutes * 60_000_000)
+
+    back = lifecycle.start(store, CallerClaims())
+
+    assert f"Kilby ({KILBY}) worked in this worktree, {minutes - 1} minutes ago" in str(back.remark)
+    assert back.next[1] == TAKE.removesuffix(" --name Kilby")
+
+
+def test_beside_an_agent_at_work_no_command_takes_its_messages(repo: Path) -> None:
+    """It may work in the same worktree; if it crashed a moment ago, its own session can go on."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    kilby = lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
+    clock.forward(60_000_000)
+
+    beside = lifecycle.start(store, CallerClaims())
+
+    assert f"If that was you, go on as that session: export GITMEM_SESSION={kilby.session_id}" in str(
+        beside.remark
+    )
+    assert not [each for each in beside.next if KILBY in each or kilby.session_id in each]
 
 
 def test_a_peer_s_session_is_not_offered(tmp_path: Path, repo: Path) -> None:
