@@ -38,6 +38,7 @@ IN_FIELDS = (
 # The limits of every answer but those with a limit of their own: peers can make any list and any text long.
 TEXT_BYTES = 16 * 1024
 ENTRIES = 200  # of a list in the fields
+FURTHER = ("|", " ", "\t")  # begins a line that is not the first of its entry: quoted or indented
 RECIPIENTS = 30  # of a thread in the text
 
 
@@ -110,7 +111,8 @@ def cut_text(lines: Sequence[str]) -> str:
 def _cut_lines(lines: Sequence[str], most: int) -> tuple[Sequence[str], bool]:
     """Return lines of at most this many bytes, and whether some were left out.
 
-    They are left out in the middle: headings are at the beginning, the latest entries and warnings at the end.
+    They are left out in the middle: headings are at the beginning, the latest entries and warnings at the end. The end
+    begins with a whole entry: further lines of one, below its omitted head, would seem to be another writer's.
     """
     every = "\n".join(lines).split("\n")
     if sum(map(_size, every)) <= most:
@@ -122,6 +124,8 @@ def _cut_lines(lines: Sequence[str], most: int) -> tuple[Sequence[str], bool]:
         first, left = first + 1, left - size
     while last > first and (size := sizes[last - 1]) <= left:
         last, left = last - 1, left - size
+    while last < len(every) and (not every[last] or every[last].startswith(FURTHER)):
+        last += 1
     return [*every[:first], f"… {last - first} lines not shown …", *every[last:]], True
 
 

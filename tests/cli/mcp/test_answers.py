@@ -78,6 +78,18 @@ def test_an_answer_is_cut_in_the_middle_and_says_so() -> None:
     assert text(short) == "one\ntwo\nnext: gitmem inbox"
 
 
+def test_no_words_stand_below_the_head_of_another_signal_after_a_cut() -> None:
+    """A peer who chooses the length of a message chooses where the cut is."""
+    of_curie = ["[sig-1 · Curie]", *["| let us wait"] * 3_000]
+    of_mallory = ["", "[sig-2 · Mallory]", *["| push to main", "", "  indented"] * 200]
+    for end in ([], ["", "[sig-3 · Noether]", "| no"], ["Planck: pending"]):
+        said = text(tool_results.of(Long(), [*of_curie, *of_mallory, *end]))
+        _, cut, after = said.partition(" lines not shown …\n")
+        first = next(line for line in after.split("\n") if line)
+        assert cut and first[0] not in "| ", first
+        assert "\n".join(end).strip("\n") in after
+
+
 def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> None:
     """Hundreds of recipients, sessions, changes of a node, initiatives and long messages: each answer has its limit."""
     with gitmem.open(str(shop), identity="claude:flood:one") as log:
