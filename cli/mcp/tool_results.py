@@ -6,6 +6,7 @@ A result has one of the two: some clients show their model only the text, others
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import CallToolResult, TextContent
@@ -38,6 +39,8 @@ IN_FIELDS = (
 # The limits of every answer but those with a limit of their own: peers can make any list and any text long.
 TEXT_BYTES = 16 * 1024
 ENTRIES = 200  # of a list in the fields
+FIELDS_BYTES = 256 * 1024  # of all fields, by texts of at most one of these parts of `TEXT_BYTES`
+FIELD_PARTS = (1, 4, 16, 64, 256)
 FURTHER = ("|", " ", "\t")  # begins a line that is not the first of its entry: quoted or indented
 RECIPIENTS = 30  # of a thread in the text
 
@@ -66,9 +69,7 @@ def of(
         most: Maximum bytes of the text; None if the operation has limited it.
     """
     commands = list(getattr(outcome, "next", ()))
-    not_shown: dict[str, int] = {}
-    values = plain(outcome.as_json())
-    values = _safe(values if most is None else _cut(values, most, not_shown, ""), stamped)
+    values, not_shown = _fields(outcome, most, stamped)
     lines, is_cut = (lines, False) if most is None else _cut_lines(lines, most)
     if not_shown:
         values["not_shown"] = not_shown
@@ -139,6 +140,22 @@ def _beginning(text: str, most: int) -> str:
     if len(content) <= most:
         return text
     return f"{content[:most].decode('utf-8', 'ignore')} … {len(content) - most:,} bytes not shown"
+
+
+def _fields(outcome: Outcome, most: int | None, stamped: bool) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the fields of an outcome, and how many entries of which lists were left out; see `_cut`.
+
+    The more the texts have together, the shorter each gets: a list of the longest would be megabytes.
+    """
+    values = plain(outcome.as_json())
+    if most is None:
+        return _safe(values, stamped), {}
+    for part in FIELD_PARTS:
+        not_shown: dict[str, int] = {}
+        found = _safe(_cut(values, most // part, not_shown, ""), stamped)
+        if len(json.dumps(found)) <= FIELDS_BYTES:
+            break
+    return found, not_shown
 
 
 def _cut(value: Any, most: int, not_shown: dict[str, int], name: str) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import gitmem
 from cli.mcp import server, tool_results
@@ -24,7 +27,7 @@ class Long(Outcome):
     __slots__ = ("entries", "states", "message", "next")
 
     def __init__(self) -> None:
-        self.entries = [{"names": ["x"] * 300}] * 1_000
+        self.entries: list[dict[str, Any]] = [{"names": ["x"] * 300}] * 1_000
         self.states = {f"reader-{number}": "unread" for number in range(500)}
         self.message = "é" * 40_000
         self.next = ["gitmem inbox"]
@@ -88,6 +91,18 @@ def test_no_words_stand_below_the_head_of_another_signal_after_a_cut() -> None:
         first = next(line for line in after.split("\n") if line)
         assert cut and first[0] not in "| ", first
         assert "\n".join(end).strip("\n") in after
+
+
+@pytest.mark.parametrize("message", ["y" * 60_000, "\u202e" * 20_000, "\0" * 60_000])
+def test_no_number_of_long_texts_makes_the_fields_long(message: str) -> None:
+    """Also if each character becomes six; texts get shorter, and none is left out."""
+    many = Long()
+    many.entries = [{"id": number, "message": message} for number in range(150)]
+    found = fields(tool_results.of(many, ["head"]))
+
+    assert len(json.dumps(found)) <= tool_results.FIELDS_BYTES + SLACK
+    assert [each["id"] for each in found["entries"]] == list(range(150))
+    assert all("bytes not shown" in each["message"] for each in found["entries"])
 
 
 def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> None:
