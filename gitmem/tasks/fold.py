@@ -41,7 +41,7 @@ class FoldedTask:
     """
 
     __slots__ = (
-        "_by_kind", "_of_take", "_order", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
+        "_by_kind", "_ends", "_of_take", "_order", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
         "left_out", "outcome", "record", "rejections", "replaced_by", "seal", "state", "takes", "void",
     )  # fmt: skip
 
@@ -68,6 +68,7 @@ class FoldedTask:
         self.rejections = in_order(filter(_is_rejection, self._kind("status")))
         self.seal = self._order.first(self._seals())
         self.close = self._order.first(self._closes())
+        self._ends = [each for each in self._kind("status") if each.is_terminal]
         self._valid: dict[str, TaskEvent] = {}
         self.void: list[TaskEvent] = []
         self._judge_takes()
@@ -170,17 +171,16 @@ class FoldedTask:
                 return False
         if any(had_seen(each.id) for each in decided):
             return False
-        for other in [other for id, other in self._valid.items() if had_seen(id)]:
-            ends = [each for each in self._of_take.get(("status", other.id), ()) if each.is_terminal]
-            ends = [each for each in ends if had_seen(each.id) and self.counts(each)]
-            if not all(each.is_retryable for each in ends):
-                return False
-            released = any(
-                had_seen(each.id) and self.counts(each)
-                for each in self._of_take.get(("release", other.id), ())
-            )
-            is_past = given is not None and (other is given or self._order.has_seen(given, other.id))
-            if not (ends or released or is_past or self.lease(other, take) <= take.at):
+        ends = [
+            each for each in self._ends if had_seen(each.id) and had_seen(each.take) and self.counts(each)
+        ]
+        if not all(each.is_retryable for each in ends):
+            return False
+        failed = {each.take for each in ends}
+        for other in self._order.heads(other for id, other in self._valid.items() if had_seen(id)):
+            releases = self._of_take.get(("release", other.id), ())
+            is_free = other is given or other.id in failed or self.lease(other, take) <= take.at
+            if not (is_free or any(had_seen(each.id) and self.counts(each) for each in releases)):
                 return False
         return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from . import HANDOFF, HANDOFFS_MAX, READ_MAX
+from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX
 from .fold import FoldedTask
 from .task_facts import TaskEvent, sender_of
 
@@ -24,36 +24,46 @@ _FLOODED = (
     " AND e.event = 'close' AND (e.sender = :caller OR substr(e.sender, 1, 6) = 'human:') ORDER BY l.body",
 )
 _NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
-# Handoffs of a task that are written by somebody who took it, or who accepted one of them.
 _HANDOFFS = (
-    "SELECT DISTINCT h.task_id FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
-    " WHERE k.to_id = :id AND k.kind = 'handoff' AND h.purpose = 'handoff' AND EXISTS (SELECT 1 FROM task_event e"
-    " WHERE e.event = 'take' AND e.sender = h.caller AND e.session IS h.caller_session AND (e.task_id = :id OR"
-    " e.task_id IN (SELECT from_id FROM task_link WHERE to_id = :id AND kind = 'handoff')))"
-    " ORDER BY h.created, h.task_id LIMIT :most"
+    "SELECT h.task_id, h.caller, h.caller_session FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    " WHERE k.to_id = ? AND k.kind = 'handoff' AND h.purpose = 'handoff' ORDER BY h.created, h.task_id"
 )
+_TAKERS = "SELECT DISTINCT sender, session FROM task_event WHERE task_id = ? AND event = 'take'"
 _REPLACING = (
     "SELECT DISTINCT h.task_id FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
     " WHERE k.to_id = ? AND k.kind = 'supersedes' AND h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
 )
 
 
-def load(db: sqlite3.Connection, task_id: str, *, forged: bool = True) -> FoldedTask | None:
+def load(
+    db: sqlite3.Connection,
+    task_id: str,
+    *,
+    forged: bool = True,
+    handoffs: dict[str, FoldedTask | None] | None = None,
+) -> FoldedTask | None:
     """Return a task, folded from all its lines; None if its own line is not here.
 
     Args:
         forged: Whether lines count that claim to be from this clone and are not. They do for what is shown, as on every other clone; a
             clone does not act on them.
+        handoffs: A cache of folded handoffs, for the load of many tasks: one handoff may be of all of them.
     """
-    found = _lowest(db, task_id, forged)
-    if found is None:
+    lowest = _lowest(db, task_id, forged)
+    if lowest is None:
         return None
-    _, record = found
+    _, record = lowest
     caller = sender_of(record)
     accepted: list[TaskEvent] = []
     if record["purpose"] != HANDOFF:
-        for (handoff_id,) in db.execute(_HANDOFFS, {"id": task_id, "most": HANDOFFS_MAX}).fetchall():
-            accepted += _acceptances(db, task_id, str(handoff_id), forged)
+        for handoff_id in _handoffs(db, task_id):
+            if handoffs is None or handoff_id not in handoffs:
+                found = _handoff(db, handoff_id, forged)
+                if handoffs is not None:
+                    handoffs[handoff_id] = found
+            else:
+                found = handoffs[handoff_id]
+            accepted += _acceptances(task_id, found)
     replacing = db.execute(_REPLACING, (task_id, caller[0], HANDOFFS_MAX)).fetchall()
     events, left_out = _events(db, task_id, caller, forged)
     return FoldedTask(record, [*events, *accepted], [str(id) for (id,) in replacing], left_out)
@@ -80,14 +90,34 @@ def _lowest(db: sqlite3.Connection, task_id: str, forged: bool) -> tuple[int, Ta
     return None if record is None else (row[0], record)
 
 
-def _acceptances(db: sqlite3.Connection, task_id: str, handoff_id: str, forged: bool) -> list[TaskEvent]:
-    """Return the valid takes of a handoff as events of a task that it hands over."""
+def _handoffs(db: sqlite3.Connection, task_id: str) -> list[str]:
+    """Return the handoffs of a task by somebody who took it, or who accepted one of these; the first ones of each step."""
+    every = db.execute(_HANDOFFS, (task_id,)).fetchall()
+    givers: set[tuple[str, str | None]] = set()
+    found: list[str] = []
+    asked = [task_id]
+    while every and asked and len(found) < HANDOFFS_MAX:
+        givers.update(taker for id in asked for taker in db.execute(_TAKERS, (id,)).fetchall())
+        asked = [id for id, *giver in every if tuple(giver) in givers][: HANDOFFS_MAX - len(found)]
+        every = [row for row in every if (row[1], row[2]) not in givers]
+        found += asked
+    return found
+
+
+def _handoff(db: sqlite3.Connection, handoff_id: str, forged: bool) -> FoldedTask | None:
     found = _lowest(db, handoff_id, forged)
-    if found is None or task_id not in (given := handed_over(found[1])):
+    if found is None:
+        return None
+    events, _ = _events(db, handoff_id, sender_of(found[1]), forged)
+    return FoldedTask(found[1], events)
+
+
+def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
+    """Return the valid takes of a handoff, at most the first ones, as events of a task that it hands over."""
+    given = handed_over(handoff.record).get(task_id) if handoff is not None else None
+    if handoff is None or given is None:
         return []
-    giver = sender_of(found[1])
-    events, _ = _events(db, handoff_id, giver, forged)
-    return [take.accepting(given[task_id], giver) for take in FoldedTask(found[1], events).takes]
+    return [take.accepting(given, handoff.caller) for take in handoff.takes[:ACCEPTANCES_MAX]]
 
 
 def _events(

@@ -67,12 +67,13 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     linked = _linked(db, changed)
     apart = new - seen_before - linked - _linking(db, new)  # all that concerns these is in these lines
     states = []
+    handoffs: dict[str, FoldedTask | None] = {}
     for task_id in sorted(changed | linked):
         found: FoldedTask | None
         if task_id in apart:
             found = FoldedTask(lowest[task_id][2], (TaskEvent(*each) for each in own.get(task_id, ())))
         else:
-            found = load.load(db, task_id)
+            found = load.load(db, task_id, handoffs=handoffs)
         if found is not None:
             states.append(_state(found))
     db.executemany(_PUT_STATE, states)

@@ -384,6 +384,8 @@ class World:
             or task.lease(other, one) <= one.at
         ):
             return False
+        if any(task.has_seen(one, each) and task.has_seen(each, other) for each in task.takes):
+            return False  # somebody had taken it over before
         ends = [each for each in task.events.values() if each.take == other.id and task.has_seen(one, each)]
         return not any(each.event == "release" or each.is_retryable for each in ends)
 

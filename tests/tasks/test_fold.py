@@ -77,6 +77,17 @@ def test_t1_no_lease_is_longer_than_a_day() -> None:
     assert task.fold().holder == second
 
 
+def test_t1_only_the_last_of_earlier_takes_speaks_against_a_new_one() -> None:
+    """Bohr's lapsed lease, renewed too late, does not keep others from what Curie has taken over and given back."""
+    task = Task()
+    first = task.take(BOHR, 1)
+    second = task.take(CURIE, 70)
+    task.add("renew", BOHR, 75, take=first.id, until=at(900), seen=[first])
+    task.add("release", CURIE, 80, take=second.id, seen=[second])
+    third = task.take("codex:worker:dirac", 90)
+    assert task.fold().holder == third
+
+
 def test_t2_a_report_counts_only_under_the_valid_take_of_its_writer() -> None:
     """Another session, a void take, no take, or after a release: none of these ends a task."""
     task = Task()

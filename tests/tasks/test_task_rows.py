@@ -12,7 +12,7 @@ from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.tasks import READ_MAX, load
 
-from .events_by_hand import CALLER, Task, at, described, write
+from .events_by_hand import CALLER, Task, at, described, session_of, write
 from .simulated import World
 
 BOHR, CURIE = "codex:worker:bohr", "claude:worker:curie"
@@ -134,3 +134,92 @@ def test_a_title_is_one_short_line() -> None:
         "wu-7",
         "submitted",
     )
+
+
+def handoff(number: int, who: str, take: str, tasks: list[str]) -> bytes:
+    return records.line("task", 1_795_000_000_000_000 + number, {
+        "task_id": f"task-h{number:05}", "thread_id": "thread-0001", "message": "yours", "purpose": "handoff",
+        "sender_identity": who, "sender_session": session_of(who), "handoff_tasks": tasks, "handoff_takes": [take] * len(tasks),
+    })  # fmt: skip
+
+
+def test_ten_thousand_handoffs_of_one_task_cost_little() -> None:
+    """Whoever has not taken it hands nothing over; those of takers count up to a number."""
+    task = Task()
+    take = task.take(BOHR, 1, lease=9_000)
+    lines = [handoff(number, CURIE, take.id, [task.record["task_id"]]) for number in range(10_000)]
+    lines += [handoff(number, BOHR, take.id, [task.record["task_id"]]) for number in range(10_000, 10_003)]
+    accept = write(
+        "take", CURIE, 5, event_id="tev-accept", task_id="task-h10001", after=[take.id], until=at(60)
+    )
+    index = filled([task.line, take.line, *lines])
+    began = time.process_time()
+    insert.lines(index, 1, [accept.line])
+    assert time.process_time() - began < 2
+    assert index.db.execute(
+        "SELECT holder FROM task WHERE task_id = ?", (task.record["task_id"],)
+    ).fetchone() == (CURIE,)
+
+
+@pytest.mark.deep
+def test_fifty_flooded_handoffs_of_fifty_tasks_are_folded_once() -> None:
+    """A further line costs the events that are read, not their product."""
+    tasks = [Task(f"task-t{number:05}") for number in range(50)]
+    lines = []
+    for task in tasks:
+        lines += [task.line, task.take(BOHR, 1, lease=1, event_id="tev-given").line]
+    ids = [task.record["task_id"] for task in tasks]
+    for number in range(50):
+        lines.append(handoff(number, BOHR, "tev-given", ids))
+        base = write(
+            "take",
+            CURIE,
+            5,
+            event_id="tev-h00000000",
+            task_id=f"task-h{number:05}",
+            after=["tev-given"],
+            until=at(0),
+        ).line
+        lines += [base.replace(b"h00000000", b"h%02d%06d" % (number, each)) for each in range(200)]
+    index = filled(lines)
+    more = write(
+        "take", CURIE, 6, event_id="tev-more", task_id="task-h00000", after=["tev-given"], until=at(0)
+    ).line
+    began = time.process_time()
+    insert.lines(index, 1, [more])
+    assert time.process_time() - began < 10
+    assert index.db.execute("SELECT count(*) FROM task WHERE holder = ?", (CURIE,)).fetchone()[0] >= 50
+
+
+def test_a_chain_of_handoffs_is_followed() -> None:
+    """Bohr gives to Curie, who gives to Dirac: each hands over the take by which he has it."""
+    task = Task()
+    take = task.take(BOHR, 1, lease=9_000)
+    ids = [task.record["task_id"]]
+    first = write(
+        "take", CURIE, 5, event_id="tev-curie", task_id="task-h00001", after=[take.id], until=at(9_000)
+    )
+    second = write(
+        "take",
+        "codex:worker:dirac",
+        9,
+        event_id="tev-dirac",
+        task_id="task-h00002",
+        after=[first.id],
+        until=at(9_000),
+    )
+    lines = [
+        task.line,
+        take.line,
+        handoff(1, BOHR, take.id, ids),
+        first.line,
+        handoff(2, CURIE, first.id, ids),
+        second.line,
+    ]
+    for portions in ([lines], [[each] for each in reversed(lines)]):
+        holder = (
+            filled(*portions)
+            .db.execute("SELECT holder FROM task WHERE task_id = ?", (task.record["task_id"],))
+            .fetchone()
+        )
+        assert holder == ("codex:worker:dirac",)
