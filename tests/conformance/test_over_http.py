@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import re
+import socket
 import socketserver
 import threading
 import time
@@ -123,6 +124,9 @@ class _Raw(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         self.request.recv(65536)
         self.request.sendall(self.said)
+        self.request.shutdown(socket.SHUT_WR)
+        while self.request.recv(65536):  # closing with unread data would reset the connection
+            pass
 
 
 class _Slow(socketserver.BaseRequestHandler):
