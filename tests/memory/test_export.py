@@ -57,14 +57,14 @@ def test_work_units_come_by_number_and_what_has_none_last(desk: Desk) -> None:
 
 
 def test_work_units_of_any_form_have_a_section_each(desk: Desk) -> None:
-    """Also one that is named as a section of the export is."""
+    """One that is named as a section of the export can't be taken for it."""
     for wu in ("fix-login", "Project", "gh-12", "#7", "a-", "x-1.5"):
         desk.write(f"of {wu}", wu=wu)
     desk.write("for all", lifecycle="project")
     lines = export.export(desk.store).document.split("\n")
 
     assert [line for line in lines if line.startswith("## ")] == [
-        "## Project", "## #7", "## Project", "## a-", "## fix-login", "## gh-12", "## x-1.5",
+        "## Project", "## #7", "## Work unit Project", "## a-", "## fix-login", "## gh-12", "## x-1.5",
     ]  # fmt: skip
 
 
