@@ -10,28 +10,27 @@ from .agents import caller as callers
 from .errors import GitmemError, UsageError
 from .mailbox import delivery_lock
 from .open_store import open_store
-from .sessions import lifecycle, roster
-from .signals import completion, inbox, signal_options, threads
-from .signals import send as signals
+from .session_api import Sessions, Signals
+from .sessions import roster
+from .signals import inbox, threads
 from .store import Store, serialized, wall_clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any, Unpack
+    from typing import Any
 
     from .agents.caller import Caller
     from .batch import Batch
+    from .claims_api import Claims
     from .commit_thread import BackgroundCommits
     from .importers.lumenflow.import_result import Imported
     from .memory_api import Memory
-    from .sessions.session_result import SessionChanged, SessionEnded, SessionStarted
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox import InboxResult
     from .signals.receipt_list import ReceiptList
-    from .signals.signal_options import SignalOptions
     from .sync.sync_result import SyncResult
     from .tasks_api import Tasks
 
@@ -110,6 +109,13 @@ class Log:
         from .tasks_api import Tasks
 
         return Tasks(self)
+
+    @property
+    def claims(self) -> Claims:
+        """The claims on paths."""
+        from .claims_api import Claims
+
+        return Claims(self)
 
     @property
     def memory(self) -> Memory:
@@ -247,53 +253,3 @@ class Log:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-@serialized
-class Signals:
-    """Signals of a log's caller."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def send(self, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
-        """Record a signal; see `SignalOptions` for the options and `signals.send.send` for the errors."""
-        signal_options.reject_unknown(options)
-        return signals.send_with_one_snapshot(self._log.store, lambda: self._log.caller, message, **options)
-
-    def reply(self, signal_id: str, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
-        """Reply to a signal: to its sender, in its thread.
-
-        Raises:
-            TypeError: `reply_to` is among the options; `signal_id` is the answered signal.
-        """
-        if "reply_to" in options:
-            raise TypeError(
-                "A reply has no option reply_to: it answers the signal that its first argument names."
-            )
-        return self.send(message, **(options | {"reply_to": signal_id}))
-
-
-@serialized
-class Sessions:
-    """Sessions of agents in this worktree."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def start(self, **options: Any) -> SessionStarted:
-        """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""
-        started = lifecycle.start(self._log.store, self._log.who, **options)
-        own = started.session_id
-        self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
-        return started
-
-    def change(self, **options: Any) -> SessionChanged:
-        """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
-        return completion.change_session(self._log.store, self._log.caller, **options)
-
-    def end(self, **options: Any) -> SessionEnded:
-        """End the caller's session and release its name; see `memory.checkpoint_gate.end_session` for the options."""
-        from .memory import checkpoint_gate
-
-        return checkpoint_gate.end_session(self._log.store, self._log.caller, **options)

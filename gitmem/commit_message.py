@@ -54,7 +54,8 @@ def of_audit(author: str, sender: str, past: str, record: AuditFields) -> Commit
     reason = record["reason"]
     first = sanitize(_first_line(reason).strip())
     work = record.get("wu_id") or record.get("initiative_id") or ""
-    head = f"{sanitize(sender)} passes the {record['action']} of {sanitize(work)} with {past}: "
+    of_work = f" of {sanitize(work)}" if work else ""
+    head = f"{sanitize(sender)} passes the {record['action']}{of_work} with {sanitize(past)}: "
     named = "\n".join(record.get("signal_ids", ()))
     trailers = pick(
         record,

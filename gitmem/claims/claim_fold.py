@@ -63,6 +63,7 @@ def fold(lines: Iterable[tuple[ClaimRecord, bytes]]) -> FoldedClaim | None:
         ] == "renew":
             if micros(record["at"]) > found.until:
                 found.since = micros(record["at"])
+                found.after = frozenset(record.get("after") or ())
             found.until = max(found.until, end_of(record))
         elif record["event"] == "release" and found.released is None and _may_release(record, found):
             found.released = record

@@ -1,0 +1,117 @@
+"""The answers of claims, and how a claim reads in one line."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .standing_claims import StandingClaim
+
+PATHS_SHOWN = 3
+LISTED = 50
+
+
+class ClaimChange(Outcome):
+    """A recorded change of a claim.
+
+    Attributes:
+        claim_id: The claim.
+        event: `claim`, `renew` or `release`.
+        until: Its end in ISO 8601; None after a release.
+        paths: What it covers.
+        commit: Its commit; None while it waits for one.
+        audit_id: The audit of the release of somebody else's claim.
+    """
+
+    __slots__ = ("claim_id", "event", "until", "paths", "commit", "audit_id", "warnings", "next")
+
+    def __init__(self, claim_id: str, event: str, until: str | None, commit: str | None) -> None:
+        self.claim_id = claim_id
+        self.event = event
+        self.until = until
+        self.paths: list[str] = []
+        self.commit = commit
+        self.audit_id: str | None = None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class ClaimRow(Outcome):
+    """A claim in a list.
+
+    Attributes:
+        status: `held`, `contested`, `behind` (somebody else's claim came first) or `perhaps renewed`.
+        others: The ids of the claims in its way.
+    """
+
+    __slots__ = (
+        "claim_id", "status", "mode", "paths", "owner", "session_id", "name", "since", "until", "reason", "wu_id", "task_id", "others",
+    )  # fmt: skip
+
+    def __init__(self, found: StandingClaim) -> None:
+        record = found.claim.record
+        self.claim_id = found.id
+        self.status = found.status
+        self.mode = record["mode"]
+        self.paths = list(record["paths"])
+        self.owner, self.session_id = found.claim.owner
+        self.name = record.get("sender_name")
+        self.since, self.until = format_at(found.claim.since), format_at(found.claim.until)
+        self.reason = record.get("reason")
+        self.wu_id = record.get("wu_id")
+        self.task_id = record.get("task_id")
+        self.others = [each.id for each in (*found.before, *found.against)]
+
+
+class ClaimPage(Outcome):
+    """Claims that stand now, and how many more there are."""
+
+    __slots__ = ("claims", "more", "warnings", "next")
+
+    def __init__(self, found: Sequence[StandingClaim], limit: int = LISTED) -> None:
+        self.claims = [ClaimRow(each) for each in found[:limit]]
+        self.more = max(0, len(found) - limit)
+        self.warnings: list[str] = []
+        self.next = ["gitmem claim release"] if found else [command("gitmem", "claim", "PATH", "--for", "2h")]
+
+
+class ClaimCheck(Outcome):
+    """Whether others claim some paths.
+
+    Attributes:
+        free: Whether nobody else claims any of them.
+        claims: The claims of others that cover one of them.
+    """
+
+    __slots__ = ("free", "paths", "claims", "warnings", "next")
+
+    def __init__(self, paths: Sequence[str], found: Sequence[StandingClaim]) -> None:
+        self.free = not found
+        self.paths = list(paths)
+        self.claims = [ClaimRow(each) for each in found[:LISTED]]
+        self.warnings: list[str] = []
+        self.next = []
+        if found:
+            text = f"May I change {paths[0] if len(paths) == 1 else 'these files'}?"
+            self.next = [
+                command("gitmem", "signal", text, "--to", found[0].claim.owner[0]),
+                "gitmem claim list",
+            ]
+
+
+def text_of(found: StandingClaim) -> str:
+    """Return a claim in one line: who, what, until when and why."""
+    record = found.claim.record
+    paths = [sanitize(each) for each in record["paths"][:PATHS_SHOWN]]
+    more = len(record["paths"]) - len(paths)
+    what = ", ".join(paths) + (f" and {more} more" if more > 0 else "")
+    why = f': "{sanitize(record["reason"] or "")}"' if record.get("reason") else ""
+    unit = record.get("wu_id")
+    about = f" ({sanitize(unit)})" if unit else ""
+    return f"{sanitize(found.who)} claims {what} until {format_at(found.claim.until)[:16]}Z{why}{about}"

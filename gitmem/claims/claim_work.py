@@ -1,0 +1,291 @@
+"""Claim paths, renew claims and release them."""
+
+from __future__ import annotations
+
+from ..agents import audits, own_sessions
+from ..commit_message import SUBJECT_MAX, cut, sanitize
+from ..errors import GateError, UsageError
+from ..log.entry import CommitMessage
+from ..log.lines import format_at
+from ..mailbox.delivery_lock import delivery_lock
+from ..records import ids
+from ..text.shell_quote import command
+from . import claim_fold, path_patterns, standing_claims
+from .claim_answers import ClaimChange, text_of
+from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..records.record_types import ClaimFields
+    from ..store import Store
+
+HOUR = 3600 * 1_000_000
+AFTER_MAX = 64  # claims that a claim names as seen
+AUDIT = "claim"
+LOCK = "path claims"
+LOCK_WAIT_SECONDS = 3.0
+PREFIX_MIN = 4
+PATHS_SHOWN = 3
+
+
+def claim(
+    store: Store,
+    caller: Caller,
+    paths: Sequence[str],
+    *,
+    lease: int = HOUR,
+    shared: bool = False,
+    wu: str | None = None,
+    task_id: str | None = None,
+    reason: str | None = None,
+    allow_secret: bool = False,
+) -> ClaimChange:
+    """Claim paths, so that others see who is about to change them. Claiming the same paths again renews the claim.
+
+    Args:
+        paths: From the top of the work tree, with `*`, `?` and `**`; a folder covers its content.
+        lease: For how long, in microseconds: at most 24 hours.
+        shared: Whether others may claim the paths as shared, too.
+        task_id: The task that it belongs to and ends with.
+
+    Raises:
+        GateError: Somebody else has claimed some of them. Nothing was written.
+        UsageError: A path, the time or the reason is invalid (also RecordError, SecretError). Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    patterns = _checked(paths)
+    _check_lease(lease)
+    with delivery_lock(store, LOCK, wait_seconds=LOCK_WAIT_SECONDS):
+        known = standing_claims.standing(store, forged=False)
+        same = next((each for each in known if _is_same(each, caller, patterns, shared)), None)
+        until = format_at(store.now() + lease)
+        if same is not None:
+            return _renewed(store, caller, same, until)
+        fields: ClaimFields = {
+            "claim_id": ids.new_id("claim", store.random), "event": "claim", "paths": patterns,
+            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason, "task_id": task_id,
+            "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
+            "sender_name": caller.name, "wu_id": caller.wu_id if wu is None else wu or None,
+        }  # fmt: skip
+        wanted = _unwritten(store, fields)
+        overlapping = [each for each in known if path_patterns.may_overlap(wanted.patterns, each.patterns)]
+        others = [each for each in overlapping if standing_claims.are_in_conflict(wanted, each)]
+        refuse(
+            [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND], patterns
+        )
+        fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
+        commit = _record(store, caller, fields, f"claims {_shown(patterns)}", allow_secret=allow_secret)
+    change = ClaimChange(fields["claim_id"], "claim", until, commit)
+    change.paths = patterns
+    change.warnings = [
+        *filter(None, [caller.remark]),
+        *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
+        *_missing(store, patterns),
+    ]  # fmt: skip
+    change.next = [command("gitmem", "claim", "release", change.claim_id)]
+    return change
+
+
+def release(
+    store: Store, caller: Caller, claim_ids: Sequence[str] = (), *, allow_secret: bool = False
+) -> list[ClaimChange]:
+    """Release claims of the caller's agent: those with these ids, otherwise all of the caller's session.
+
+    Raises:
+        UsageError: An id is unknown, ambiguous or of somebody else's claim. Nothing was written.
+        StoreError: A release can't be recorded.
+    """
+    known = standing_claims.standing(store, forged=False)
+    own = [each for each in known if each.claim.owner[0] == caller.reader]
+    if not claim_ids:
+        wanted = [each for each in own if each.claim.owner == (caller.reader, caller.session_id)]
+    else:
+        wanted = [_named(known, each) for each in claim_ids]
+    for each in wanted:
+        if each not in own:
+            raise UsageError(
+                f"{each.id} is {each.who}'s claim. Nothing was written.",
+                hint="Releasing somebody else's claim needs a reason, which is recorded.",
+                code="not-your-claim",
+                next=[command("gitmem", "claim", "release", "--of", each.id, "--reason", "why")],
+            )
+    return [_released(store, caller, each, None, allow_secret) for each in wanted]
+
+
+def release_of(
+    store: Store, caller: Caller, claim_id: str, reason: str, *, allow_secret: bool = False
+) -> ClaimChange:
+    """Release somebody else's claim, with a reason that everybody can read. An audit records it.
+
+    Raises:
+        UsageError: The id is unknown or ambiguous, or the reason is empty or invalid. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    if not reason.strip():
+        raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
+    found = _named(standing_claims.standing(store, forged=False), claim_id)
+    past = f"{found.who}'s claim"
+    audit_id, _ = audits.record(
+        store, caller, AUDIT, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
+    )  # fmt: skip
+    change = _released(store, caller, found, reason, allow_secret)
+    change.audit_id = audit_id
+    return change
+
+
+def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
+    """Raise GateError if somebody else has claimed the paths."""
+    if others:
+        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
+        raise GateError(
+            f"Already claimed: {text_of(others[0])}{more}. Nothing was written.",
+            hint=f"Ask {sanitize(others[0].who)}, wait, or claim other paths.",
+            code="claimed",
+            next=[
+                command(
+                    "gitmem", "signal", f"May I change {_shown(paths)}?", "--to", others[0].claim.owner[0]
+                ),
+                "gitmem claim list",
+            ],
+        )
+
+
+def renewal(store: Store, found: StandingClaim, until: str) -> tuple[str, bytes]:
+    """Return the line that renews a claim in the name of its owner."""
+    record = found.claim.record
+    fields: ClaimFields = {
+        "claim_id": found.id, "event": "renew", "paths": list(record["paths"]), "mode": record["mode"], "until": until,
+        "sender_identity": record["sender_identity"], "sender_session": record.get("sender_session"),
+        "sender_name": record.get("sender_name"),
+    }  # fmt: skip
+    return store.line("claim", fields, allow_secret=True)  # it has no new text
+
+
+def _checked(paths: Sequence[str]) -> list[str]:
+    """Return the paths in their stored form.
+
+    Raises:
+        UsageError: There are none, too many, or one of them is invalid.
+    """
+    from ..memory import anchors
+
+    found = anchors.validate_paths(paths)
+    if not found and any(each in (".", "./") for each in paths):
+        found = [path_patterns.DEEP]
+    if not found:
+        raise UsageError(
+            "Missing path to claim. Nothing was written.", code="no-path", next=["gitmem claim list"]
+        )
+    long = next((each for each in found if len(each) > path_patterns.LENGTH_MAX), None)
+    if long is not None:
+        raise UsageError(
+            f"Path too long: {len(long)} characters; the maximum is {path_patterns.LENGTH_MAX}. Nothing was written.",
+            code="bad-path",
+        )
+    return found
+
+
+def _check_lease(lease: int) -> None:
+    if not 0 < lease <= claim_fold.LEASE_MAX_MICROS:
+        hours = claim_fold.LEASE_MAX_MICROS // HOUR
+        raise UsageError(
+            f"Invalid time of a claim: {lease / HOUR:g}h; it lasts more than 0 and at most {hours}h. Nothing was written.",
+            hint="It is renewed while your session is at work.",
+            code="bad-duration",
+        )
+
+
+def _is_same(each: StandingClaim, caller: Caller, patterns: Sequence[str], shared: bool) -> bool:
+    record = each.claim.record
+    return (
+        each.claim.owner == (caller.reader, caller.session_id)
+        and sorted(record["paths"]) == sorted(patterns)
+        and (record["mode"] != EXCLUSIVE) is shared
+    )
+
+
+def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> ClaimChange:
+    until = max(until, format_at(found.claim.until))
+    message = CommitMessage(
+        caller.author, cut(f"{sanitize(found.who)} renews a claim", SUBJECT_MAX), "", caller.trailers()
+    )
+    appended = store.record([renewal(store, found, until), *own_sessions.keepalive(store, caller)], message)
+    own_sessions.touch(store, caller)
+    change = ClaimChange(found.id, "renew", until, appended.commit)
+    change.paths = list(found.claim.record["paths"])
+    change.warnings = [f"{text_of(each)}: contested." for each in found.against]
+    change.next = [command("gitmem", "claim", "release", change.claim_id)]
+    return change
+
+
+def _released(
+    store: Store, caller: Caller, found: StandingClaim, reason: str | None, allow_secret: bool
+) -> ClaimChange:
+    fields: ClaimFields = {
+        "claim_id": found.id, "event": "release", "paths": list(found.claim.record["paths"]), "mode": found.claim.record["mode"],
+        "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
+    }  # fmt: skip
+    what = f"releases {_shown(found.claim.record['paths'])}"
+    commit = _record(store, caller, fields, what, text=reason or "", allow_secret=allow_secret)
+    change = ClaimChange(found.id, "release", None, commit)
+    change.paths = list(found.claim.record["paths"])
+    change.next = ["gitmem claim list"]
+    return change
+
+
+def _record(
+    store: Store, caller: Caller, fields: ClaimFields, what: str, *, text: str = "", allow_secret: bool
+) -> str | None:
+    """Append a record and return its commit, if it has one yet."""
+    line = store.line("claim", fields, allow_secret=allow_secret)
+    message = CommitMessage(
+        caller.author,
+        cut(sanitize(f"{caller.name or caller.reader} {what}"), SUBJECT_MAX),
+        sanitize(fields.get("reason") or text),
+        [("Claim", fields["claim_id"]), *((key, sanitize(value)) for key, value in caller.trailers())],
+    )
+    own_sessions.touch(store, caller)
+    return store.record([line, *own_sessions.keepalive(store, caller)], message).commit
+
+
+def _unwritten(store: Store, fields: ClaimFields) -> StandingClaim:
+    """Return a claim that is about to be written, to compare it with others."""
+    record: Any = {"at": format_at(store.now()), **fields}
+    folded = claim_fold.FoldedClaim(record, b"")
+    return StandingClaim(folded, is_over=False, is_here=True)
+
+
+def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:
+    """Return the claim that an id or its beginning names."""
+    found = [
+        each
+        for each in known
+        if each.id == text or (each.id.startswith(text) and len(text) >= len("claim-") + PREFIX_MIN)
+    ]
+    if len(found) == 1:
+        return found[0]
+    what = "Ambiguous" if found else "Unknown or ended"
+    raise UsageError(
+        f"{what} claim: {sanitize(text)[:80]}. Nothing was written.",
+        code="ambiguous-claim" if found else "unknown-claim",
+        suggestions=[each.id for each in found[:4]],
+        next=["gitmem claim list"],
+    )
+
+
+def _shown(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
+    return ", ".join(sanitize(each) for each in list(paths)[:PATHS_SHOWN]) + more
+
+
+def _missing(store: Store, patterns: Sequence[str]) -> list[str]:
+    """Return a warning about patterns that match nothing yet."""
+    from . import work_tree
+
+    top = store.repo.worktree
+    found = [] if top is None else [each for each in patterns if work_tree.is_missing(top, each)]
+    return [f"Nothing matches yet: {_shown(found)}."] if found else []

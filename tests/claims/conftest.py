@@ -1,0 +1,47 @@
+"""Clones with agents at work in them, who claim paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitmem.agents.caller import Caller, CallerClaims
+from gitmem.sessions import lifecycle
+from gitmem.store import Store
+from tests.sandbox import Clock, acting, new_repo, open_store
+
+BOHR, CURIE, PLANCK = "claude:worker:bohr", "claude:worker:curie", "codex:worker:planck"
+
+
+class Agent:
+    """Somebody at work in a clone."""
+
+    def __init__(self, store: Store, identity: str, **session: Any) -> None:
+        self.store = store
+        self.session = lifecycle.start(store, CallerClaims(), agent_identity=identity, **session)
+        self.caller: Caller = acting(store, self.session)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that the test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def store(repo: Path, clock: Clock) -> Iterator[Store]:
+    """One clone."""
+    found = open_store(repo, clock)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def far(tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    """Another clone of the same log; `carry` is a sync of both."""
+    found = open_store(new_repo(tmp_path / "far"), clock)
+    yield found
+    found.close()

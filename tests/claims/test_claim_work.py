@@ -1,0 +1,280 @@
+"""Claims as their owners and others see them: held, refused, contested, over, released."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import gitmem
+from gitmem import records
+from gitmem.agents import audits
+from gitmem.claims import claim_list, claim_work, standing_claims
+from gitmem.errors import GateError, UsageError
+from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import format_at
+from gitmem.sessions import lifecycle
+from gitmem.store import Store
+from gitmem.tasks import new_task, task_decisions
+from tests.sandbox import HOUR, MINUTE, Clock, bodies, carry, new_repo, open_store
+
+from .conftest import BOHR, CURIE, PLANCK, Agent
+
+
+def states(store: Store, *, forged: bool = True) -> dict[str, str]:
+    """The status of what stands, by owner."""
+    return {each.claim.owner[0]: each.status for each in standing_claims.standing(store, forged=forged)}
+
+
+def test_a_claim_that_its_writer_has_seen_is_refused_to_others(store: Store) -> None:
+    """The owner, its agent and sessions of one task may claim; others may claim what does not overlap."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    first = claim_work.claim(store, bohr, ["src/prices/**"], reason="rounding", wu="WU-7")
+    with pytest.raises(GateError, match=r'claims src/prices/\*\*.*"rounding" \(WU-7\)') as refused:
+        claim_work.claim(store, curie, ["src/prices/round.py"])
+    assert refused.value.status == 1
+    assert len(claim_list.list_claims(store).claims) == 1
+    claim_work.claim(store, curie, ["docs"])
+    claim_work.claim(store, bohr, ["src/prices/round.py"])
+    assert set(states(store).values()) == {"held"}
+    claim_work.release(store, bohr)
+    assert claim_work.claim(store, curie, ["src/prices/round.py"]).claim_id != first.claim_id
+
+
+def test_shared_claims_stand_beside_each_other(store: Store) -> None:
+    """An exclusive one does not."""
+    bohr, curie, planck = (Agent(store, each).caller for each in (BOHR, CURIE, PLANCK))
+    claim_work.claim(store, bohr, ["src"], shared=True)
+    claim_work.claim(store, curie, ["src"], shared=True)
+    with pytest.raises(GateError):
+        claim_work.claim(store, planck, ["src"])
+    assert set(states(store).values()) == {"held"}
+
+
+def test_the_same_paths_again_renew_the_claim(store: Store, clock: Clock) -> None:
+    """No second claim; an earlier end does not shorten it."""
+    bohr = Agent(store, BOHR).caller
+    first = claim_work.claim(store, bohr, ["src", "docs"])
+    clock.forward(30 * MINUTE)
+    again = claim_work.claim(store, bohr, ["docs", "src"], lease=2 * HOUR)
+    assert (again.claim_id, again.event) == (first.claim_id, "renew")
+    assert claim_work.claim(store, bohr, ["docs", "src"], lease=MINUTE).until == again.until
+
+
+def test_concurrent_claims_have_no_winner(store: Store, far: Store, clock: Clock) -> None:
+    """Neither clone had the other's claim: both are contested, on both clones, whoever was first by the clock."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
+    claim_work.claim(store, bohr, ["src/**"])
+    clock.forward(MINUTE)
+    claim_work.claim(far, curie, ["src/a.py"])
+    assert states(store) == {BOHR: "held"}
+    carry(store, far)
+    assert states(store) == states(far) == {BOHR: "contested", CURIE: "contested"}
+    claim_work.release(store, bohr)
+    carry(store, far)
+    assert states(store) == states(far) == {CURIE: "held"}
+
+
+def test_claims_of_one_agent_and_of_one_task_do_not_conflict(store: Store, far: Store) -> None:
+    """One work unit alone does not exempt."""
+    bohr, again = Agent(store, BOHR).caller, Agent(far, BOHR).caller
+    task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
+    curie, planck = Agent(far, CURIE).caller, Agent(far, PLANCK).caller
+    claim_work.claim(store, bohr, ["src"], task_id=task, wu="WU-7")
+    claim_work.claim(far, again, ["src"], wu="WU-7")
+    carry(store, far)
+    claim_work.claim(store, bohr, ["docs"], task_id=task, wu="WU-7")
+    claim_work.claim(far, curie, ["docs"], task_id=task)
+    carry(store, far)
+    assert {each.status for each in standing_claims.standing(store)} == {"held"}
+    claim_work.claim(store, bohr, ["tests"], wu="WU-7")
+    claim_work.claim(far, planck, ["tests"], wu="WU-7")
+    carry(store, far)
+    assert [each.status for each in standing_claims.standing(store)].count("contested") == 2
+
+
+def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Clock) -> None:
+    """All four ends; time decides nothing that is stored."""
+    agents = [Agent(store, f"a:b:{number}") for number in range(4)]
+    task = str(
+        new_task.create(store, agents[0].caller, "Write", target_role="implementer/test").task["task_id"]
+    )
+    for number, agent in enumerate(agents):
+        claim_work.claim(
+            store,
+            agent.caller,
+            [f"src/{number}"],
+            lease=(number + 1) * HOUR,
+            task_id=task if number == 3 else None,
+        )
+    clock.forward(HOUR)
+    assert list(states(store)) == ["a:b:1", "a:b:2", "a:b:3"]
+    claim_work.release(store, agents[1].caller)
+    lifecycle.end(store, agents[2].caller)
+    assert list(states(store)) == ["a:b:3"]
+    task_decisions.cancel(store, agents[0].caller, task)
+    assert states(store) == {}
+
+
+def test_what_ended_elsewhere_is_perhaps_renewed_for_a_while(store: Store, far: Store, clock: Clock) -> None:
+    """Its owner's clone may have renewed it. It refuses nobody; a later renewal then contests."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
+    mine = claim_work.claim(store, bohr, ["src"])
+    carry(store, far)
+    clock.forward(50 * MINUTE)
+    known = standing_claims.standing(store)[0]
+    renewal = claim_work.renewal(store, known, format_at(store.now() + HOUR))
+    store.record([renewal], CommitMessage("Bohr <bohr@example.org>", "renews"))
+    clock.forward(15 * MINUTE)
+    assert (states(store), states(far)) == ({BOHR: "held"}, {BOHR: "perhaps renewed"})
+    taken = claim_work.claim(far, curie, ["src/a.py"])
+    assert any("perhaps renewed" in each for each in taken.warnings)
+    carry(store, far)
+    assert states(far) == {BOHR: "contested", CURIE: "contested"}
+    assert mine.claim_id in {each.id for each in standing_claims.standing(far)}
+
+
+def test_it_is_free_elsewhere_after_a_quarter_of_an_hour(store: Store, far: Store, clock: Clock) -> None:
+    """And in its own clone at once."""
+    claim_work.claim(store, Agent(store, BOHR).caller, ["src"])
+    carry(store, far)
+    clock.forward(HOUR)
+    assert (states(store), states(far)) == ({}, {BOHR: "perhaps renewed"})
+    clock.forward(15 * MINUTE)
+    assert states(far) == {}
+
+
+def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: Store) -> None:
+    """Without one, and with an unknown id, nothing is written."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE, wu="WU-9").caller
+    made = claim_work.claim(store, bohr, ["src"])
+    before = bodies(store)
+    for wrong in ([made.claim_id], ["claim-nothere"]):
+        with pytest.raises(UsageError):
+            claim_work.release(store, curie, wrong)
+    with pytest.raises(UsageError, match="--reason is empty"):
+        claim_work.release_of(store, curie, made.claim_id, " ")
+    assert bodies(store) == before
+    released = claim_work.release_of(store, curie, made.claim_id[:12], "his machine is gone")
+    assert (released.event, states(store)) == ("release", {})
+    (audit,) = (each for line in bodies(store) if (each := records.read_kind("audit", line)))
+    assert (audit["audit_id"], audit["action"]) == (released.audit_id, claim_work.AUDIT)
+    assert audit["reason"] == f"his machine is gone ({made.claim_id})"
+    assert audits.passed_at_gate(store, curie, "WU-9") == set()
+
+
+@pytest.mark.parametrize(
+    ("paths", "lease", "code"),
+    [
+        (["../x"], HOUR, "bad-path"),
+        (["/etc/passwd"], HOUR, "bad-path"),
+        ([], HOUR, "no-path"),
+        (["a" * 2000], HOUR, "bad-path"),
+        ([f"a{number}" for number in range(101)], HOUR, "bad-path"),
+        (["src"], 40 * 24 * HOUR, "bad-duration"),
+        (["src"], 0, "bad-duration"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(store: Store, paths: list[str], lease: int, code: str) -> None:
+    """And nothing is written."""
+    bohr = Agent(store, BOHR).caller
+    before = bodies(store)
+    with pytest.raises(UsageError, match="Nothing was written") as refused:
+        claim_work.claim(store, bohr, paths, lease=lease)
+    assert refused.value.code == code
+    assert bodies(store) == before
+
+
+def test_a_pattern_that_matches_nothing_is_claimed_with_a_warning(store: Store, repo: Path) -> None:
+    """Its files may be about to be made."""
+    Path(repo, "src").mkdir()
+    Path(repo, "src", "a.py").touch()
+    bohr = Agent(store, BOHR).caller
+    assert claim_work.claim(store, bohr, ["src/*.py", "src", "**/a.py"]).warnings == []
+    assert claim_work.claim(store, bohr, ["src/*.md", "new.txt"]).warnings == [
+        "Nothing matches yet: src/*.md, new.txt."
+    ]
+
+
+@pytest.mark.parametrize("event", ["claim", "release", "renew"])
+def test_a_forged_record_counts_alike_everywhere_and_nobody_here_acts_on_it(
+    store: Store, far: Store, clock: Clock, event: str
+) -> None:
+    """M4: a peer writes in the name of a session of this clone."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    made = claim_work.claim(store, bohr, ["src"])
+    carry(store, far)
+    clock.forward(MINUTE)
+    line = records.line("claim", clock.value, {
+        "claim_id": "claim-forged01" if event == "claim" else made.claim_id, "event": event, "paths": ["docs"],
+        "until": None if event == "release" else format_at(clock.value + 9 * HOUR),
+        "sender_identity": bohr.reader, "sender_session": bohr.session_id,
+    })  # fmt: skip
+    far.record([("claims", line)], CommitMessage("Mallory <m@example.org>", "forged"))
+    carry(store, far)
+
+    shown = [[(each.id, each.claim.until) for each in standing_claims.standing(one)] for one in (store, far)]
+    assert shown[0] == shown[1]
+    (acted,) = standing_claims.standing(store, forged=False)
+    assert (acted.id, acted.claim.until) == (made.claim_id, clock.value - MINUTE + HOUR)
+    with pytest.raises(GateError):
+        claim_work.claim(store, curie, ["src"])
+    claim_work.claim(store, curie, ["docs"])
+    assert any("FORGED" in each for each in claim_list.list_claims(store).warnings)
+
+
+def test_what_stands_does_not_depend_on_the_order_of_arrival(
+    store: Store, far: Store, tmp_path: Path, clock: Clock
+) -> None:
+    """Permutations of the lines of contested, renewed, seen and released claims."""
+    bohr, curie, planck = Agent(store, BOHR).caller, Agent(far, CURIE).caller, Agent(far, PLANCK).caller
+    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim(far, curie, ["src/a.py"])
+    claim_work.claim(far, planck, ["docs"], shared=True)
+    carry(store, far)
+    claim_work.claim(store, bohr, ["docs"], shared=True)
+    claim_work.claim(store, bohr, ["src"], lease=3 * HOUR)
+    claim_work.release_of(
+        store,
+        bohr,
+        next(each.id for each in standing_claims.standing(far) if each.claim.owner[0] == CURIE),
+        "gone",
+    )
+    carry(store, far)
+
+    def described(one: Store) -> list[tuple[object, ...]]:
+        return sorted(
+            (each.id, each.status, each.claim.until, *sorted(other.id for other in each.against))
+            for each in standing_claims.standing(one)
+        )
+
+    lines = bodies(store)
+    draw = random.Random(3)
+    for number in range(4):
+        third = open_store(new_repo(tmp_path / f"third{number}"), clock)
+        draw.shuffle(lines)
+        for portion in (lines[:7], lines[7:12], lines[12:]):
+            third.record(
+                [
+                    (records.STREAMS[record["kind"]], line)
+                    for line in portion
+                    if (record := records.read(line))
+                ],
+                CommitMessage("gitmem <gitmem@localhost>", "sync"),
+            )
+        assert described(third) == described(store) == described(far)
+        third.close()
+
+
+def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
+    """`log.claims`: claim, list, check, release; the answers are JSON."""
+    with gitmem.open(str(repo), now=clock, identity=BOHR, commit_after=0) as log:
+        log.sessions.start()
+        made = log.claims.claim(["src/**"], lease=2 * HOUR, reason="rounding")
+        assert made.as_json()["paths"] == ["src/**"]
+        assert log.claims.check(["src/a.py"]).free
+        assert [each.status for each in log.claims.list(mine=True).claims] == ["held"]
+        (released,) = log.claims.release(made.claim_id)
+        assert released.event == "release"
+        assert log.claims.list().claims == []
