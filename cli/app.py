@@ -37,6 +37,7 @@ GROUPS = {
     "mem": "Create, search and maintain memory nodes that agents share.",
     "hooks": "Install and test hooks that show signals to coding agents.",
     "import": "Import the records of another tool into the log.",
+    "claim": "Claim the paths that you are about to change; `gitmem claim PATH` is `gitmem claim paths PATH`.",
     "name": "Manage the pool of display names for sessions.",
 }
 # The function of each command, below `commands`, in the order of first use.
@@ -57,6 +58,10 @@ COMMANDS = {
     "receipts": "receipts:receipts",
     "converged": "history:converged",
     "gate": "gate:gate",
+    "claim paths": "claim:paths",
+    "claim list": "claim:listing",
+    "claim check": "claim:check",
+    "claim release": "claim:release",
     "mem create": "mem.nodes:create",
     "mem update": "mem.nodes:update",
     "mem relate": "mem.nodes:relate",

@@ -56,6 +56,20 @@ def memory_first(argv: Sequence[str]) -> list[str]:
     return args
 
 
+def claims_first(argv: Sequence[str]) -> list[str]:
+    """Return the arguments with `claim paths` for a `claim` that no word of its group follows."""
+    args, rest = list(argv), list(argv)
+    if (
+        _take_options(rest, _options(COMMON.split()), {}, None)
+        and rest[:1] == ["claim"]
+        and rest[1:]
+        and rest[1] not in ("-h", "--help")
+        and f"claim {rest[1]}" not in COMMANDS
+    ):
+        args.insert(len(args) - len(rest) + 1, "paths")
+    return args
+
+
 def _answer_and_end(args: list[str]) -> int:
     """Answer the only command of this process, and end the process where that loses nothing."""
     gc.set_threshold(GARBAGE_MIN)
@@ -91,6 +105,8 @@ def _answer(args: list[str]) -> int:
 
 
 def _run(args: list[str]) -> int:
+    if "claim" in args:
+        args = claims_first(args)
     parsed = parse(args)
     if parsed is not None:
         return parsed.run()

@@ -26,7 +26,7 @@ SYNONYMS = {
     "gitmem reply ID 'your reason' --reject": ("reject", "refuse", "decline"),
     "gitmem reply ID 'your proposal' --counter": ("counter",),
     "gitmem mem ready": ("ready",),
-    "gitmem session set --wu ID": ("claim",),
+    "gitmem claim PATH": ("lock", "reserve"),
     "gitmem mem delete ID": ("redact",),
     "gitmem reply ID 'your answer'": ("answer", "respond"),
     "gitmem inbox": ("read", "receive", "recv", "check", "mail", "messages", "unread", "signals"),
@@ -53,11 +53,11 @@ GROUPS = {
     "gitmem import": ("lumenflow", "gitmem import lumenflow ."),
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
+    "gitmem claim": ("a path, or list, check or release", "gitmem claim list"),
     "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),
 }
 # Words for what is done in another way, or not at all, with the way that exists.
 ABSENT = {
-    "claim": "gitmem has no claims of tasks: `gitmem session set --wu ID` shows others in the roster what you work on.",
     "redact": "Records are never rewritten: `gitmem mem delete ID` hides a node; revoke a secret that was recorded.",
 }
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text

@@ -88,6 +88,11 @@ Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads s
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix.")]
 AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help)]
 
+Paths = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH", help="Files, folders, or patterns with *, ? and ** in quotes."),
+]
+
 AllowForeign = Annotated[
     bool, typer.Option("--allow-foreign", help="Join the log of another project; this cannot be undone.")
 ]

@@ -42,6 +42,16 @@ class ClaimChange(Outcome):
         self.next: list[str] = []
 
 
+class ClaimsReleased(Outcome):
+    """The claims that were released."""
+
+    __slots__ = ("released", "next")
+
+    def __init__(self, released: Sequence[ClaimChange]) -> None:
+        self.released = list(released)
+        self.next = ["gitmem claim list"]
+
+
 class ClaimRow(Outcome):
     """A claim in a list.
 

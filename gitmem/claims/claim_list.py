@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..commit_message import sanitize
 from . import path_patterns, standing_claims
 from .claim_answers import ClaimCheck, ClaimPage
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
 
+VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
     "SELECT DISTINCT e.claim_id, f.name FROM path_claim_event e JOIN forged f ON f.line = e.line"
     " JOIN path_claim c ON c.claim_id = e.claim_id WHERE c.until > ? ORDER BY e.claim_id LIMIT 20"
@@ -58,3 +61,19 @@ def forged_warnings(store: Store) -> list[str]:
         "It has no effect on commands here; other clones count it."
         for claim_id, name in rows
     ]
+
+
+def is_missing(top: str, pattern: str, visited_max: int = VISITED_MAX) -> bool:
+    """Return whether a pattern covers nothing in a work tree. False if that would take long to find out."""
+    if not path_patterns.is_pattern(pattern):
+        return not os.path.lexists(os.path.join(top, pattern))
+    prepared = path_patterns.PathPattern(pattern)
+    visited = 0
+    for folder, folders, files in os.walk(os.path.join(top, path_patterns.fixed_part(pattern))):
+        folders[:] = [each for each in folders if each != ".git"]
+        below = os.path.relpath(folder, top).replace(os.sep, "/")
+        for name in (*files, *folders):
+            visited += 1
+            if visited > visited_max or prepared.matches(name if below == "." else f"{below}/{name}"):
+                return False
+    return True

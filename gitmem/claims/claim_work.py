@@ -10,7 +10,7 @@ from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..text.shell_quote import command
-from . import claim_fold, path_patterns, standing_claims
+from . import claim_fold, claim_list, path_patterns, standing_claims
 from .claim_answers import ClaimChange, text_of
 from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
 
@@ -284,8 +284,6 @@ def _shown(paths: Sequence[str]) -> str:
 
 def _missing(store: Store, patterns: Sequence[str]) -> list[str]:
     """Return a warning about patterns that match nothing yet."""
-    from . import work_tree
-
     top = store.repo.worktree
-    found = [] if top is None else [each for each in patterns if work_tree.is_missing(top, each)]
+    found = [] if top is None else [each for each in patterns if claim_list.is_missing(top, each)]
     return [f"Nothing matches yet: {_shown(found)}."] if found else []

@@ -1,0 +1,111 @@
+"""`gitmem claim`: say which paths one is about to change, and see what others change."""
+
+from __future__ import annotations
+
+from gitmem.errors import UsageError
+
+from ..environment import Environment
+from ..render import claims as render
+from ..render import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret, Paths, Quiet, Wu
+
+CLAIMED = 1
+
+
+def paths(
+    at: Environment,
+    path: Paths,
+    for_: Annotated[
+        str,
+        typer.Option(
+            "--for", metavar="2h", help="Time until it ends, at most 24h; it is renewed while you work."
+        ),
+    ] = "1h",
+    shared: Annotated[bool, typer.Option("--shared", help="Let others claim them as shared, too.")] = False,
+    wu: Wu = None,
+    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Task that it ends with.")] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="What you are about to do.")
+    ] = None,
+    quiet: Quiet = False,
+    allow_secret: AllowSecret = False,
+) -> None:
+    """Claim files, folders and patterns before you change them; exit 1 if somebody else has claimed them."""
+    from gitmem.claims import claim_work
+    from gitmem.tasks import find_task
+
+    from ..values import duration
+
+    found = claim_work.claim(
+        at.store(),
+        at.caller(),
+        at.paths(path),
+        lease=int(duration(for_) * 1_000_000),
+        shared=shared,
+        wu=wu,
+        task_id=find_task.resolve(at.store().db(), task, writing=True) if task else None,
+        reason=reason,
+        allow_secret=allow_secret,
+    )
+    if quiet and not at.json:
+        output.write_lines([found.claim_id])
+    else:
+        output.answer(at.json, found, render.change)
+
+
+def listing(
+    at: Environment,
+    mine: Annotated[bool, typer.Option("--mine", help="Only your own claims.")] = False,
+) -> None:
+    """List what is claimed now, by whom and until when."""
+    from gitmem.claims import claim_list
+
+    output.answer(at.json, claim_list.list_claims(at.store(), at.caller() if mine else None), render.page)
+
+
+def check(at: Environment, path: Paths) -> int:
+    """Exit 1 if somebody else claims one of these paths."""
+    from gitmem.claims import claim_list
+
+    found = claim_list.check(at.store(), at.caller_if_any(), at.paths(path))
+    output.answer(at.json, found, render.check)
+    return 0 if found.free else CLAIMED
+
+
+def release(
+    at: Environment,
+    id: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="Claims of yours (default: all of your session).")
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option("--of", metavar="ID", help="Somebody else's claim; needs --reason.")
+    ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
+    ] = None,
+    allow_secret: AllowSecret = False,
+) -> None:
+    """Release claims, so that others may change the paths."""
+    from gitmem.claims import claim_work
+    from gitmem.claims.claim_answers import ClaimsReleased
+
+    if (of is None) != (reason is None) or (of is not None and id):
+        raise UsageError(
+            "--of and --reason must be given together, without other ids. Nothing was written.",
+            hint="--of releases one claim of somebody else; the reason is recorded.",
+            code="no-reason",
+            next=["gitmem claim list"],
+        )
+    if of is not None and reason is not None:
+        found = [claim_work.release_of(at.store(), at.caller(), of, reason, allow_secret=allow_secret)]
+    else:
+        found = claim_work.release(at.store(), at.caller(), id or ())
+    output.answer(at.json, ClaimsReleased(found), render.released)

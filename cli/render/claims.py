@@ -1,0 +1,65 @@
+"""Claims on paths as text."""
+
+from __future__ import annotations
+
+from . import output
+from .text import SEPARATOR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.claims.claim_answers import ClaimChange, ClaimCheck, ClaimPage, ClaimRow, ClaimsReleased
+
+PATHS_SHOWN = 3
+
+
+def change(found: ClaimChange) -> list[str]:
+    """Return a claim that was made or renewed."""
+    verb = "renewed" if found.event == "renew" else "yours"
+    line = f"{found.claim_id}{SEPARATOR}{verb} until {minute(found.until)}{SEPARATOR}{_paths(found.paths)}"
+    return [output.sanitize(line), *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+
+
+def page(found: ClaimPage) -> list[str]:
+    """Return the claims that stand, a line each."""
+    lines = [row(each) for each in found.claims] or ["Nothing is claimed."]
+    if found.more:
+        lines.append(f"{found.more} more not shown")
+    return [*lines, *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+
+
+def check(found: ClaimCheck) -> list[str]:
+    """Return who claims the paths."""
+    lines = [row(each) for each in found.claims] or [
+        output.sanitize(f"Nobody else claims {_paths(found.paths)}.")
+    ]
+    return [*lines, *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+
+
+def released(found: ClaimsReleased) -> list[str]:
+    """Return the claims that were released."""
+    lines = [f"{each.claim_id}{SEPARATOR}released{SEPARATOR}{_paths(each.paths)}" for each in found.released]
+    return list(map(output.sanitize, lines)) or ["You have no claims."]
+
+
+def row(found: ClaimRow) -> str:
+    """Return one claim: who, what, until when, its status and why."""
+    parts = [
+        f"{found.name or found.owner} claims {_paths(found.paths)}",
+        f"until {minute(found.until)}",
+        *([found.status] if found.status != "held" else []),
+        *([found.mode] if found.mode != "exclusive" else []),
+        *([f'"{found.reason}"'] if found.reason else []),
+        *([str(found.wu_id)] if found.wu_id else []),
+        found.claim_id,
+    ]
+    return output.sanitize(SEPARATOR.join(parts))
+
+
+def minute(until: str | None) -> str:
+    """Return a time as date and minute, in UTC."""
+    return f"{until[:10]} {until[11:16]} UTC" if until else ""
+
+
+def _paths(paths: list[str]) -> str:
+    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
+    return ", ".join(paths[:PATHS_SHOWN]) + more

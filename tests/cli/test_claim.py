@@ -1,0 +1,101 @@
+"""`gitmem claim` and its group on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli import main as front
+
+from .conftest import Run
+
+Start = Callable[..., str]
+
+
+def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, repo: Path) -> None:
+    """With the exit statuses that scripts need; paths are relative to the current folder."""
+    (repo / "src").mkdir()
+    (repo / "src" / "a.py").touch()
+    bohr, curie = start("Bohr"), start("Curie")
+    made = run(
+        "claim",
+        "--for",
+        "2h",
+        "a.py",
+        "--wu",
+        "WU-7",
+        "--reason",
+        "rounding",
+        "--json",
+        session=bohr,
+        cwd=repo / "src",
+    )
+    assert (made.status, made.json["paths"], made.json["warnings"]) == (0, ["src/a.py"], [])
+
+    refused = run("claim", "src", session=curie)
+    assert refused.status == 1
+    assert refused.err.startswith("gitmem: Already claimed: Bohr claims src/a.py until ")
+    assert "next: gitmem signal 'May I change src?' --to test:worker:bohr" in refused.err
+    assert run("claim", "check", "src/a.py", session=curie).status == 1
+    assert run("claim", "check", "src/a.py", session=bohr).status == 0
+    assert run("claim", "check", "docs", session=curie).out.startswith("Nobody else claims docs.\n")
+    (line, _) = run("claim", "list", session=curie).out.splitlines()
+    assert line.startswith("Bohr claims src/a.py · until ")
+    assert line.endswith(f' · "rounding" · WU-7 · {made.json["claim_id"]}')
+    assert run("claim", "list", "--mine", session=curie).out.startswith("Nothing is claimed.\n")
+
+    other = run("claim", "release", made.json["claim_id"], session=curie)
+    assert (other.status, "--of" in other.err) == (2, True)
+    assert (
+        run("claim", "release", "--of", made.json["claim_id"], "--reason", "gone", session=curie).status == 0
+    )
+    assert run("claim", "release", session=bohr).out.startswith("You have no claims.\n")
+    assert run("claim", "-q", "src", session=curie).out.startswith("claim-")
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["claim", "../x"], "Path outside of the worktree: ../x."),
+        (["claim", "src", "--for", "40d"], "it lasts more than 0 and at most 24h"),
+        (["claim", "src", "--for", "soon"], "Invalid duration: 'soon'."),
+        (["claim", "src", "--task", "task-nothere0"], "No such task in this log"),
+        (["claim", "release", "--of", "claim-0001"], "--of and --reason must be given together"),
+        (["claim"], "list, check or release"),
+    ],
+)
+def test_bad_input_is_exit_2_with_a_sentence(run: Run, start: Start, args: list[str], sentence: str) -> None:
+    """Nothing is written, and the answer says so."""
+    found = run(*args, session=start("Bohr"))
+    assert (found.status, sentence in found.err, "Nothing was written." in found.err or "soon" in args) == (
+        2,
+        True,
+        True,
+    )
+
+
+def test_a_pattern_that_matches_nothing_is_a_note(run: Run, start: Start) -> None:
+    """It may name files that are about to be made."""
+    found = run("claim", "src/*.py", session=start("Bohr"))
+    assert (found.status, "note: Nothing matches yet: src/*.py." in found.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "meant"),
+    [
+        (["claim", "src"], ["claim", "paths", "src"]),
+        (
+            ["-C", "x", "--json", "claim", "--for", "2h", "src"],
+            ["-C", "x", "--json", "claim", "paths", "--for", "2h", "src"],
+        ),
+        (["claim", "list"], ["claim", "list"]),
+        (["claim", "paths", "list"], ["claim", "paths", "list"]),
+        (["claim", "--help"], ["claim", "--help"]),
+        (["signal", "claim", "src"], ["signal", "claim", "src"]),
+    ],
+)
+def test_claim_with_a_path_is_claim_paths(args: list[str], meant: list[str]) -> None:
+    """A file with the name of a command is claimed by the long form."""
+    assert front.claims_first(args) == meant
