@@ -16,9 +16,7 @@ Each tag has the prefix `index:`.
 
 from __future__ import annotations
 
-import os
-import stat
-
+from .. import work_tree_files
 from ..commit_message import cut, sanitize
 from ..digests import sha256
 from ..errors import UsageError
@@ -47,7 +45,6 @@ _DEFAULT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("workspace.yaml", (_COMMANDS, _CONVENTIONS)),
     (".lumenflow/constraints.md", (_INVARIANTS,)),
 )
-FILE_MAX = 1024 * 1024  # bytes
 CONTENT_MAX = 2_000  # characters
 REST = "…"
 
@@ -128,49 +125,17 @@ def is_committed(store: Store, head: str | None, path: str) -> bool:
 def read(top: str, source: Source) -> SourceContent:
     """Read a source of a work tree. Errors of the file are returned as its `problem`, not raised."""
     found = SourceContent(source)
-    root = os.path.realpath(top)
-    full = os.path.join(root, *source.path.split("/"))
-    found.gone = not os.path.lexists(full)
-    if found.gone:
-        return found
-    found.real = os.path.realpath(full)
-    inside = os.path.relpath(found.real, root).split(os.sep)
     try:
-        if inside[0] in ("..", ".") or os.path.isabs(os.path.join(*inside)):
-            found.problem = "it points outside of the worktree"
-        elif inside[0].lower() == ".git":
-            found.problem = "it belongs to git"
-        else:
-            _take(found, _text(found.real))
+        real = work_tree_files.resolve(top, source.path)
+        found.gone = real is None
+        if real is not None:
+            found.real = real
+            _take(found, work_tree_files.read_text(real))
     except OSError as error:
         found.problem = f"it cannot be read ({error.strerror})"
     except ValueError as error:
         found.problem = str(error) or "it cannot be read"
     return found
-
-
-def _text(path: str) -> str:
-    """Read a file's text.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The file is not a text; the message has the reason.
-    """
-    # O_NONBLOCK: do not wait for the writer of a pipe.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise ValueError("it is not a file")
-        data = file.read(FILE_MAX + 1) if about.st_size <= FILE_MAX else b""
-    if about.st_size > FILE_MAX or len(data) > FILE_MAX:
-        raise ValueError("it is larger than 1 MiB")
-    if b"\0" in data:
-        raise ValueError("it is binary")
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
 
 
 def _take(found: SourceContent, text: str) -> None:
