@@ -8,6 +8,7 @@ import functools
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -408,3 +409,24 @@ def test_docstrings_name_what_exists(module: Module) -> None:
                 continue  # a setting of git's
             missing = set(name.split(".")) - _words() - sys.stdlib_module_names - set(dir(builtins))
             assert not missing, f"{getattr(node, 'name', '')}: {name}"
+
+
+@each_module
+def test_no_module_has_the_vocabulary_of_roles(module: Module) -> None:
+    """R1: roles, profiles, responsibilities and aliases are data of a pack; code only carries them."""
+    pack = tomllib.loads((ROOT / "gitmem/roles/software-delivery.toml").read_text(encoding="utf-8"))
+    names = {*pack["lifecycle_roles"], *pack["alias"]}
+    lists = (set(pack["specialty_profiles"]), set(pack["responsibility_kinds"]))
+    docs = _docstrings(module)
+    texts = {node.value for node in ast.walk(module.tree)
+             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docs}  # fmt: skip
+    shown = {
+        text for text in texts if {*text.split("/")} & names or {*re.split(r"[\s,|'\"()]+", text)} & names
+    }
+    assert not shown
+    for node in ast.walk(
+        module.tree
+    ):  # their other words are everyday ones: several of them together are the list
+        parts = {each.value for each in ast.iter_child_nodes(node)
+                 if isinstance(each, ast.Constant) and isinstance(each.value, str)}  # fmt: skip
+        assert all(len(parts & each) < 3 for each in lists), f"line {node.lineno}"

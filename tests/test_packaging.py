@@ -95,3 +95,11 @@ def test_what_install_writes_is_in_the_package() -> None:
 
     assert found == ["agents.md", "hook.sh", "opencode.js", "pre-push.sh", "windsurf.md"]
     assert all(content(name) for name in found)
+
+
+def test_the_builtin_roles_are_in_the_package() -> None:
+    """The only file with the vocabulary is data, which setuptools adds only if it is told to."""
+    (path,) = (ROOT / "gitmem" / "roles").glob("*.toml")
+
+    assert path.name == "software-delivery.toml"
+    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem.roles"] == ["*.toml"]

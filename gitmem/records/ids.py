@@ -74,6 +74,11 @@ def unit_key_sql(column: str) -> str:
     return f"lower(substr({column}, 1 + ({column} GLOB '#?*')))"
 
 
+def role_id(lifecycle_role: str | None, specialty_profile: str | None) -> str | None:
+    """Return how a role is shown, such as `a/b`; None without a lifecycle role. The two parts are what counts."""
+    return "/".join(filter(None, (lifecycle_role, specialty_profile))) if lifecycle_role else None
+
+
 def _crockford(data: bytes) -> str:
     number = int.from_bytes(data[:8], "big") >> 64 - 5 * _LENGTH
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5))
