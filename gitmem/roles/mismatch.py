@@ -1,0 +1,129 @@
+"""Compare what was requested with what a worker says it is. Both stay in the records; the difference is only computed.
+
+Aliases and capabilities are not compared: they say how a worker is called and what it could do, not what its role is.
+"""
+
+from __future__ import annotations
+
+from ..outcome import Outcome
+from ..records.ids import role_id, unit_key
+from ..text.name_matching import fold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .scope import OwnershipScope
+
+    Descriptor = Mapping[str, Any]
+
+PARTS = ("lifecycle_role", "specialty_profile")
+
+
+class Mismatch(Outcome):
+    """The differences between a request and a worker. Each is None if one side says nothing of it.
+
+    Attributes:
+        role_mismatch: Whether the role differs, by its two parts.
+        scope_mismatch: Whether the worker's scope lacks something of the requested one.
+        scope_fields: The fields in which it does.
+        model_mismatch: Whether the model differs.
+    """
+
+    __slots__ = ("role_mismatch", "scope_mismatch", "scope_fields", "model_mismatch")
+
+    def __init__(self) -> None:
+        self.role_mismatch: bool | None = None
+        self.scope_mismatch: bool | None = None
+        self.scope_fields: list[str] = []
+        self.model_mismatch: bool | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.role_mismatch or self.scope_mismatch or self.model_mismatch)
+
+
+def compare(
+    requested_role: Descriptor | None,
+    actual_role: Descriptor | None,
+    requested_scope: OwnershipScope | None = None,
+    actual_scope: OwnershipScope | None = None,
+    requested_model: str | None = None,
+    actual_model: str | None = None,
+) -> Mismatch:
+    """Return the differences.
+
+    Args:
+        requested_role: An object with `lifecycle_role` and `specialty_profile`; one without a profile means any.
+        actual_role: Such an object of the worker.
+        requested_scope: Read by `scope.read`.
+        actual_scope: That of the worker.
+        requested_model: A name or a part of it, such as a family.
+        actual_model: The worker's.
+    """
+    found = Mismatch()
+    requested, actual = _parts(requested_role), _parts(actual_role)
+    if requested[0] and actual[0]:
+        found.role_mismatch = requested[0] != actual[0] or requested[1] not in (None, actual[1])
+    if requested_scope is not None and actual_scope is not None:
+        found.scope_fields = _missing(requested_scope, actual_scope)
+        found.scope_mismatch = bool(found.scope_fields)
+    if requested_model and actual_model:
+        found.model_mismatch = f"-{fold(requested_model)}-" not in f"-{fold(actual_model)}-"
+    return found
+
+
+def sentence(
+    name: str, requested_role: Descriptor | None, actual_role: Descriptor | None, found: Mismatch
+) -> str | None:
+    """Return the differences in a sentence about the worker of this name; None if there are none."""
+    parts = []
+    if found.role_mismatch:
+        asked, is_now = role_id(*_parts(requested_role)), role_id(*_parts(actual_role))
+        alias = (actual_role or {}).get("role_alias")
+        called = f" (as {alias})" if isinstance(alias, str) and alias else ""
+        parts.append(f"was asked as {asked} and works as {is_now}{called}")
+    if found.scope_mismatch:
+        parts.append(f"has another {', '.join(found.scope_fields)} than asked")
+    if found.model_mismatch:
+        parts.append("runs another model than asked")
+    return f"{name} {'; '.join(parts)}" if parts else None
+
+
+def _parts(role: Descriptor | None) -> tuple[str | None, str | None]:
+    """Return the two parts of a role; what is no text counts as not said."""
+    found = [(role or {}).get(name) for name in PARTS]
+    first, second = (each if isinstance(each, str) and each else None for each in found)
+    return first, second
+
+
+def _missing(requested: OwnershipScope, actual: OwnershipScope) -> list[str]:
+    """Return the fields of a requested scope that an actual one says, and does not cover."""
+    found = []
+    if requested.initiative_id and actual.initiative_id and requested.initiative_id != actual.initiative_id:
+        found.append("initiative_id")
+    if requested.wu_ids and actual.wu_ids and not _keys(requested) <= _keys(actual):
+        found.append("wu_ids")
+    if requested.lane and actual.lane and fold(requested.lane) != fold(actual.lane):
+        found.append("lane")
+    kinds = set(requested.responsibility_kinds)
+    if kinds and actual.responsibility_kinds and not kinds <= set(actual.responsibility_kinds):
+        found.append("responsibility_kinds")
+    if requested.paths and actual.paths:
+        uncovered = [
+            path for path in requested.paths if not any(_covers(each, path) for each in actual.paths)
+        ]
+        found += ["paths"] if uncovered else []
+    return found
+
+
+def _keys(scope: OwnershipScope) -> set[str]:
+    return set(map(unit_key, scope.wu_ids))
+
+
+def _covers(pattern: str, path: str) -> bool:
+    """Return whether a path or pattern has another one in it, as far as their texts show."""
+    folder = pattern.removesuffix("/**").rstrip("/")
+    return pattern in (path, "**") or path == folder or path.startswith(f"{folder}/")

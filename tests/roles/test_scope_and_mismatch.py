@@ -1,0 +1,158 @@
+"""What was requested and what a worker is stand apart; the difference is computed from the parts alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.roles import mismatch, roles_file, scope
+from gitmem.roles.scope import OwnershipScope
+
+
+def role(lifecycle: str, specialty: str | None = "general", alias: str | None = None) -> dict[str, object]:
+    return {
+        "lifecycle_role": lifecycle, "specialty_profile": specialty, "role_alias": alias, "capabilities": [],
+    }  # fmt: skip
+
+
+def test_a_reviewer_session_picking_up_implementer_work_is_a_mismatch() -> None:
+    """R27: the first example of the contract."""
+    asked, actual = role("implementer"), role("reviewer")
+    found = mismatch.compare(asked, actual)
+
+    assert found.role_mismatch is True and found.is_any
+    assert mismatch.sentence("Curie", asked, actual, found) == (
+        "Curie was asked as implementer/general and works as reviewer/general"
+    )
+
+
+def test_a_recovery_actor_reusing_a_stale_implementer_alias_is_a_mismatch() -> None:
+    """R27: the second example. The alias made it an implementer."""
+    asked, actual = role("recovery"), role("implementer", "test", "test-engineer")
+    found = mismatch.compare(asked, actual)
+
+    assert found.role_mismatch is True
+    assert mismatch.sentence("Bohr", asked, actual, found) == (
+        "Bohr was asked as recovery/general and works as implementer/test (as test-engineer)"
+    )
+
+
+def test_the_alias_and_what_one_could_do_are_no_part_of_the_role() -> None:
+    """R26: only the split fields count. R9: capabilities are not a substitute."""
+    assert mismatch.compare(role("reviewer"), role("reviewer", alias="code-reviewer")).role_mismatch is False
+    able = {"capabilities": ["review"], "role_alias": "code-reviewer"}
+    assert mismatch.compare(role("reviewer"), able).role_mismatch is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "actual", "expected"),
+    [
+        (role("reviewer", None), role("reviewer", "docs"), False),
+        (role("reviewer", "docs"), role("reviewer", None), True),
+        (role("reviewer", "docs"), role("reviewer", "test"), True),
+        (None, role("reviewer"), None),
+        (role("reviewer"), None, None),
+        ({"lifecycle_role": 7}, role("reviewer"), None),
+        ({"lifecycle_role": ["reviewer"]}, {"lifecycle_role": {}}, None),
+    ],
+)
+def test_what_one_side_does_not_say_is_no_mismatch(
+    asked: object, actual: object, expected: bool | None
+) -> None:
+    """And what is no text was not said: records are anybody's."""
+    assert mismatch.compare(asked, actual).role_mismatch is expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "actual", "fields"),
+    [
+        (["wu=WU-7"], ["wu=wu-7,WU-8"], []),
+        (["wu=WU-7,WU-9"], ["wu=WU-7"], ["wu_ids"]),
+        (["lane=Docs"], ["lane=docs"], []),
+        (["lane=docs", "initiative=A"], ["lane=code", "initiative=B"], ["initiative_id", "lane"]),
+        (["kinds=verify"], ["kinds=implement"], ["responsibility_kinds"]),
+        (["src/tax/a.py"], ["src/tax/**"], []),
+        (["src/tax"], ["src"], []),
+        (["src/taxes"], ["src/tax"], ["paths"]),
+        (["anything"], ["**"], []),
+        (["src"], ["lane=docs"], []),
+    ],
+)
+def test_a_scope_differs_where_the_worker_lacks_something_of_it(
+    asked: list[str], actual: list[str], fields: list[str]
+) -> None:
+    """R26, also for scope."""
+    found = mismatch.compare(None, None, scope.parse(asked), scope.parse(actual))
+
+    assert (found.scope_fields, found.scope_mismatch) == (fields, bool(fields))
+    assert mismatch.compare(None, None, scope.parse(asked), None).scope_mismatch is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "actual", "expected"),
+    [
+        ("opus", "claude-opus-4-1", False),
+        ("Opus", "sonnet", True),
+        ("gpt-5", "gpt-50", True),
+        ("opus", None, None),
+    ],
+)
+def test_a_model_may_be_named_by_its_family(asked: str, actual: str | None, expected: bool | None) -> None:
+    """Whole words of it."""
+    assert mismatch.compare(None, None, requested_model=asked, actual_model=actual).model_mismatch is expected
+
+
+def test_a_scope_names_paths_units_lane_initiative_and_kinds() -> None:
+    """R7, M10."""
+    found = scope.parse(
+        ["docs/**,README.md", "wu=WU-7,#12", "lane=docs", "initiative=INIT-1", "kinds=verify", "paths=a=b/"]
+    )
+
+    assert found.as_json() == {
+        "responsibility_kinds": ["verify"], "initiative_id": "INIT-1", "wu_ids": ["WU-7", "#12"], "lane": "docs",
+        "paths": ["docs/**", "README.md", "a=b"],
+    }  # fmt: skip
+    assert found.text == "paths=docs/**,README.md,a=b wu=WU-7,#12 initiative=INIT-1 lane=docs kinds=verify"
+    assert scope.read(found.as_json()).as_json() == found.as_json()
+
+
+def test_the_kinds_of_responsibility_come_from_the_role_unless_stated() -> None:
+    """M10, R7: the field is always there."""
+    pack = roles_file.builtin()
+
+    assert scope.with_default_kinds(scope.parse(["docs"]), "reviewer", pack).responsibility_kinds == [
+        "verify"
+    ]
+    assert scope.with_default_kinds(scope.parse(["kinds=plan"]), "reviewer", pack).responsibility_kinds == [
+        "plan"
+    ]
+    assert scope.with_default_kinds(scope.parse(["docs"]), None, pack).as_json() == {
+        "responsibility_kinds": [], "paths": ["docs"],
+    }  # fmt: skip
+    assert scope.unknown_kinds(scope.parse(["kinds=plan,judge"]), pack) == ["judge"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a,,b", "wu=", "lane=a,b", "/etc", "../x", "a/../b", "a//b", "~/x", "C:/x", "a\\b", "wu=a b", "wu=unlinked",
+     "kinds=Plan!", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))],
+)  # fmt: skip
+def test_a_scope_that_means_nothing_here_is_refused(text: str) -> None:
+    """Paths out of the work tree, and signs that act on a terminal."""
+    with pytest.raises(UsageError) as caught:
+        scope.parse([text])
+
+    assert caught.value.code == "bad-scope"
+    assert "\x1b" not in caught.value.message
+
+
+def test_a_recorded_scope_of_any_form_is_read() -> None:
+    """Records are untrusted."""
+    for value in (None, [], "x", 7, {}):
+        assert scope.read(value) is None
+    odd = scope.read(
+        {"paths": "a", "lane": ["b"], "wu_ids": [1, "WU-1", None], "responsibility_kinds": {"a": 1}}
+    )
+    assert isinstance(odd, OwnershipScope)
+    assert odd.as_json() == {"responsibility_kinds": [], "wu_ids": ["WU-1"]}
+    assert len(scope.read({"paths": [str(n) for n in range(10_000)]}).paths) == scope.VALUES_MAX
