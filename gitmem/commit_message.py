@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUBJECT_MAX = 72
 COLUMNS = 100  # of a record's one-line description
 BODY_MAX = 2_000
-TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via")
+TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via", "role")
 SCISSORS = "- >8 -"  # git ignores text and trailers below `# ---- >8 ----`
 
 
@@ -38,8 +38,8 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: SignalRecord)
         "" if intent == "INFO" else intent + " "
     )
     trailers = [("Signal", record["signal_id"])]
-    trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
-                     ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
+    trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Role", "target_role"),
+                     ("Agent", "sender_identity"), ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
     return CommitMessage(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
 
 

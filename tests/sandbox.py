@@ -44,6 +44,15 @@ class Clock:
         self.value += micros
 
 
+def no_role(implied: str | None = None) -> dict[str, object]:
+    """The role fields in answers about a session that states none."""
+    return {
+        "role": None, "implied_role": implied, "lifecycle_role": None, "specialty_profile": None, "role_alias": None,
+        "role_pack": None, "capabilities": [], "actual_ownership_scope": None, "model": None, "branch": None,
+        "task_id": None,
+    }  # fmt: skip
+
+
 def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.org") -> Store:
     """A store as one process in that folder has it."""
     found = place.find(str(where))

@@ -107,8 +107,8 @@ class Caller:
 
     @property
     def role(self) -> str | None:
-        """The second part of the agent identity."""
-        return presence.role_of(self.identity)
+        """The actual role of its session; else the label in the middle of the agent identity."""
+        return presence.role_of({"agent_identity": self.identity or "", **(self.record or {})})
 
     def trailers(self) -> list[tuple[str, str]]:
         """Return the trailers that identify the caller in a commit message."""

@@ -64,6 +64,8 @@ def description(store: Store, db: sqlite3.Connection, one: Presence, steps: Step
     parts = [one.name]
     if one.agent_identity:
         parts.append(f"({one.agent_identity})")
+    if one.role:
+        parts.append(f"as {one.role}")
     if one.worktree:
         parts.append(f"in {one.worktree}")
     if one.wu_id:
@@ -114,7 +116,7 @@ def _texts(
         yield store.domain.last_checkpoint(db, session_id)
         if setting == WITH_PROMPT:
             yield _prompt(store, session_id, client_id)
-    role = presence.role_of(record.get("agent_identity"))
+    role = presence.role_of(record)
     yield SEPARATOR.join(filter(None, (name, role, record.get("wu_id"))))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import format_at, parse_at
+from ..records.ids import role_id
 from ..text.name_matching import fold
 from . import heartbeats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..store import Store
 
@@ -20,7 +21,8 @@ IDLE_MICROS = 24 * 3600 * 1_000_000
 
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
-    "workspace_id", "harness_session", "activity", "summary", "name_chosen",
+    "workspace_id", "harness_session", "activity", "summary", "name_chosen", "lifecycle_role", "specialty_profile",
+    "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
 )  # fmt: skip
 _SELECT = (
     "SELECT s.session_id, s.started, s.ended,"
@@ -42,7 +44,7 @@ class Presence:
         record_at: Its last record.
         held: Whether it holds its name now.
         here: Whether it was started in this clone.
-        record: Its fields by their names in the contract, without empty ones.
+        record: Its fields by their names in the contract, without empty ones; lists and objects as JSON.
     """
 
     __slots__ = (
@@ -75,8 +77,8 @@ class Presence:
 
     @property
     def role(self) -> str | None:
-        """The second part of its identity."""
-        return role_of(self.agent_identity)
+        """Its actual role, as it is shown; None if it states none."""
+        return role_id(self.record.get("lifecycle_role"), self.record.get("specialty_profile"))
 
     @property
     def is_current(self) -> bool:
@@ -115,6 +117,12 @@ def with_prefix(store: Store, prefix: str) -> list[Presence]:
 def of_identity(store: Store, identity: str) -> list[Presence]:
     """Return the sessions of an agent: open ones first, then by when they were last seen."""
     return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,)).values())
+
+
+def of_role(store: Store, lifecycle_role: str, specialty_profile: str | None) -> list[Presence]:
+    """Return the open sessions with a role, last seen first; without a profile those with any."""
+    where = "WHERE s.ended IS NULL AND s.lifecycle_role = ? AND coalesce(s.specialty_profile, '') = coalesce(?, s.specialty_profile, '')"
+    return _latest_first(_found(store, where, (lifecycle_role, specialty_profile)).values())
 
 
 def of_published_client(store: Store, value: str) -> Presence | None:
@@ -253,8 +261,14 @@ def _micros(value: object) -> int:
     return value
 
 
-def role_of(identity: str | None) -> str | None:
-    """Return the role in `owner:role:purpose`; None for people and without an identity."""
+def role_of(record: Mapping[str, str]) -> str | None:
+    """Return the role that a folded session states, else the label in the middle of its agent identity."""
+    stated = role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
+    return stated or implied_role(record.get("agent_identity"))
+
+
+def implied_role(identity: str | None) -> str | None:
+    """Return the label in the middle of `owner:role:purpose`; None for people and without an identity."""
     if identity is None or identity.startswith("human:"):
         return None
     parts = identity.split(":")

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+from .. import strict_json
+from ..records.ids import role_id
 from . import presence
+
+# The fields of `RoleRow`.
+ROLE_FIELDS = (
+    "role", "implied_role", "lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities",
+    "actual_ownership_scope", "model", "branch", "task_id",
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import NotRequired, TypedDict
 
     from ..records.record_types import AuditRecord, NodeRecord, PatchRecord, SignalRecord
+    from ..roles.scope import OwnershipScope
     from ..store import Store
     from .presence import Presence, ShownNames
 
     SentRecord = SignalRecord | NodeRecord | PatchRecord | AuditRecord
 
-    class SessionRow(TypedDict):
+    class RoleRow(TypedDict):
+        """What a session says of its role. `role` only shows its two parts; `implied_role` is from the identity."""
+
+        role: str | None
+        implied_role: str | None
+        lifecycle_role: str | None
+        specialty_profile: str | None
+        role_alias: str | None
+        role_pack: str | None
+        capabilities: list[str]
+        actual_ownership_scope: OwnershipScope | None
+        model: str | None
+        branch: str | None
+        task_id: str | None
+
+    class SessionRow(RoleRow):
         """A session in an answer; only the roster has `unread`, which is None if counting takes too long."""
 
         session_id: str
         display_name: str
         agent_identity: str | None
         reader_identity: str
-        role: str | None
         wu_id: str | None
         initiative_id: str | None
         lane: str | None
@@ -48,6 +72,37 @@ def sender_name_from(names: ShownNames, record: SentRecord) -> str | None:
     return (names.get(session) if session else None) or name
 
 
+def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
+    """Return the role of a folded session, under the names of the role contract."""
+    capabilities, scope = record.get("capabilities"), record.get("actual_ownership_scope")
+    return {
+        "role": role_id(record.get("lifecycle_role"), record.get("specialty_profile")),
+        "implied_role": presence.implied_role(identity),
+        "lifecycle_role": record.get("lifecycle_role"),
+        "specialty_profile": record.get("specialty_profile"),
+        "role_alias": record.get("role_alias"),
+        "role_pack": record.get("role_pack"),
+        "capabilities": [str(each) for each in strict_json.read(capabilities)] if capabilities else [],
+        "actual_ownership_scope": scope_of(scope) if scope else None,
+        "model": record.get("model"),
+        "branch": record.get("branch"),
+        "task_id": record.get("task_id"),
+    }
+
+
+def set_role_fields(answer: object, record: Mapping[str, str], identity: str | None) -> None:
+    """Set the fields of `role_row` in an answer that has them as attributes."""
+    for name, value in role_row(record, identity).items():
+        setattr(answer, name, value)
+
+
+def scope_of(text: str) -> OwnershipScope | None:
+    """Return the scope that a folded session has as JSON, without what has another form."""
+    from ..roles import scope
+
+    return scope.read(strict_json.read(text))
+
+
 def row(found: Presence, headline: str) -> SessionRow:
     """Return a session as `session list` and `roster` show it."""
     record = found.record
@@ -56,7 +111,7 @@ def row(found: Presence, headline: str) -> SessionRow:
         "display_name": found.name,
         "agent_identity": found.agent_identity,
         "reader_identity": found.reader,
-        "role": found.role,
+        **role_row(record, found.agent_identity),  # type: ignore[typeddict-item]  # only the roster has `unread`
         "wu_id": found.wu_id,
         "initiative_id": record.get("initiative_id"),
         "lane": record.get("lane"),
@@ -70,3 +125,10 @@ def row(found: Presence, headline: str) -> SessionRow:
         "last_seen": presence.iso(found.last_seen),
         "headline": headline,
     }
+
+
+def by_role(found: Iterable[Presence]) -> list[Presence]:
+    """Return sessions grouped by their roles, those without one last; in each group last seen first."""
+    return sorted(
+        found, key=lambda one: (one.role is None, one.role or "", -one.last_seen, one.name, one.session_id)
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..index.index_file import View
 from ..log.lines import parse_at
+from ..records.codec import as_json
 from ..text.name_matching import fold, strip_numbers
 from .presence import FIELDS as FIELDS
 from .presence import HOLD_MICROS as HOLD_MICROS
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
     from ..records.record_types import SessionRecord
 
 _NEVER = 1 << 62
-CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
+CLEARABLE = (
+    "wu_id", "initiative_id", "lane", "activity", "lifecycle_role", "specialty_profile", "role_alias", "role_pack",
+    "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
+)  # fmt: skip
+_JSON = tuple(FIELDS.index(name) for name in ("capabilities", "actual_ownership_scope"))
 _COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
 _EVENT_FIELDS = ", ".join(f"e.{name}" for name in FIELDS)
 
@@ -135,7 +140,10 @@ def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
 
 def _event_values(line: int, at: int, record: SessionRecord) -> Sequence[object]:
     gone = " ".join(record.get("clear", ()))
-    return line, record["session_id"], at, record["event"], gone, *map(record.get, FIELDS)
+    values: list[object] = [record.get(name) for name in FIELDS]
+    for at_json in _JSON:
+        values[at_json] = as_json(values[at_json]) if values[at_json] else None
+    return line, record["session_id"], at, record["event"], gone, *values
 
 
 # The records of a session in their order; `{but}` excludes some.

@@ -113,6 +113,7 @@ def _score(text: str, one: Presence) -> float:
     query = fold(text)
     identity = fold(one.agent_identity or "")
     about = [fold(one.record.get(field, "")) for field in ("lane", "worktree", "initiative_id", "client")]
+    about += filter(None, (one.role, one.record.get("lifecycle_role"), one.record.get("specialty_profile")))
     about.append(unit_key(one.wu_id))
     if query in (fold(one.name), identity, one.session_id):
         return 1.0

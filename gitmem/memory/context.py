@@ -6,7 +6,7 @@ by id, and dates are absolute.
 
 from __future__ import annotations
 
-from ..agents import headline, presence
+from ..agents import headline, presence, serialize
 from ..commit_message import cut
 from ..errors import UsageError
 from ..index.engine import StepLimit
@@ -224,7 +224,7 @@ def live_pieces(
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     db = store.db()
     steps = StepLimit(db, ROSTER_STEPS)
-    for place, one in enumerate(sorted(others, key=lambda one: (-one.last_seen, one.session_id))):
+    for place, one in enumerate(serialize.by_role(others)):
         about = cut(sanitize_for_model(headline.description(store, db, one, steps)), ROSTER_LINE_MAX)
         line = quote_lines(f"- {about}, {one.status}", "")
         found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))

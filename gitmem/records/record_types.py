@@ -106,6 +106,7 @@ class SessionFields(TypedDict):
     lifecycle_role: NotRequired[str | None]
     specialty_profile: NotRequired[str | None]
     role_alias: NotRequired[str | None]
+    role_pack: NotRequired[str | None]
     capabilities: NotRequired[Sequence[str]]
     actual_ownership_scope: NotRequired[dict[str, object]]
     model: NotRequired[str | None]

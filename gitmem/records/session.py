@@ -22,7 +22,10 @@ from .base import (
     WorkUnit,
 )
 
-CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
+CLEARABLE = (
+    "wu_id", "initiative_id", "lane", "activity", "lifecycle_role", "specialty_profile", "role_alias", "role_pack",
+    "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
+)  # fmt: skip
 
 
 class Session(Record):
@@ -66,8 +69,9 @@ class Session(Record):
     specialty_profile: ShortLine | None = Field(
         default=None, description="What it is good at, such as `docs`; any value is read."
     )
-    role_alias: ShortLine | None = Field(
-        default=None, description="The alias that its role was given by, as typed."
+    role_alias: ShortLine | None = Field(default=None, description="The alias that its role was given by.")
+    role_pack: ShortLine | None = Field(
+        default=None, description="The name of the vocabulary that its role was looked up in."
     )
     capabilities: Annotated[tuple[ShortLine, ...], Field(strict=False)] = Field(
         default=(), description="What it can do; capabilities give no role."

@@ -12,17 +12,19 @@ from ..log.entry import CommitMessage
 from ..mailbox import imported, session_queue
 from ..records.ids import new_id
 from ..text.shell_quote import command
-from . import session_fields
+from . import session_fields, stated_role
 from .session_result import SessionChanged, SessionEnded, SessionStarted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
     from ..agents.caller import Caller, CallerClaims
     from ..agents.presence import Presence
     from ..records.record_types import SessionFields
     from ..store import Store
+    from .stated_role import RoleOptions
 
 START_SECONDS = 5.0
 
@@ -39,6 +41,7 @@ def start(
     client: str | None = None,
     workspace: str | None = None,
     allow_secret: bool = False,
+    **role: Unpack[RoleOptions],
 ) -> SessionStarted:
     """Start a session of an agent in this worktree.
 
@@ -48,20 +51,23 @@ def start(
     Args:
         agent_identity: `owner:role:purpose`; the default is `who.identity`.
         name: A chosen display name; the default is one from the pool.
+        role: Its actual role, scope, model and capabilities; see `RoleOptions`.
 
     Raises:
-        UsageError: `name-in-use`, `bad-name`, or a field that breaks the contract.
+        UsageError: `name-in-use`, `bad-name`, those of `stated_role.fields`, or a field that breaks the contract.
     """
     fields = session_fields.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
     if who.client_session is None:
-        return _start_new(store, who, name, fields, allow_secret)
+        return _start_new(store, who, name, fields, allow_secret, role)
     from ..mailbox import delivery_lock
 
     # A client may run the hooks of several scopes at once: the second one must find the session of the first.
     with delivery_lock.delivery_lock(store, f"start {who.client_session[1]}", wait_seconds=START_SECONDS):
         known = own_sessions.of_client(store, who.client_session[1])
         if known is None:
-            return _start_new(store, who, name, fields, allow_secret)
+            return _start_new(store, who, name, fields, allow_secret, role)
+        stated = stated_role.fields(store, known.record, role)
+        fields.update(stated.fields)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
         # gitmem 0.1 published the id itself.
         given["harness_session"] = store.keys.hashed(who.client_session[1])
@@ -69,13 +75,20 @@ def start(
             store, known, name, given, session_fields.retry_command("start", given), allow_secret
         )
         _register(store, known.session_id)
-        return SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
+        return stated.told(SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id)))
 
 
 def _start_new(
-    store: Store, who: CallerClaims, name: str | None, fields: dict[str, str | None], allow_secret: bool
+    store: Store,
+    who: CallerClaims,
+    name: str | None,
+    fields: dict[str, str | None],
+    allow_secret: bool,
+    role: RoleOptions,
 ) -> SessionStarted:
     former = own_sessions.of_client(store, who.client_session[1], ended=True) if who.client_session else None
+    stated = stated_role.fields(store, former.record if former is not None else {}, role)
+    fields.update(stated.fields)
     if former is not None:
         fields = session_fields.inherit(fields, former.record)
     if fields["workspace_id"] is None:
@@ -101,7 +114,7 @@ def _start_new(
             "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
         },
     )
-    message = _start_commit_message(record)
+    message = session_fields.start_commit_message(record)
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
     _register(store, session_id, who)
     found = presence.get(store, session_id)
@@ -121,7 +134,7 @@ def _start_new(
     if found.agent_identity is None and who.client_session is None:
         former = own_sessions.last_agent_here(store)
         started.remark = session_fields.offer_identity(store, former, started.remark, started.next)
-    return started
+    return stated.told(started)
 
 
 def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
@@ -146,10 +159,11 @@ def change(
     workspace: str | None = None,
     activity: str | None = None,
     allow_secret: bool = False,
+    **role: Unpack[RoleOptions],
 ) -> SessionChanged:
     """Change the public fields of the caller's session. If nothing differs, nothing is recorded.
 
-    An empty work unit, initiative, lane or activity clears the present one.
+    An empty work unit, initiative, lane, activity, role, scope, model or list of capabilities clears the present one.
 
     Raises:
         UsageError: As in `start`, and `no-session` for a caller without a session.
@@ -157,9 +171,11 @@ def change(
     found = _own_session(store, caller)
     fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
+    stated = stated_role.fields(store, found.record, role)
+    fields.update(stated.fields)
     changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
-    return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
+    return stated.told(SessionChanged(*changed, ["gitmem whoami", "gitmem roster"]))
 
 
 def end(
@@ -220,6 +236,10 @@ def _change(
 ) -> tuple[Presence, str | None, bool]:
     """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
+    if (
+        "lifecycle_role" in differs or "specialty_profile" in differs
+    ):  # concurrent changes must not mix two roles
+        differs.update({name: value for name in stated_role.ROLE if (value := fields.get(name))})
     cleared = session_fields.cleared(fields, found.record)
     record = own_sessions.record(found, "change")
     record["clear"] = cleared
@@ -262,21 +282,6 @@ def _commit_message(found: Presence, subject: str, wu: str | None = None) -> Com
     caller = callers.of_session(found, "session")
     caller.wu_id = wu or caller.wu_id
     return CommitMessage(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
-
-
-def _start_commit_message(record: SessionFields) -> CommitMessage:
-    identity, unit = record.get("agent_identity"), record.get("wu_id")
-    subject = f"{record['display_name']} starts"
-    if identity:
-        subject += f" ({identity})"
-    subject += f" in {record['worktree']}"
-    if unit:
-        subject += f" on {unit}"
-    reader = identity or record["session_id"]
-    trailers = [("WU", unit), ("Agent", reader), ("Session", record["session_id"])]
-    author = f"{record['display_name']} <{reader}@gitmem>"
-    subject = cut(sanitize(subject), SUBJECT_MAX)
-    return CommitMessage(author, subject, "", [(key, value) for key, value in trailers if value])
 
 
 def _first_steps(session_id: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import headline, heartbeats, own_recipients, own_sessions, presence
 from ..agents.caller_identity import other_workspaces
-from ..agents.serialize import row
+from ..agents.serialize import ROLE_FIELDS, by_role, row, set_role_fields
 from ..errors import check_limit
 from ..index.engine import StepLimit
 from ..mailbox import mailbox_view
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..agents.serialize import SessionRow
+    from ..roles.scope import OwnershipScope
     from ..store import Store
 
 _UNPROVEN = (
@@ -61,8 +62,10 @@ class WhoAmI(Outcome):
 
     __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
-        "activity", "worktree", "status", "headline", "unread", "remark", "next",
+        "activity", *ROLE_FIELDS, "worktree", "status", "headline", "unread", "remark", "next",
     )  # fmt: skip
+
+    actual_ownership_scope: OwnershipScope | None
 
     def __init__(self, caller: Caller, found: Presence | None, headline: str | None, unread: int) -> None:
         record = found.record if found else {}
@@ -74,6 +77,7 @@ class WhoAmI(Outcome):
         self.initiative_id = record.get("initiative_id")
         self.lane = record.get("lane")
         self.activity = record.get("activity")
+        set_role_fields(self, record, caller.identity)
         self.worktree = record.get("worktree")
         self.status = found.status if found else None
         self.headline = headline or caller.name or caller.reader
@@ -91,7 +95,7 @@ def roster(
     steps_most: int = UNREAD_STEPS,
     limit: int | None = None,
 ) -> Roster:
-    """Return the sessions at work, last seen first.
+    """Return the sessions at work, grouped by role, those without one last; in each group last seen first.
 
     Args:
         query: A text similar to a name, identity, work unit, lane or worktree: a fuzzy search, best match first.
@@ -110,10 +114,7 @@ def roster(
 
         found = suggestions.matching(store, query, all=all)
     else:
-        found = sorted(
-            presence.shown(store, all=all).values(),
-            key=lambda one: (-one.last_seen, one.name, one.session_id),
-        )
+        found = by_role(presence.shown(store, all=all).values())
     found = [one for one in found if all or one.is_current]
     total, found = len(found), found[:limit]
     db, now = store.db(), store.now()

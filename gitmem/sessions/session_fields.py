@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from .. import strict_json
 from ..agents import display_names, presence
+from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
+from ..log.entry import CommitMessage
+from ..records.ids import role_id
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 
@@ -16,11 +20,24 @@ if TYPE_CHECKING:
     from ..store import Store
 
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
-            "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
+            "lane": "--lane", "client": "--client", "workspace_id": "--workspace", "model": "--model"}  # fmt: skip
 _PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
-         "workspace_id": "in workspace ", "activity": "doing: "}  # fmt: skip
-CLEARABLE = {"wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
-             "activity": "without an activity note"}  # fmt: skip
+         "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running "}  # fmt: skip
+# Fields that the sentence about another one says, or that say too much for a sentence.
+_UNSAID = (
+    "harness_session",
+    "specialty_profile",
+    "role_alias",
+    "role_pack",
+    "capabilities",
+    "actual_ownership_scope",
+)
+CLEARABLE = {
+    "wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
+    "activity": "without an activity note", "lifecycle_role": "in no role", "specialty_profile": "", "role_alias": "",
+    "role_pack": "", "capabilities": "without capabilities", "actual_ownership_scope": "without a scope",
+    "model": "running no known model", "branch": "on no branch", "task_id": "on no task",
+}  # fmt: skip
 
 
 def fields(
@@ -57,6 +74,15 @@ def put(record: SessionFields, values: Mapping[str, str | None]) -> None:
     record["workspace_id"] = values.get("workspace_id")
     record["harness_session"] = values.get("harness_session")
     record["activity"] = values.get("activity")
+    record["lifecycle_role"] = values.get("lifecycle_role")
+    record["specialty_profile"] = values.get("specialty_profile")
+    record["role_alias"] = values.get("role_alias")
+    record["role_pack"] = values.get("role_pack")
+    record["model"] = values.get("model")
+    for name in ("capabilities", "actual_ownership_scope"):
+        text = values.get(name)
+        if text:
+            record[name] = strict_json.read(text)  # their values are JSON here
 
 
 def inherit(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
@@ -74,9 +100,11 @@ def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[s
 
 def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
     """Return the description of a change for a commit subject, after "is now"."""
-    changed = {name: value for name, value in differs.items() if name != "harness_session"}
+    changed = {name: value for name, value in differs.items() if name not in _UNSAID}
+    if "lifecycle_role" in changed:
+        changed["lifecycle_role"] = role_id(differs["lifecycle_role"], differs.get("specialty_profile"))
     return [f"{_PREPOSITIONS.get(name, '')}{value}" for name, value in changed.items()] + [
-        CLEARABLE[name] for name in gone
+        CLEARABLE[name] for name in gone if CLEARABLE[name]
     ]
 
 
@@ -122,3 +150,21 @@ def offer_identity(store: Store, former: Presence | None, remark: str | None, ne
         next.insert(1, take_identity(store, former))
         offer = f"{who} worked in this worktree, {ago}. If you are that agent, take its identity: then its messages are yours."
     return " ".join(filter(None, (remark, offer)))
+
+
+def start_commit_message(record: SessionFields) -> CommitMessage:
+    """Return the commit message of a new session."""
+    identity, unit = record.get("agent_identity"), record.get("wu_id")
+    role = role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
+    subject = f"{record['display_name']} starts"
+    if identity:
+        subject += f" ({identity})"
+    subject += f" as {role}" if role else ""
+    subject += f" in {record['worktree']}"
+    if unit:
+        subject += f" on {unit}"
+    reader = identity or record["session_id"]
+    trailers = [("WU", unit), ("Role", role), ("Agent", reader), ("Session", record["session_id"])]
+    author = f"{record['display_name']} <{reader}@gitmem>"
+    subject = cut(sanitize(subject), SUBJECT_MAX)
+    return CommitMessage(author, subject, "", [(key, value) for key, value in trailers if value])

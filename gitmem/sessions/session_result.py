@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import serialize
 from ..outcome import Outcome
 
 TYPE_CHECKING = False
@@ -9,18 +10,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.presence import Presence
+    from ..roles.scope import OwnershipScope
 
 
 class SessionResult(Outcome):
     """The present state of a session.
 
     `worktree` is its folder's name, `summary` what an ended one did; `commit` is None if nothing was committed.
+    `role_resolved_by` is the step that found the role that was just given.
     """
 
     __slots__ = (  # the order of the JSON shape
         "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
-        "initiative_id", "activity", "summary", "commit", "recorded", "remark", "next",
+        "initiative_id", "activity", "summary", *serialize.ROLE_FIELDS, "role_resolved_by", "commit", "recorded", "remark",
+        "next",
     )  # fmt: skip
+
+    role: str | None
+    role_alias: str | None
+    capabilities: list[str]
+    actual_ownership_scope: OwnershipScope | None
+    model: str | None
 
     def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
         self.session_id = found.session_id
@@ -33,6 +43,8 @@ class SessionResult(Outcome):
         self.initiative_id = found.record.get("initiative_id")
         self.activity = found.record.get("activity")
         self.summary = found.record.get("summary")
+        serialize.set_role_fields(self, found.record, found.agent_identity)
+        self.role_resolved_by: str | None = None
         self.commit = commit
         self.recorded = recorded
         self.remark: str | None = None

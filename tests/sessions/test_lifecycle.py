@@ -21,6 +21,7 @@ from ..sandbox import (
     bodies,
     carry,
     new_repo,
+    no_role,
     open_store,
     pool_from_its_beginning,
     say,
@@ -46,7 +47,8 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     assert started.as_json() == {
         "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
         "reader_identity": IDENTITY, "worktree": "repo", "wu_id": "WU-123", "lane": "docs", "initiative_id": None,
-        "activity": None, "summary": None, "commit": store.git.tip("refs/gitmem/log"), "recorded": True, "remark": None,
+        "activity": None, "summary": None, **no_role("implementer"), "role_resolved_by": None,
+        "commit": store.git.tip("refs/gitmem/log"), "recorded": True, "remark": None,
         "next": [f"export GITMEM_SESSION={started.session_id}", "gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from gitmem.memory import context
 from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
 
-from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, open_store, say
+from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, no_role, open_store, say
 
 IDENTITY = "codex:implementer:host42"
 
@@ -33,7 +33,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
         "sessions": [
             {
                 "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
-                "reader_identity": IDENTITY, "role": "implementer", "wu_id": "WU-1", "initiative_id": None,
+                "reader_identity": IDENTITY, **no_role("implementer"), "wu_id": "WU-1", "initiative_id": None,
                 "lane": "docs", "activity": None, "summary": None, "worktree": "repo", "client": None,
                 "workspace_id": None, "here": True,
                 "status": "idle", "last_seen": presence.iso(START + 1),
@@ -148,7 +148,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
     assert roster.whoami(store, acting(store, one)).as_json() == {
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
-            "worktree": "repo",
+        **no_role("implementer"), "worktree": "repo",
         "status": "live", "headline": "Planck", "unread": 1,
         "remark": None, "next": ["gitmem inbox", "gitmem roster"],
     }  # fmt: skip
