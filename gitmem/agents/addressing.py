@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
@@ -14,7 +13,7 @@ from .presence import Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..store import Store
     from .caller import Caller
@@ -28,15 +27,16 @@ class Resolved(Outcome):
     Attributes:
         query: The text as typed.
         address: The address in the signal: the agent identity if there is one, else the session id, or a person.
-        resolved_by: `exact`, `folded`, `prefix` or `fuzzy`; `thread` if the thread names the recipient.
+        resolved_by: `exact`, `folded`, `alias`, `role`, `prefix` or `fuzzy`; `thread` if the thread names the recipient.
         remark: A sentence that the sender should know.
         asleep: Whether no session that reads this address has been seen lately.
         elsewhere: Whether it was last seen in another clone. It then gets the signal after a sync.
         session_id: The session, if the text names one.
+        role: The role that it was resolved by, as the text names it: with a profile or without.
     """
 
     __slots__ = (  # the order of the JSON shape
-        "query", "address", "resolved_by", "display_name", "remark", "asleep", "elsewhere", "session_id",
+        "query", "address", "resolved_by", "display_name", "remark", "asleep", "elsewhere", "session_id", "role",
     )  # fmt: skip
 
     def __init__(self, query: str, address: str, resolved_by: str) -> None:
@@ -48,6 +48,7 @@ class Resolved(Outcome):
         self.asleep = False
         self.elsewhere = False
         self.session_id: str | None = None
+        self.role: str | None = None
 
     @property
     def exact(self) -> bool:
@@ -71,18 +72,19 @@ def resolve(
         fuzzy: Accept a misspelt name if exactly one name is clearly nearest and no digit is involved.
 
     Raises:
-        UsageError: `empty-recipient`, `unknown-recipient` or `ambiguous-recipient`.
+        UsageError: `empty-recipient`, `unknown-recipient`, `ambiguous-recipient`, or those of `role_holders.find`.
     """
     found: dict[str, Resolved] = {}
     for part in [part.strip() for text in to for part in text.split(",")]:
         if not part:
             raise UsageError(
-                "--to has an empty name. Nothing was written.",
-                hint="Name a recipient, or use --broadcast.",
-                code="empty-recipient",
-                next=["gitmem roster"],
-            )
+                "--to has an empty name. Nothing was written.", hint="Name a recipient, or use --broadcast.",
+                code="empty-recipient", next=["gitmem roster"],
+            )  # fmt: skip
         one = _exact(store, part, caller)
+        if one is None and (holders := {each.address: each for each in _holders(store, part, caller)}):
+            found.update((address, each) for address, each in holders.items() if address not in found)
+            continue
         if one is None and fuzzy:
             one = _fuzzy(store, part)
         if one is None and allow_unseen and _may_be_unseen(part):
@@ -97,6 +99,17 @@ def resolve(
             one.remark = "You are one of the recipients: your own signals are never in your inbox."
         found.setdefault(one.address, one)
     return list(found.values())
+
+
+def _holders(store: Store, text: str, caller: Caller | None) -> Iterator[Resolved]:
+    """Yield the sessions that hold the role that a text names, by `role:` or an alias; none if it names none."""
+    from . import role_holders
+
+    for session, resolved_by, role in role_holders.named(store, text, caller):
+        one = _of_session(store, session, text, resolved_by)
+        one.role = role
+        one.remark = one.remark or role_holders.remark(store, session)
+        yield one
 
 
 def _may_be_unseen(text: str) -> bool:
@@ -216,15 +229,9 @@ def pin_names(store: Store, resolved: Sequence[Resolved]) -> None:
 def _only_one(text: str, found: Sequence[Presence]) -> Presence:
     if len(found) == 1:
         return found[0]
-    from . import suggestions
+    from . import unknown_recipients
 
-    raise UsageError(
-        f"Ambiguous session id: {sanitize(text)} matches {len(found)} sessions. Nothing was written.",
-        hint="Use a full id or a longer prefix.",
-        code="ambiguous-recipient",
-        suggestions=[suggestions.describe(one, one.session_id) for one in found[:3]],
-        next=["gitmem roster --all"],
-    )
+    raise unknown_recipients.ambiguous_id(text, found)
 
 
 def _fuzzy(store: Store, text: str) -> Resolved | None:

@@ -53,6 +53,19 @@ def of_identity(store: Store, identity: str) -> list[Presence]:
     return [*others, *(own for own in forged.values() if own.agent_identity == identity)]
 
 
+def of_role(store: Store, lifecycle_role: str, specialty_profile: str | None) -> list[Presence]:
+    """Return the open sessions with a role as `presence.of_role` does; those of this clone by their own lines alone."""
+    forged = {own.session_id: own for _, own in _forged_sessions(store)}
+    found = [*presence.of_role(store, lifecycle_role, specialty_profile)]
+    found = [one for one in found if one.session_id not in forged]
+    wanted = (lifecycle_role, specialty_profile)
+    for own in forged.values():
+        stated, profile = (own.record.get(name) for name in ("lifecycle_role", "specialty_profile"))
+        if own.ended is None and wanted in ((stated, profile), (stated, None)):
+            found.append(own)
+    return found
+
+
 def warning(store: Store, session_id: str | None = None) -> str | None:
     """Return what forged lines change about open sessions of this clone, or None.
 

@@ -12,6 +12,8 @@ from .presence import format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..store import Store
     from .presence import Presence
 
@@ -75,6 +77,22 @@ def caller_error(store: Store, text: str) -> UsageError:
         code="unknown-session",
         suggestions=suggestions,
         next=["gitmem roster --all", "gitmem session start"],
+    )
+
+
+def ambiguous_id(text: str, found: Sequence[Presence]) -> UsageError:
+    """Return the error for a text that is the beginning of several session ids.
+
+    Args:
+        text: The text as typed.
+        found: The sessions.
+    """
+    return UsageError(
+        f"Ambiguous session id: {sanitize(text)} matches {len(found)} sessions. Nothing was written.",
+        hint="Use a full id or a longer prefix.",
+        code="ambiguous-recipient",
+        suggestions=[suggest.describe(one, one.session_id) for one in found[:3]],
+        next=["gitmem roster --all"],
     )
 
 

@@ -256,6 +256,9 @@ def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | 
     """
     signal_id = fields["signal_id"]
     before = threads.load(db, resolve_id.thread_of(db, signal_id)).get(signal_id)
+    by_role = {"role", "alias"} & set(fields.get("resolved_by", ()))
+    if by_role and before and set(fields["requested_to"]) == set(before.record.get("requested_to", ())):
+        fields = {**fields, "recipients": before.record["recipients"]}  # others may hold the role by now
     if before is not None and keyed_content(before.record) != keyed_content(fields):
         raise UsageError(
             f"The idempotency key {fields['idempotency_key']} was used for other content "

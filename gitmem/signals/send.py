@@ -75,6 +75,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     fields = addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
     _set_fields(fields, options, answered.record if answered else None)
+    fields["target_role"] = fields.get("target_role") or _role_of(resolved)
     fields.setdefault("interrupt_class", "priority" if resolved else "advisory")
     if context:
         context.refuse_conflicting(fields["intent"])
@@ -150,6 +151,12 @@ def _set_fields(fields: SignalFields, options: SignalOptions, answered: SignalRe
     if answered is not None:
         inherited: Any = answered
         record.update({name: inherited.get(name) for name in INHERITED if not record.get(name)})
+
+
+def _role_of(resolved: Sequence[Resolved]) -> str | None:
+    """Return the role that all recipients were resolved by, or None."""
+    roles = {each.role for each in resolved}
+    return roles.pop() if len(roles) == 1 else None
 
 
 def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:
