@@ -34,6 +34,7 @@ Every record is a line on one ref of the repository; `git log gitmem/log` shows 
 `git mem X` is `gitmem mem X` if the memory has a command X, otherwise `gitmem X`."""
 GROUPS = {
     "session": "Start, change, end and list sessions of agents.",
+    "role": "List and check the roles of agents.",
     "mem": "Create, search and maintain memory nodes that agents share.",
     "hooks": "Install and test hooks that show signals to coding agents.",
     "import": "Import the records of another tool into the log.",
@@ -49,6 +50,9 @@ COMMANDS = {
     "session list": "session:listing",
     "whoami": "session:whoami",
     "roster": "session:roster",
+    "role list": "role:listing",
+    "role show": "role:show",
+    "role check": "role:check",
     "signal": "signal:signal",
     "reply": "signal:reply",
     "inbox": "inbox:inbox",

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 COMMON = '-C=:directory --as=:as_ --json --commit'
 COMMANDS = {
-    'session start': 'session:start --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --allow-secret',
-    'session set': 'session:change --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --allow-secret',
+    'session start': 'session:start --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --role= --scope=* --model= --capabilities=* --allow-secret',
+    'session set': 'session:change --agent-identity= --name= --wu= --issue=:wu --initiative= --lane= --client= --workspace= --role= --scope=* --model= --capabilities=* --allow-secret',
     'session note': 'session:note text --milestone --allow-secret',
     'session end': 'session:end --summary= --done --allow-no-checkpoint --reason= --allow-secret',
     'session list': 'session:listing --all',
     'whoami': 'session:whoami',
     'roster': 'session:roster query? --all',
+    'role list': 'role:listing',
+    'role show': 'role:show role',
+    'role check': 'role:check',
     'signal': 'signal:signal message --to=* --broadcast --wu= --issue=:wu --initiative= --lane= --intent= --requires-ack --reply-to= --thread= --interrupt= --target-role= --delegation-id= --artifact= --idempotency-key= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
     'reply': 'signal:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
     'inbox': 'inbox:inbox --for=:for_ --wu= --issue=:wu --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark -q:quiet --quiet --watch --count --limit= --max-bytes=',

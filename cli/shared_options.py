@@ -62,7 +62,7 @@ ALLOW_SECRET = Option("Record text even if it looks like a secret; a person must
 MILESTONE = Option("Also tell everybody, unless `gitmem.progress` is `silent`.")
 # The options of `SignalOptions`, in the order of help: `gitmem signal` has all of them, the tool those below.
 SIGNAL_OPTIONS = {
-    "to": Option("Recipients: names, identities, session ids.", metavar="A,B"),
+    "to": Option("Recipients: names, identities, session ids or role:ROLE.", metavar="A,B"),
     "broadcast": Option("Send to everybody, also in a thread."),
     "wu": WU,
     "initiative": INITIATIVE,
@@ -112,6 +112,12 @@ STRICT = Option("Require each AGREE to follow every proposal of the others.")
 NAME = Option("Display name.")
 DONE = Option("Tell everybody that the work unit is done.")
 SUMMARY = Option("What the session did, in one line.")
+ROLE = Option("Role: LIFECYCLE/PROFILE, an alias or the beginning of one; '' removes it.")
+SCOPE = Option(
+    "Path, or paths=, wu=, initiative=, lane= or kinds= with values; may be repeated; '' removes it."
+)
+MODEL = Option("Model that runs the agent; '' removes it.")
+CAPABILITIES = Option("What the agent can do; '' removes it. They give no role.")
 
 NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")

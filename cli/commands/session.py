@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     import typer
 
     from .options import (
+        ActualRole,
+        ActualScope,
         AllowSecret,
+        Capabilities,
         Client,
         Done,
         Everyone,
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
         Initiative,
         Lane,
         Milestone,
+        Model,
         Name,
         Names,
         Summary,
@@ -37,6 +41,10 @@ def start(
     lane: Lane = None,
     client: Client = None,
     workspace: Workspace = None,
+    role: ActualRole = None,
+    scope: ActualScope = None,
+    model: Model = None,
+    capabilities: Capabilities = None,
     allow_secret: AllowSecret = False,
 ) -> None:
     """Start a session in this worktree, with a display name that others can send to."""
@@ -45,7 +53,8 @@ def start(
 
     started = lifecycle.start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
-        client=client, workspace=workspace, allow_secret=allow_secret,
+        client=client, workspace=workspace, role=role, scope=scope, model=model, capabilities=capabilities,
+        allow_secret=allow_secret,
     )  # fmt: skip
     started.remark = (
         " ".join(filter(None, (started.remark, consent_messages.consent_remark(at.store())))) or None
@@ -65,14 +74,19 @@ def change(
     lane: Lane = None,
     client: Client = None,
     workspace: Workspace = None,
+    role: ActualRole = None,
+    scope: ActualScope = None,
+    model: Model = None,
+    capabilities: Capabilities = None,
     allow_secret: AllowSecret = False,
 ) -> None:
-    """Change the name, work unit or other fields of your session; an empty --wu, --initiative or --lane clears it."""
+    """Change the name, work unit, role or other fields of your session; an empty value of most options clears it."""
     from gitmem.sessions import lifecycle
 
     changed = lifecycle.change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
-        lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
+        lane=lane, client=client, workspace=workspace, role=role, scope=scope, model=model,
+        capabilities=capabilities, allow_secret=allow_secret,
     )  # fmt: skip
     output.answer(at.json, changed, sessions.session)
 

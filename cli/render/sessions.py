@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns
-HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
-SHORTENED = (7, 6, 5, 2, 3, 1)  # columns, in the order in which a narrow terminal shortens them
+PARTS_OF_ROLE = ("lifecycle_role", "specialty_profile", "role_pack")  # text shows the role that they make
+HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
+OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are empty
+# In the order in which a narrow terminal shortens them.
+SHORTENED = ("DOES", "WHERE", "WORK", "ROLE", "SEEN", "UNREAD", "STATUS")
 
 
 def started(found: SessionStarted) -> list[str]:
@@ -37,9 +40,17 @@ def session(found: SessionResult) -> list[str]:
     """Return a session's name, ids, work and activity."""
     about = [found.session_id, found.agent_identity or "no agent identity"]
     about += [each for each in (found.wu_id, found.lane, found.initiative_id) if each]
+    if found.role:
+        about.append(f"{found.role}{f' as {found.role_alias}' if found.role_alias else ''}")
+    about += [each for each in (found.model,) if each]
     if found.worktree:
         about.append(f"in {found.worktree}")
     lines = [plain(f"You are {found.display_name} ({SEPARATOR.join(about)})")]
+    scope = found.actual_ownership_scope
+    if scope is not None:
+        lines.append(plain(f"scope: {scope.text}"))
+    if found.capabilities:
+        lines.append(plain(f"can: {', '.join(found.capabilities)}"))
     if found.activity:
         lines.append(plain(f"doing: {found.activity}"))
     if found.remark:
@@ -55,15 +66,18 @@ def ended(found: SessionEnded) -> list[str]:
 
 
 def roster(found: Roster | SessionList) -> list[str]:
-    """Return the sessions as a table; its last column, activities and summaries, is left out if none is known."""
+    """Return the sessions as a table."""
     rows = [_row(each) for each in found.sessions]
     failed = sync_error_line(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
     if not rows:
         return [plain(remark or "No active sessions"), *failed]
-    count = len(HEADS) - (not any(row[-1] for row in rows))  # the last column only if an activity is known
-    shortened = [at for at in SHORTENED if at < count]
-    shown = table([row[:count] for row in (HEADS, *rows)], shortened=shortened, painted=_painted)
+    kept = [at for at, head in enumerate(HEADS) if head not in OPTIONAL or any(row[at] for row in rows)]
+    shortened = [kept.index(at) for at in map(HEADS.index, SHORTENED) if at in kept]
+    cells = [[row[at] for at in kept] for row in (HEADS, *rows)]
+    shown = table(
+        cells, shortened=shortened, painted=lambda row, column, cell: _painted(row, kept[column], cell)
+    )
     return [*shown, *([plain(remark)] if remark else []), *failed]
 
 
@@ -91,6 +105,7 @@ def _row(each: SessionRow) -> tuple[str, ...]:
         each["status"],
         format_ago(each["last_seen"]),
         "-" if unread is None else str(unread),
+        each["role"] or "",
         each["agent_identity"] or each["session_id"],
         " ".join(filter(None, work)) or "-",
         where.strip(),
@@ -124,7 +139,9 @@ def names_changed(found: NameChanged) -> list[str]:
 
 def whoami(found: WhoAmI) -> list[str]:
     """Return everything that is known of the caller, one field a line."""
-    return fields(found.as_json())
+    values = {name: value for name, value in found.as_json().items() if name not in PARTS_OF_ROLE}
+    scope = found.actual_ownership_scope
+    return fields({**values, "actual_ownership_scope": scope.text if scope is not None else None})
 
 
 def fields(values: Mapping[str, object]) -> list[str]:

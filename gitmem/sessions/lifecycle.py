@@ -236,9 +236,7 @@ def _change(
 ) -> tuple[Presence, str | None, bool]:
     """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
-    if (
-        "lifecycle_role" in differs or "specialty_profile" in differs
-    ):  # concurrent changes must not mix two roles
+    if not differs.keys().isdisjoint(stated_role.ROLE):  # concurrent changes must not mix two roles
         differs.update({name: value for name in stated_role.ROLE if (value := fields.get(name))})
     cleared = session_fields.cleared(fields, found.record)
     record = own_sessions.record(found, "change")

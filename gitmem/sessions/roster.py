@@ -120,7 +120,7 @@ def roster(
     db, now = store.db(), store.now()
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
-        {**_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
+        {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
     ]
     outcome = Roster(rows, _next(found, query, all, caller))
     outcome.more = total - len(found)
@@ -143,7 +143,7 @@ def listing(store: Store, all: bool = False) -> SessionList:
     db = store.db()
     steps = StepLimit(db, UNREAD_STEPS)
     return SessionList(
-        [_row(store, db, steps, one) for one in found if all or one.is_current],
+        [session_row(store, db, steps, one) for one in found if all or one.is_current],
         ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
     )
 
@@ -164,7 +164,8 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     return outcome
 
 
-def _row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
+def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
+    """Return a session as answers show it, with its headline."""
     return row(one, headline.of_session(store, db, one, steps))
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 ROLE = ("lifecycle_role", "specialty_profile", "role_alias", "role_pack")
+OPTIONS = ("role", "scope", "model", "capabilities")
 FIELDS = (*ROLE, "capabilities", "actual_ownership_scope", "model")
 
 
@@ -59,8 +60,12 @@ def fields(store: Store, known: Mapping[str, str], options: RoleOptions) -> Stat
         known: The fields of the session so far.
 
     Raises:
+        TypeError: An option is not one of `RoleOptions`.
         UsageError: `unknown-role`, `ambiguous-role`, `bad-role`, `bad-scope`, `bad-capability` or `bad-setting`.
     """
+    unknown = options.keys() - set(OPTIONS)
+    if unknown:
+        raise TypeError(f"A session has no option {', '.join(sorted(unknown))}.")
     found = StatedRole()
     found.fields["model"] = options.get("model")
     role, scope, capabilities = options.get("role"), options.get("scope"), options.get("capabilities")

@@ -311,10 +311,10 @@ def test_names_enter_and_leave_the_pool(run: Run) -> None:
 
 
 def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
-    """One of a kind, or all by kind."""
+    """One of a kind, or all by kind, with the objects in them."""
     one = run("schema", "signal", cwd=tmp_path)
     assert "message" in json.loads(one.out)["properties"]
-    assert set(json.loads(run("schema", cwd=tmp_path).out)) == set(records.KINDS)
+    assert set(json.loads(run("schema", cwd=tmp_path).out)) == {*records.KINDS, *records.OBJECTS}
     assert run("schema", "nonsense", cwd=tmp_path).status == 2
     assert all(kind in run("schema", "--help").out for kind in records.KINDS)
 

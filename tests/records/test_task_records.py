@@ -81,7 +81,7 @@ def test_additive_fields_are_ignored_by_readers_of_version_0_1() -> None:
                     "lane", "client", "workspace_id", "harness_session", "activity", "summary", "clear", "seen", "name_chosen"},
         "signal": {"delegation_id", "target_role", "resolved_by"},
     }  # fmt: skip
-    added = {"summary", "lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model",
+    added = {"lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model",
              "branch", "task_id"}  # fmt: skip
     assert not added & known["session"]
     assert added | known["session"] | {"schema_version", "unit", "mac"} == set(table.FIELDS["session"])

@@ -1,0 +1,44 @@
+"""`gitmem role`."""
+
+from __future__ import annotations
+
+from ..environment import Environment
+from ..render import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+
+def listing(at: Environment) -> None:
+    """List the roles, who holds them, and the names that mean them."""
+    from gitmem.sessions import role_list
+
+    from ..render import roles
+
+    output.answer(at.json, role_list.listing(at.store()), roles.listing)
+
+
+def show(
+    at: Environment,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="A role, an alias or the beginning of one.")],
+) -> None:
+    """Show what a role or alias means, and who holds it."""
+    from gitmem.sessions import role_list
+
+    from ..render import roles
+
+    output.answer(at.json, role_list.show(at.store(), role), roles.shown)
+
+
+def check(at: Environment) -> int:
+    """Check `.gitmem/roles.toml`, the agent files of clients, and the roles of sessions; exit with 1 for a finding."""
+    from gitmem.sessions import role_list
+
+    from ..render import roles
+
+    found = role_list.check(at.store())
+    output.answer(at.json, found, roles.checked)
+    return 1 if found.problems or found.unknown else 0
