@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.records import KINDS
+from gitmem.records import KINDS, OBJECTS
 
 from ..environment import Environment
 from ..render import output
@@ -18,16 +18,18 @@ def schema(
     at: Environment,
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (default: all)."),
+        typer.Argument(
+            metavar="KIND", help=f"{', '.join((*KINDS, *OBJECTS[:-1]))} or {OBJECTS[-1]} (default: all)."
+        ),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of the records. Needs no repository."""
+    """Print the JSON Schema of the records and of the objects in them. Needs no repository."""
     from gitmem import records
 
     if kind is not None:
         found = records.schema(kind)
     else:
-        found = {each: records.schema(each) for each in records.KINDS}
+        found = {each: records.schema(each) for each in (*KINDS, *OBJECTS)}
     if at.json:  # as in every JSON answer; without --json only the schema is printed
-        found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
+        found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {KINDS[0]}"]}
     output.write_json(found)

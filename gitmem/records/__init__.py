@@ -77,6 +77,7 @@ def _read_kind(kind: str, line: bytes) -> Any:
 
 read_kind: ReadKind = _read_kind
 
+OBJECTS = ("AgentRoleDescriptor", "OwnershipScope")  # in fields of records, with a schema of their own
 # Fields of the line format, and names that answers use for properties of a record: a peer must not set those.
 _LEFT_OUT = frozenset((
     "at", "kind", "mac", "seen", "unverified", "conflict", "counts", "decides", "delivery", "message_cut",
@@ -106,13 +107,18 @@ shown: Show = _shown
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the lines of a kind, as they are read.
+    """Return the JSON Schema (draft 2020-12) of the lines of a kind, as they are read, or of one of `OBJECTS` in them.
 
     Raises:
         RecordError: There is no such kind.
     """
+    if kind in OBJECTS:
+        from . import role_objects
+
+        return role_objects.schema(kind)
     if kind not in MODELS:
-        raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(KINDS)}")
+        named = ", ".join((*KINDS, *OBJECTS))
+        raise RecordError(f"{kind!a} is not a kind of record or an object in one; valid are {named}")
     from . import models
 
     return models.schema(kind)
