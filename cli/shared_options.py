@@ -113,6 +113,7 @@ NAME = Option("Display name.")
 DONE = Option("Tell everybody that the work unit is done.")
 SUMMARY = Option("What the session did, in one line.")
 ROLE = Option("Role: LIFECYCLE/PROFILE, an alias or the beginning of one; '' removes it.")
+SHOWN_ROLE = Option("A role, an alias or the beginning of one.")
 SCOPE = Option(
     "Path, or paths=, wu=, initiative=, lane= or kinds= with values; may be repeated; '' removes it."
 )

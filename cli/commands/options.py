@@ -112,6 +112,7 @@ Client = Annotated[
     str | None, typer.Option("--client", metavar="C", help="Client: the program that runs the agent.")
 ]
 ActualRole = Annotated[str | None, typer.Option("--role", metavar="ROLE", help=shared.ROLE.help)]
+RoleName = Annotated[str, typer.Argument(metavar="ROLE", help=shared.SHOWN_ROLE.help)]
 ActualScope = Annotated[list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.SCOPE.help)]
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help=shared.MODEL.help)]
 Capabilities = Annotated[

@@ -7,9 +7,7 @@ from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Annotated
-
-    import typer
+    from .options import RoleName
 
 
 def listing(at: Environment) -> None:
@@ -23,7 +21,7 @@ def listing(at: Environment) -> None:
 
 def show(
     at: Environment,
-    role: Annotated[str, typer.Argument(metavar="ROLE", help="A role, an alias or the beginning of one.")],
+    role: RoleName,
 ) -> None:
     """Show what a role or alias means, and who holds it."""
     from gitmem.sessions import role_list

@@ -25,6 +25,7 @@ from .mcp_session import McpSession
 from .memory_tools import MemoryTools
 from .node_tools import NodeTools
 from .resources import Resources
+from .session_tools import SessionTools
 from .tools import Tools
 from .transport import StdioTransport, claim
 from .worker import Worker
@@ -48,12 +49,12 @@ when converged says so. Record findings and decisions with mem_create; search wi
 `next` in a result lists shell commands to run next; instead of the reply command, call signal with reply_to."""
 
 NAMES = (
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "sync", "gate",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "role", "sync", "gate",
     "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "mem_show", "mem_update",
     "mem_promote", "mem_delete", "mem_export",
 )  # fmt: skip
 READS = (
-    "thread", "converged", "receipts", "roster", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
+    "thread", "converged", "receipts", "roster", "role", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
     "mem_show", "mem_export",
 )  # fmt: skip
 STOP_WAIT_SECONDS = 1.0
@@ -176,8 +177,8 @@ async def _run(directory: str | None, as_: str | None, fields: bool, input: int,
     delivery = SignalDelivery(session)
     transport = StdioTransport(input, output, delivery.written)
     server = Server(
-        Tools(session, delivery, network), MemoryTools(session, delivery), NodeTools(session, delivery),
-        fields=fields,
+        Tools(session, delivery, network), SessionTools(session, delivery), MemoryTools(session, delivery),
+        NodeTools(session, delivery), fields=fields,
     )  # fmt: skip
     Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:

@@ -6,7 +6,7 @@ stay below 16 KB. They contain the rules, because some clients do not show the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Unpack, cast
 
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
-ENDS = "`summary` and `done` end the session and change nothing else. Nothing was written."
 
 
 class Tools(ToolCalls):
-    """Tools for signals, the roster, the session and sync.
+    """Tools for signals, the roster and sync.
 
     Args:
         network: The thread that waits for remotes, so that no other call has to.
@@ -203,36 +202,3 @@ class Tools(ToolCalls):
             return await exchange(self._session, self._network, ctx, remotes)
         except Exception as error:
             return tool_results.of_error(error, "sync")
-
-    async def session(
-        self,
-        ctx: Ctx,
-        name: Annotated[str, Field(description=shared.NAME.help)] = "",
-        wu: Wu = "",
-        lane: str = "",
-        activity: Annotated[str, Field(description="Your current activity, one line.")] = "",
-        milestone: Annotated[bool, Field(description=shared.MILESTONE.help)] = False,
-        summary: Annotated[str, Field(description=f"Ends it. {shared.SUMMARY.help}")] = "",
-        done: Annotated[bool, Field(description=f"Ends it. {shared.DONE.help}")] = False,
-    ) -> CallToolResult:
-        """Show your session as others see it. Arguments change it; set your work unit when you begin."""
-
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.sessions import roster
-            from gitmem.signals import completion
-
-            caller = self._session.caller(at)
-            given = {"name": name, "wu": wu, "lane": lane, "activity": activity.strip()}
-            if summary or done:
-                if any(given.values()):
-                    raise UsageError(ENDS, code="usage")
-                ended = self._session.end(at, caller, summary=summary, done=done)
-                return tool_results.of(ended, sessions.ended(ended))
-            if any(given.values()):
-                values: dict[str, Any] = {key: value for key, value in given.items() if value}
-                changed = completion.change_session(at.store(), caller, milestone=milestone, **values)
-                return tool_results.of(changed, sessions.session(changed))
-            found = roster.whoami(at.store(), caller)
-            return tool_results.of(found, sessions.whoami(found))
-
-        return await self._do(ctx, "session", job)

@@ -15,6 +15,7 @@ from cli import app, shared_options
 from cli.mcp import server
 from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.node_tools import NodeTools
+from cli.mcp.session_tools import SessionTools
 from cli.mcp.tools import Tools
 from cli.shared_options import Option
 from gitmem.memory import context, listing, node_fields, profile, ready, search
@@ -22,7 +23,7 @@ from gitmem.records.signal import Signal
 from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
 
-COMMANDS = {"session": "session set"} | {
+COMMANDS = {"session": "session set", "role": "role show"} | {
     f"mem_{name}": f"mem {name}"
     for name in (
         "create",
@@ -58,7 +59,7 @@ LIMITS = {
 def tool_schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each parameter of a tool."""
     mute: Any = None  # nothing is called
-    groups = Tools(mute, mute, mute), MemoryTools(mute, mute), NodeTools(mute, mute)
+    groups = Tools(mute, mute, mute), SessionTools(mute, mute), MemoryTools(mute, mute), NodeTools(mute, mute)
     return {
         f"{name}.{parameter}": schema
         for name, tool in server.Server(*groups)._ours.items()

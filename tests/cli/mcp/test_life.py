@@ -227,6 +227,7 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
 
     from cli.mcp.delivery import SignalDelivery
     from cli.mcp.mcp_session import McpSession
+    from cli.mcp.session_tools import SessionTools
     from cli.mcp.tools import Tools
 
     class Request:
@@ -240,7 +241,7 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
         session = McpSession(str(shop), None)
         delivery = SignalDelivery(session)
         tools = Tools(session, delivery, session.worker)
-        me = (await tools.session(Request(1))).structured_content  # type: ignore[arg-type,call-arg]
+        me = (await SessionTools(session, delivery).session(Request(1), [])).structured_content  # type: ignore[arg-type]
         reader = str(me["reader_identity"])
         gitmem("signal", "Hello", "--to", reader, "--as", "human:person@example.org")
         other = open_store(shop)

@@ -14,6 +14,7 @@ import gitmem
 from cli.mcp import server, tool_results
 from cli.mcp.memory_tools import MemoryTools
 from cli.mcp.node_tools import NodeTools
+from cli.mcp.session_tools import SessionTools
 from cli.mcp.tools import Tools
 from gitmem.repo import find
 from tests import in_process
@@ -27,7 +28,7 @@ SCHEMA_MAX_BYTES = 16 * 1024
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "mem_create", "mem_search", "mem_context",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "mem_create", "mem_search", "mem_context",
     "mem_recover", "mem_checkpoint", "mem_ready", "gate", "mem_show", "mem_update", "mem_promote", "mem_delete", "mem_export",
 }  # fmt: skip
 
@@ -347,12 +348,37 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
     within(talk)
 
 
+def test_an_agent_states_its_role_and_is_reached_by_it(serve: Serve) -> None:
+    """R29: and sees who holds which."""
+
+    async def talk() -> None:
+        async with serve() as planck, serve(client="claude-code/2") as curie:
+            stated = fields(
+                await curie.call_tool("session", {"name": "Curie", "role": "code-reviewer", "scope": "src"})
+            )
+            assert (stated["role"], stated["actual_ownership_scope"]["paths"]) == (
+                "reviewer/general",
+                ["src"],
+            )
+            listed = await planck.call_tool("role")
+            assert fields(listed)["roles"][0]["holders"][0]["display_name"] == "Curie"
+            assert fields(await planck.call_tool("role", {"role": "code-rev"}))["resolved_by"] == "prefix"
+            sent = fields(
+                await planck.call_tool("signal", {"message": "Please review.", "to": ["role:reviewer"]})
+            )
+            assert sent["signal"]["target_role"] == "reviewer"
+            assert fields(await curie.call_tool("inbox"))["signals"][0]["message"] == "Please review."
+
+    within(talk)
+
+
 def test_what_a_model_reads_before_the_first_call_is_small() -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called
     made = server.Server(
-        Tools(nobody, nobody, nobody), MemoryTools(nobody, nobody), NodeTools(nobody, nobody)
-    )
+        Tools(nobody, nobody, nobody), SessionTools(nobody, nobody), MemoryTools(nobody, nobody),
+        NodeTools(nobody, nobody),
+    )  # fmt: skip
     listed = asyncio.run(made.list_tools())
     sizes = {each.name: len(each.model_dump_json(by_alias=True, exclude_none=True)) for each in listed}
 
