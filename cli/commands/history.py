@@ -61,6 +61,12 @@ def log(
             help="Only records after this time: ISO or a duration such as 1h.",
         ),
     ] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(
+            "--role", metavar="ROLE", help="Only signals of or for a role, and sessions that state it."
+        ),
+    ] = None,
     receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
     pager: Pager = False,
 ) -> None:
@@ -72,7 +78,7 @@ def log(
     commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
     oldest = parse_moment(since) if since is not None else None
     found = history.log(
-        at.store(), n=most, wu=wu, thread=thread, from_=from_, since=oldest, receipts=receipts
+        at.store(), n=most, wu=wu, thread=thread, from_=from_, since=oldest, role=role, receipts=receipts
     )
     note_unknown_sender(at, from_)
     output.answer(at.json, found, signals.format_history, page=at.pager(pager))

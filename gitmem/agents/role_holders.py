@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..roles import lookup, roles_file
-from ..text.name_matching import fold
+from ..text.name_matching import fold, is_reserved
 from ..text.shell_quote import command
 from . import own_recipients, presence
 from .presence import IDLE_MICROS, format_age
@@ -46,7 +46,7 @@ def named(store: Store, text: str, caller: Caller | None) -> list[tuple[Presence
         UsageError: `no-role-holder` or `too-many-recipients`.
     """
     is_named = is_role(text)
-    if not is_named and presence.last_holder(store, fold(text)) is not None:
+    if not is_named and (is_reserved(text) or presence.last_holder(store, fold(text)) is not None):
         return []
     pack = roles_file.read(store.repo.worktree).pack
     typed = text[len(PREFIX) :].strip() if is_named else text

@@ -16,6 +16,7 @@ OPTIONAL = {
     "watch": "receives signals without asking",
     "take": "stores a record of another program unchanged",
     "second": "opens another place of the same bus",
+    "role": "states the actual role of a session",
 }
 
 
@@ -78,6 +79,15 @@ class Session(TypedDict):
     session_id: str
     display_name: str
     agent_identity: NotRequired[str | None]
+
+
+class Descriptor(TypedDict):
+    """The role of an agent (AgentRoleDescriptor). Its two parts count."""
+
+    lifecycle_role: str
+    specialty_profile: str
+    role_alias: NotRequired[str | None]
+    capabilities: list[str]
 
 
 class Options(TypedDict, total=False):
@@ -160,6 +170,13 @@ class FullBus(Bus, Protocol):
     def take(self, record: Mapping[str, Any]) -> None:
         """Write another program's record unchanged: fields of the contract, `kind` is `signal` or `receipt`."""
 
+    def role(self, session: str, role: str) -> Descriptor | None:
+        """State a session's role, `a/b` or an alias; "" removes it. Return what the session has then, None without one.
+
+        Raises:
+            Refused: The text cannot be a role.
+        """
+
     def second(self) -> FullBus:
         """Return another place of the same bus, which shares records with this one only by `exchange`."""
 
@@ -172,3 +189,13 @@ class Factory(Protocol):
 
     def __call__(self, folder: Path) -> Bus:
         """Return a new, empty bus."""
+
+
+def as_descriptor(found: Mapping[str, Any]) -> Descriptor | None:
+    """Return the role in an answer about a session, or None."""
+    if not found.get("lifecycle_role"):
+        return None
+    return {
+        "lifecycle_role": found["lifecycle_role"], "specialty_profile": found["specialty_profile"],
+        "role_alias": found.get("role_alias"), "capabilities": list(found.get("capabilities") or ()),
+    }  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .adapter import Convergence, Descriptor, Options, Receipt, Refused, Session, Signal, as_descriptor
 from .clones import another, connect, new_repository, sources
 from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
 
@@ -73,6 +73,10 @@ class CommandLine:
             "display_name": found["display_name"],
             "agent_identity": identity,
         }
+
+    def role(self, session: str, role: str) -> Descriptor | None:
+        """State a session's role with `session set`."""
+        return as_descriptor(self.ask("session", "set", "--role", role, session=session))
 
     def end(self, session: str) -> None:
         """End a session with `session end`."""

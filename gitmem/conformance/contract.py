@@ -13,6 +13,7 @@ GROUPS = {
     "visibility": ("who sees which signal", "gitmem.conformance.test_visibility"),
     "routing": ("to whom a signal goes, and in which thread", "gitmem.conformance.test_routing"),
     "fields": ("what a signal carries", "gitmem.conformance.test_fields"),
+    "roles": ("who does which part of the work", "gitmem.conformance.test_roles"),
     "receipt": ("who has read a signal, and who has accepted it", "gitmem.conformance.test_receipt"),
     "convergence": ("whether all recipients agree", "gitmem.conformance.test_convergence"),
 }

@@ -8,7 +8,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from .adapter import Receipt, Signal
+from ..roles import roles_file
+from .adapter import Descriptor, Receipt, Signal
 
 Called = Mapping[str, Collection[str]]  # a session's id → its other names
 
@@ -189,3 +190,34 @@ def receipts_of(
         if decision is not None:
             found[reader]["delivery_state"] = STATES.get(decision["intent"], "delivered")
     return list(found.values())
+
+
+def descriptor_of(text: str) -> Descriptor | None:
+    """Return the role that a text names: two parts, or an alias of the contract; None for an empty text."""
+    alias = roles_file.builtin().aliases.get(text)
+    lifecycle, _, specialty = text.partition("/")
+    if alias is not None:
+        lifecycle, specialty = alias.lifecycle_role, alias.specialty_profile
+    if not text:
+        return None
+    return {
+        "lifecycle_role": lifecycle, "specialty_profile": specialty, "role_alias": text if alias else None,
+        "capabilities": [],
+    }  # fmt: skip
+
+
+def role_of(session: Mapping[str, Any]) -> str | None:
+    """Return the role of a session as its signals have it: the stated one, else the label in its agent identity."""
+    stated, identity = session.get("role"), session["identity"] or ""
+    if stated:
+        return f"{stated['lifecycle_role']}/{stated['specialty_profile']}"
+    return str(identity).split(":")[1] if str(identity).count(":") == 2 else None
+
+
+def holds(session: Mapping[str, Any], role: str) -> bool:
+    """Return whether a session states a role, with any profile if that names none."""
+    stated, wanted = session.get("role"), descriptor_of(role)
+    if not stated or wanted is None:
+        return False
+    is_profile = wanted["specialty_profile"] in ("", stated["specialty_profile"])
+    return is_profile and bool(wanted["lifecycle_role"] == stated["lifecycle_role"])

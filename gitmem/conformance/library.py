@@ -14,7 +14,7 @@ from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..mailbox import mailbox_view
 from ..signals import send
-from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .adapter import Convergence, Descriptor, Options, Receipt, Refused, Session, Signal, as_descriptor
 from .clones import another, connect, new_repository
 
 NAMES = {field: option for option, field in send.FIELD_NAMES.items()} | {"thread_id": "thread"}
@@ -110,6 +110,13 @@ class Library:
             [(f"{head['kind']}s", line)],
             CommitMessage("elsewhere <elsewhere@gitmem>", "a record from elsewhere"),
         )
+
+    def role(self, session: str, role: str) -> Descriptor | None:
+        """State a session's role; a `UsageError` of gitmem becomes `Refused`."""
+        try:
+            return as_descriptor(self._logs[session].sessions.change(role=role).as_json())
+        except UsageError as error:
+            raise Refused(str(error)) from error
 
     def second(self) -> Library:
         """Return the adapter of a new clone of the same remote."""

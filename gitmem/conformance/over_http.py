@@ -16,7 +16,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import OPTIONAL, Convergence, Options, Receipt, Refused, Session, Signal
+from .adapter import (
+    OPTIONAL,
+    Convergence,
+    Descriptor,
+    Options,
+    Receipt,
+    Refused,
+    Session,
+    Signal,
+    as_descriptor,
+)
 from .clones import sources
 
 SECONDS = 30.0  # for one request and its whole answer
@@ -163,6 +173,11 @@ class RemoteBus:
     def take(self, record: Mapping[str, Any]) -> None:
         """Have another program's record stored unchanged."""
         self.ask("take", None, record=record)
+
+    def role(self, session: str, role: str) -> Descriptor | None:
+        """State a session's role."""
+        found = self.ask("role", None, session=session, role=role)
+        return as_descriptor(found) if isinstance(found, dict) else None
 
     def second(self) -> RemoteBus:
         """Return another place of the same bus."""

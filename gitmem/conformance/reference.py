@@ -11,16 +11,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .adapter import Convergence, Descriptor, Options, Receipt, Refused, Session, Signal
 from .definitions import (
     PlaceRecords,
     age,
     content,
     decision_of,
+    descriptor_of,
+    holds,
     is_by,
     keyed,
     named_by,
     receipts_of,
+    role_of,
     root_of,
     text,
     thread_of,
@@ -54,6 +57,12 @@ class Reference:
         """End a session, which frees its display name."""
         self.records.ended.add(session)
 
+    def role(self, session: str, role: str) -> Descriptor | None:
+        """State a session's role."""
+        found = descriptor_of(role)
+        self.records.sessions[session] = {**self.records.sessions[session], "role": found}
+        return found
+
     def reader(self, session: str) -> str:
         """Return the reader of a session: its agent identity, or the session id if it has none."""
         return self.records.sessions[session]["identity"] or session
@@ -72,6 +81,18 @@ class Reference:
         if allow_unseen and text.count(":") == 2:
             return text
         raise Refused(f"Unknown recipient: {text}.")
+
+    def addresses(self, session: str, text: str, allow_unseen: bool) -> list[str]:
+        """Return the readers that a text names: one, or all who hold a role but the sender."""
+        if not text.startswith("role:"):
+            return [self.address(text, allow_unseen)]
+        others = {
+            id: each for id, each in self.records.sessions.items() if id not in (session, *self.records.ended)
+        }
+        held = [self.reader(id) for id, each in others.items() if holds(each, text[len("role:") :])]
+        if not held:
+            raise Refused(f"Nobody holds {text}.")
+        return held
 
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
         """Send a signal as a session; the same key and content return the first signal again."""
@@ -92,32 +113,21 @@ class Reference:
         if thread is None and recipients:
             thread = f"thread-{id}"
         signal: Signal = {
-            "schema_version": "A2A.V1",
-            "signal_id": f"sig-{id}",
-            "created_at": self._now(),
-            "sender_identity": sender,
-            "sender_session": session,
-            "recipients": recipients,
+            "schema_version": "A2A.V1", "signal_id": f"sig-{id}", "created_at": self._now(),
+            "sender_identity": sender, "sender_session": session, "recipients": recipients,
             "target_agent": recipients[0] if recipients else None,
-            "workspace_id": self.records.sessions[session]["workspace"],
-            "thread_id": thread,
+            "workspace_id": self.records.sessions[session]["workspace"], "thread_id": thread,
             "reply_to": answered["signal_id"] if answered else None,
             "after": self.seen(sender, signals, answered),
             "answers_digest": content(answered) if answered else None,
             "intent": options.get("intent", "INFO"),
             "interrupt_class": options.get("interrupt_class", "priority" if recipients else "advisory"),
-            "requires_ack": options.get("requires_ack", False),
-            "message": message,
-            "idempotency_key": key,
-            "origin": "local",
-            "wu_id": options.get("wu_id"),
-            "initiative_id": options.get("initiative_id"),
-            "lane": options.get("lane"),
-            "sender_role": sender.split(":")[1] if sender.count(":") == 2 else None,
-            "target_role": options.get("target_role"),
-            "delegation_id": options.get("delegation_id"),
+            "requires_ack": options.get("requires_ack", False), "message": message, "idempotency_key": key,
+            "origin": "local", "wu_id": options.get("wu_id"), "initiative_id": options.get("initiative_id"),
+            "lane": options.get("lane"), "sender_role": role_of(self.records.sessions[session]),
+            "target_role": options.get("target_role"), "delegation_id": options.get("delegation_id"),
             "artifact_path": options.get("artifact_path"),
-        }
+        }  # fmt: skip
         before = self.signals().get(signal["signal_id"])
         if before is None:
             self.records.signals[text(signal)] = signal
@@ -134,7 +144,7 @@ class Reference:
             return []
         if named:
             unseen = options.get("allow_unseen", False)
-            return list(dict.fromkeys(self.address(each, unseen) for each in named))
+            return list(dict.fromkeys(who for each in named for who in self.addresses(session, each, unseen)))
         if answered is not None:
             members = [answered["sender_identity"]]
         elif signals:

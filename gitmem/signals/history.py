@@ -12,6 +12,7 @@ from ..log.ref import LOG_REF, lookup
 from ..mailbox.content import keyed_content
 from ..outcome import Outcome
 from ..records.ids import is_id, unit_key, unit_key_sql
+from ..text.name_matching import fold
 from ..text.shell_quote import command
 from . import conflicts, threads
 
@@ -32,6 +33,13 @@ LOOKED_UP_MAX = (
 )
 
 MERGES_MAX = 20  # merges to follow in the search for the commit that added a line
+
+_SPECIALTY = "json_extract(l.body, '$.specialty_profile')"
+# The roles that a line names, as they are shown.
+_ROLES = (
+    "json_extract(l.body, '$.target_role')", "json_extract(l.body, '$.sender_role')",
+    f"json_extract(l.body, '$.lifecycle_role') || coalesce('/' || {_SPECIALTY}, '')",
+)  # fmt: skip
 
 
 class LogPage(Outcome):
@@ -66,6 +74,7 @@ def log(
     thread: str | None = None,
     from_: str | None = None,
     since: int | None = None,
+    role: str | None = None,
     receipts: bool = False,
 ) -> LogPage:
     """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
@@ -73,6 +82,7 @@ def log(
     Args:
         thread: Only signals of the thread with this id, or of the signal with this id.
         since: Only records from this time on, microseconds since the epoch.
+        role: Only signals of or for a role, and sessions that state it; without a profile those of any.
         receipts: Include receipts.
 
     Raises:
@@ -92,6 +102,10 @@ def log(
     if since is not None:
         where.append("l.at >= ?")
         values.append(format_at(since))
+    if role:
+        wanted = fold(role)
+        where.append("(" + " OR ".join(f"{each} = ? OR substr({each}, 1, ?) = ?" for each in _ROLES) + ")")
+        values += [wanted, str(len(wanted) + 1), f"{wanted}/"] * len(_ROLES)
     if thread:
         thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
         ids = "SELECT signal_id FROM signal WHERE thread = ?"

@@ -111,6 +111,27 @@ def test_a_session_says_its_role_and_a_signal_reaches_it(run: Run, repo: Path) -
     assert "ROLE" not in run("roster", session=two).out
 
 
+def test_the_log_is_filtered_by_role(run: Run, repo: Path) -> None:
+    """R35: sessions that state one, and signals of it or for it; a lifecycle role is every profile."""
+    one = run("session", "start", "--name", "Curie", "--role", "reviewer/docs", "--json").json["session_id"]
+    two = run("session", "start", "--name", "Planck", "--role", "implementer/test", "--json").json[
+        "session_id"
+    ]
+    run("signal", "to the reviewers", "--to", "role:reviewer", session=two)
+    run("signal", "from the implementer", session=two)
+    run("signal", "from the reviewer", session=one)
+
+    def shown(role: str) -> list[str]:
+        lines = [line for line in run("log", "--role", role).out.splitlines() if not line.startswith("next:")]
+        return [words for words in ("Curie starts", "Planck starts", "to the reviewers", "from the implementer", "from the reviewer")
+                if any(words in line for line in lines)]  # fmt: skip
+
+    assert shown("reviewer") == ["Curie starts", "to the reviewers", "from the reviewer"]
+    assert shown("Reviewer/Docs") == ["Curie starts", "from the reviewer"]
+    assert shown("implementer/test") == ["Planck starts", "to the reviewers", "from the implementer"]
+    assert shown("review") == shown("reviewer/") == shown("%") == []
+
+
 def test_the_setting_refuses_what_is_not_in_the_vocabulary(run: Run, repo: Path) -> None:
     """R5: a warning, or exit status 2."""
     assert (

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
-from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
+from gitmem.conformance.adapter import Convergence, Descriptor, Options, Receipt, Refused, Signal
 from gitmem.conformance.definitions import DECISIONS, age, decision_of, is_by
 from gitmem.conformance.reference import Reference
 
@@ -199,6 +199,29 @@ class _ForgetsFields(Reference):
 
 class ForgetsTheRoleOfTheSender(_ForgetsFields):
     forgets = ("sender_role",)
+
+
+class GuessesRoles(Reference):
+    """Sends to somebody whose role is similar."""
+
+    def addresses(self, session: str, text: str, allow_unseen: bool) -> list[str]:
+        try:
+            return super().addresses(session, text, allow_unseen)
+        except Refused:
+            return [self.reader(id) for id in self.records.sessions if id != session]
+
+
+class DoesNotKnowAliases(Reference):
+    def role(self, session: str, role: str) -> Descriptor | None:
+        found = super().role(session, role)
+        return found and {**found, "lifecycle_role": role, "role_alias": None}
+
+
+class TakesTheRoleFromTheIdentity(Reference):
+    def role(self, session: str, role: str) -> Descriptor | None:
+        found = super().role(session, role)
+        self.records.sessions[session] = {**self.records.sessions[session], "role": None}
+        return found
 
 
 class ForgetsTheRoleThatIsMeant(_ForgetsFields):
