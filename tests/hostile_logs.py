@@ -80,6 +80,25 @@ class Writer:
         said = {"sender_identity": "mallory:agent:x", **fields}
         return self.add("patch", id=id, node_ids=nodes, **said)
 
+    def task(self, id: str, **fields: object) -> bool:
+        said = {
+            "thread_id": "thread-x",
+            "message": "m",
+            "sender_identity": "mallory:agent:x",
+            "target_role": "a/b",
+            **fields,
+        }
+        return self.add("task", task_id=id, **said)
+
+    def event(self, id: str, task: str, event: str, **fields: object) -> bool:
+        return self.add(
+            "task_event",
+            event_id=id,
+            task_id=task,
+            event=event,
+            **{"sender_identity": "mallory:agent:x", **fields},
+        )
+
     def session(self, id: str, **fields: object) -> bool:
         said = {"event": "start", "display_name": "Planck", "clone_id": "mallorys00", **fields}
         return self.add("session", session_id=id, **said)
@@ -643,6 +662,48 @@ def many_units(w: Writer) -> None:
             return
 
 
+def one_task(w: Writer) -> None:
+    """A task with thousands of takes, ends, renewals and seals that each know two others, and a few of the victim's."""
+    w.task("task-000000", sender_identity=w.victim.identity, sender_session=w.victim.session)
+    for at in itertools.count():
+        take = w.id("tev", at - at % 4)
+        more = {"take": take, "state": "failed"} if at % 4 else {}
+        if not w.event(w.id("tev", at), "task-000000", ("take", "status", "renew", "seal")[at % 4], until=iso(w.at),
+                       after=[w.id("tev", max(at - 1, 0)), w.id("tev", at // 2)], **more):  # fmt: skip
+            return
+
+
+def task_handoffs(w: Writer) -> None:
+    """Tasks that one agent has taken, and thousands of handoffs of all of them, each accepted."""
+    ids = [w.id("task", at) for at in range(50)]
+    for at, id in enumerate(ids):
+        w.task(id)
+        w.event(w.id("tev", at), id, "take")
+    takes = [w.id("tev", at) for at in range(50)]
+    for at in itertools.count(50):
+        w.task(w.id("task", at), purpose="handoff", handoff_tasks=ids, handoff_takes=takes)
+        if not w.event(
+            w.id("tev", at), w.id("task", at), "take", sender_identity=f"a:b:{at % 99}", after=takes
+        ):
+            return
+
+
+def replaced_tasks(w: Writer) -> None:
+    """Tasks that replace and block each other, in circles."""
+    count = w.left // 700
+    for at in range(count):
+        others = [w.id("task", (at * each + each) % count) for each in range(1, 9)]
+        w.task(w.id("task", at), supersedes=others, blocked_by=others)
+
+
+def one_claim(w: Writer) -> None:
+    """Thousands of records of one claim."""
+    for at in itertools.count():
+        if not w.add("claim", claim_id="claim-000000", event=("claim", "renew", "release")[at % 3], paths=["src"], until=iso(w.at),
+                     sender_identity=f"a:b:{at % 7}"):  # fmt: skip
+            return
+
+
 Family = Callable[[Writer], None]
 FAMILIES: dict[str, Family] = {
     each.__name__: each
@@ -653,7 +714,7 @@ FAMILIES: dict[str, Family] = {
         one_session_speaks, long_names, pool_names, identities, patch_cycle, patch_chain, patches_of_all,
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
-        wrong_lines, own_threads, own_answers, old_own_answers, many_units,
+        wrong_lines, own_threads, own_answers, old_own_answers, many_units, one_task, task_handoffs, replaced_tasks, one_claim,
     )
 }  # fmt: skip
 

@@ -24,14 +24,15 @@ _FLOODED = (
     " AND e.event = 'close' AND (e.sender = :caller OR substr(e.sender, 1, 6) = 'human:') ORDER BY l.body",
 )
 _NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
+# CROSS JOIN and the unary plus make SQLite begin with the few links: a caller may have any number of tasks.
 _HANDOFFS = (
-    "SELECT h.task_id, h.caller, h.caller_session FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    "SELECT h.task_id, h.caller, h.caller_session FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
     " WHERE k.to_id = ? AND k.kind = 'handoff' AND h.purpose = 'handoff' ORDER BY h.created, h.task_id"
 )
 _TAKERS = "SELECT DISTINCT sender, session FROM task_event WHERE task_id = ? AND event = 'take'"
 _REPLACING = (
-    "SELECT DISTINCT h.task_id FROM task_link k JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
-    " WHERE k.to_id = ? AND k.kind = 'supersedes' AND h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
+    "SELECT DISTINCT h.task_id FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    " WHERE k.to_id = ? AND k.kind = 'supersedes' AND +h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
 )
 
 

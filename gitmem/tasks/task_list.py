@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LISTED = 50
 _BLOCKERS = (
-    "(SELECT json_group_array(k.to_id) FROM task_link k JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL"
+    "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL"
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
 )
 _FORGED = (

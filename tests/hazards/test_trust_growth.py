@@ -44,7 +44,8 @@ ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
 SHAPES = (
     "reply_cycle", "agree_chain", "deep_replies", "one_id", "receipts_of_one", "seen_broadcasts", "sessions_of_one_name",
     "sessions_of_this_clone", "numbered_names", "patch_cycle", "patch_chain", "one_node",
-    "one_relation", "two_successors", "block_chain", "own_answers", "old_own_answers",
+    "one_relation", "two_successors", "block_chain", "own_answers", "old_own_answers", "one_task", "task_handoffs",
+    "replaced_tasks", "one_claim",
 )  # fmt: skip
 
 
