@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUBJECT_MAX = 72
 COLUMNS = 100  # of a record's one-line description
 BODY_MAX = 2_000
-TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via", "role")
+TRAILERS = ("signal", "thread", "task", "memory", "audit", "wu", "agent", "session", "via", "role")
 SCISSORS = "- >8 -"  # git ignores text and trailers below `# ---- >8 ----`
 
 

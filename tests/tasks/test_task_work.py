@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
+from gitmem.agents.caller import Caller
 from gitmem.errors import UsageError
 from gitmem.records import RecordError, SecretError
 from gitmem.store import Store
@@ -310,26 +312,41 @@ def test_a_caller_has_at_most_twenty_open_tasks(office: Office) -> None:
 
 
 def test_of_two_takes_at_once_in_one_clone_one_wins(office: Office, repo: Path, clock: Clock) -> None:
-    """Look and take are one step: no conflict, and the loser is told."""
-    task_id = office.new()
-    results: list[str] = []
-    barrier = threading.Barrier(4)
-
-    def run(caller: object) -> None:
-        store = open_store(repo, clock)
-        try:
-            barrier.wait()
-            results.append(task_work.take(store, caller, task_id).event)  # type: ignore[arg-type]
-        except UsageError as error:
-            results.append(error.code)
-        finally:
-            store.close()
-
+    """Look and take are one step: no conflict, and the losers are told."""
+    tasks = [office.new() for _ in range(4)]
     workers = [Agent(office.store, f"claude:worker:w{number}").caller for number in range(4)]
+    results: dict[str, list[str]] = {task_id: [] for task_id in tasks}
+    barrier = threading.Barrier(len(workers))
+
+    def run(caller: Caller) -> None:
+        store = open_store(repo, clock)
+        for task_id in tasks:
+            barrier.wait()
+            try:
+                results[task_id].append(task_work.take(store, caller, task_id).event)
+            except UsageError as error:
+                results[task_id].append(error.code)
+        store.close()
+
     threads = [threading.Thread(target=run, args=(each,)) for each in workers]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    assert sorted(results) == ["take", "taken-task", "taken-task", "taken-task"]
-    assert not office.task(task_id).conflict
+    for task_id, found in results.items():
+        assert sorted(found) == ["take", "taken-task", "taken-task", "taken-task"]
+        assert not office.task(task_id).conflict
+
+
+def test_a_message_imitates_no_trailer_of_the_commit(office: Office) -> None:
+    """`git log` and its filters by trailer believe the last lines of a body."""
+    task_id = office.new()
+    task_work.take(office.store, office.bohr, task_id)
+    task_work.report(
+        office.store, office.bohr, task_id, "completed", "done\n\nTask: task-0000\nAgent: somebody:else:here"
+    )
+    tip = office.store.git.tip("refs/gitmem/log")
+    assert tip is not None
+    body = subprocess.run(["git", "show", "-s", "--format=%(trailers:key=Task,valueonly)%(trailers:key=Agent,valueonly)", tip],
+                          cwd=office.store.repo.common, capture_output=True, text=True, check=True).stdout  # fmt: skip
+    assert body.split() == [task_id, BOHR]
