@@ -20,6 +20,10 @@ _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9  # Python ignores the first two; git mu
 _CHUNK_BYTES = 1 << 16
 
 
+class OutputTooLargeError(Exception):
+    """A process has written more than its caller accepts."""
+
+
 class ChildProcess:
     """A process in its own session, with pipes; `stdin` and `stderr` may be None."""
 
@@ -32,7 +36,9 @@ class ChildProcess:
         self.stderr = stderr
         self._status: int | None = None
 
-    def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
+    def communicate(
+        self, data: bytes, limit_seconds: float, out_max: int | None = None
+    ) -> tuple[int, bytes, bytes]:
         """Send `data`, read all output and wait for the end.
 
         Returns:
@@ -40,9 +46,10 @@ class ChildProcess:
 
         Raises:
             TimeoutError: the process still runs after the limit.
+            OutputTooLargeError: it wrote more than `out_max` bytes.
         """
         deadline = time.monotonic() + limit_seconds
-        out, err = self._exchange(data, deadline)
+        out, err = self._exchange(data, deadline, out_max)
         pause = 0.0001
         while self.poll() is None:
             if time.monotonic() > deadline:
@@ -100,7 +107,7 @@ class ChildProcess:
             except OSError:  # the child ended with unread input
                 pass
 
-    def _exchange(self, data: bytes, deadline: float) -> tuple[bytes, bytes]:
+    def _exchange(self, data: bytes, deadline: float, out_max: int | None) -> tuple[bytes, bytes]:
         """Write and read at the same time: each side may block until the other reads."""
         import select
 
@@ -114,6 +121,7 @@ class ChildProcess:
         for handle in sinks:
             poller.register(handle, select.POLLIN)
         rest = memoryview(data)
+        size = 0
         if self.stdin is not None:
             os.set_blocking(self.stdin.fileno(), False)
             poller.register(self.stdin.fileno(), select.POLLOUT)
@@ -130,10 +138,17 @@ class ChildProcess:
                     continue
                 chunk = os.read(handle, _CHUNK_BYTES)
                 sinks[handle].append(chunk)
+                size += len(chunk)
+                _check_size(size, out_max)
                 if not chunk:
                     poller.unregister(handle)
                     del sinks[handle]
         return b"".join(out), b"".join(err)
+
+
+def _check_size(size: int, most: int | None) -> None:
+    if most is not None and size > most:
+        raise OutputTooLargeError
 
 
 def spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> ChildProcess:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import IO, TYPE_CHECKING, cast
 
-from .child import KILL_WAIT_SECONDS, ChildProcess
+from .child import KILL_WAIT_SECONDS, ChildProcess, OutputTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,12 +18,16 @@ class PortableChild(ChildProcess):
         super().__init__(popen.pid, popen.stdin, cast("IO[bytes]", popen.stdout), popen.stderr)
         self._popen = popen
 
-    def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
+    def communicate(
+        self, data: bytes, limit_seconds: float, out_max: int | None = None
+    ) -> tuple[int, bytes, bytes]:
         """See `ChildProcess.communicate`."""
         try:
             out, err = self._popen.communicate(data or None, timeout=limit_seconds)
         except subprocess.TimeoutExpired:
             raise TimeoutError from None
+        if out_max is not None and len(out) > out_max:
+            raise OutputTooLargeError
         return self._popen.returncode, out, err or b""
 
     def poll(self) -> int | None:

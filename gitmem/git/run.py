@@ -11,7 +11,7 @@ import sys
 
 from ..errors import StoreError
 from . import child as children
-from .child import LOST_STATUS
+from .child import LOST_STATUS, OutputTooLargeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +82,12 @@ class GitTimeoutError(StoreError):
     code = "git-timeout"
 
 
+class GitOutputError(StoreError):
+    """Git wrote more than was asked for and was killed."""
+
+    code = "git-output"
+
+
 def environment(extra: Mapping[str, str] | None = None, *, online: bool = False) -> dict[str, str]:
     """Return the environment for git, without variables that belong to another repository or command.
 
@@ -122,6 +128,7 @@ def run(
     cwd: str | None = None,
     online: bool = False,
     meanwhile: Callable[[], object] | None = None,
+    out_max: int | None = None,
 ) -> Result:
     """Run git on the repository whose common folder is `common`, and wait for it.
 
@@ -135,10 +142,12 @@ def run(
         cwd: Git's current folder; the common folder if None.
         online: Whether git may use the network.
         meanwhile: Called once while git runs; its time does not count.
+        out_max: Bytes of output until git is killed; None for no limit.
 
     Raises:
         StoreError: git is missing or, with `check`, failed; the message has git's last line.
         GitTimeoutError: git was killed.
+        GitOutputError: git wrote more than `out_max` bytes and was killed.
     """
     limit = TIMEOUT_SECONDS if timeout is None else timeout
     variables = environment(env_extra, online=online)
@@ -146,12 +155,18 @@ def run(
     try:
         if meanwhile is not None:
             meanwhile()
-        code, out, err = child.communicate(input, limit)
+        code, out, err = child.communicate(input, limit, out_max)
     except TimeoutError:
         child.kill()
         raise GitTimeoutError(
             f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
             hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
+        ) from None
+    except OutputTooLargeError:
+        child.kill()
+        raise GitOutputError(
+            f"git {_name(args)} wrote more than {out_max:,} bytes and was stopped.",
+            hint="Compare smaller changes.",
         ) from None
     except BaseException:  # also Ctrl-C: git has its own session and would continue
         child.kill()
