@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..records.secrets import find_secret
+from ..sessions.session_fields import recordable_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +55,7 @@ def head(store: Store) -> tuple[str | None, str | None]:
     Each is None if it does not exist. The branch is also None if a record cannot contain its name.
     """
     commit, branch = store.head()
-    if branch is not None and (not records.fits("node", "branch", branch) or find_secret(branch)):
-        branch = None  # an unusual branch name must not prevent writing nodes
-    return commit, branch
+    return commit, recordable_branch(branch)
 
 
 def validate_paths(paths: Iterable[str]) -> list[str]:

@@ -57,6 +57,7 @@ def start(
         UsageError: `name-in-use`, `bad-name`, those of `stated_role.fields`, or a field that breaks the contract.
     """
     fields = session_fields.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
     if who.client_session is None:
         return _start_new(store, who, name, fields, allow_secret, role)
     from ..mailbox import delivery_lock
@@ -69,6 +70,7 @@ def start(
         stated = stated_role.fields(store, known.record, role)
         fields.update(stated.fields)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
+        given["branch"] = fields["branch"]  # but HEAD may be on none
         # gitmem 0.1 published the id itself.
         given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(
@@ -171,6 +173,8 @@ def change(
     found = _own_session(store, caller)
     fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
+    if found.worktree == heartbeats.label(store):
+        fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
     stated = stated_role.fields(store, found.record, role)
     fields.update(stated.fields)
     changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import strict_json
+from .. import records, strict_json
 from ..agents import display_names, presence
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
             "lane": "--lane", "client": "--client", "workspace_id": "--workspace", "model": "--model"}  # fmt: skip
 _PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
-         "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running "}  # fmt: skip
+         "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running ",
+         "branch": "on branch "}  # fmt: skip
 # Fields that the sentence about another one says, or that say too much for a sentence.
 _UNSAID = (
     "harness_session",
@@ -64,6 +65,15 @@ def fields(
     }
 
 
+def recordable_branch(name: str | None) -> str | None:
+    """Return a branch's name if records can have it: an unusual name must not prevent that they are written."""
+    if name is None or not records.fits("session", "branch", name):
+        return None
+    from ..records.secrets import find_secret
+
+    return None if find_secret(name) else name
+
+
 def put(record: SessionFields, values: Mapping[str, str | None]) -> None:
     """Set the values in a record."""
     record["agent_identity"] = values.get("agent_identity")
@@ -79,6 +89,7 @@ def put(record: SessionFields, values: Mapping[str, str | None]) -> None:
     record["role_alias"] = values.get("role_alias")
     record["role_pack"] = values.get("role_pack")
     record["model"] = values.get("model")
+    record["branch"] = values.get("branch") or None
     for name in ("capabilities", "actual_ownership_scope"):
         text = values.get(name)
         if text:
