@@ -1,0 +1,1 @@
+"""Branches and worktrees that change the same files, and those that conflict."""
