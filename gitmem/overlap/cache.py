@@ -1,0 +1,108 @@
+"""What is known of commits and pairs of commits, in a file of the clone: a commit never changes, so it stays valid.
+
+The file has a checksum. A damaged one counts as empty, and everything is found again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write
+from ..digests import sha256
+from ..errors import GitmemError
+from ..git.branch_changes import UNKNOWN, Merge, Tip
+from ..git.objects import is_oid
+from ..repo import read_small
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Any
+
+    Pair = tuple[str, str]
+
+FILE = "overlap"
+VERSION = 1
+BYTES_MAX = 16 * 1024 * 1024
+PATHS_KEPT_MAX = 100_000  # of all entries
+
+
+class OverlapCache:
+    """Tips, changed files and merges by commits.
+
+    Attributes:
+        tips: Time and tree by commit.
+        files: The files that a commit changed since the merge base with the default branch; None if there are too many or
+            no merge base.
+        merges: Results by pair of commits.
+    """
+
+    def __init__(self, state: str, default_tips: Sequence[str]) -> None:
+        self._path = os.path.join(state, FILE)
+        self._default = list(default_tips)
+        self.tips: dict[str, Tip] = {}
+        self.files: dict[str, list[str] | None] = {}
+        self.merges: dict[Pair, Merge] = {}
+        self._read = read_small(self._path, BYTES_MAX + 1)
+        try:
+            self._load(self._read)
+        except (GitmemError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self.tips, self.files, self.merges = {}, {}, {}
+
+    def _load(self, content: bytes) -> None:
+        digest, _, body = content.partition(b"\n")
+        if len(content) > BYTES_MAX or sha256(body).hexdigest().encode() != digest:
+            return
+        import json
+
+        found = json.loads(body)
+        if found["version"] != VERSION:
+            return
+        self.tips = {str(oid): Tip(int(seconds), str(tree)) for oid, (seconds, tree) in found["tips"].items()}
+        self.merges = {
+            (str(one), str(other)): Merge(int(state), [str(path) for path in paths])
+            for one, other, state, paths in found["merges"]
+        }
+        if found["default"] == self._default:
+            self.files = {
+                str(oid): None if paths is None else [str(path) for path in paths]
+                for oid, paths in found["files"].items()
+            }
+
+    def write(self, branches: Collection[str]) -> None:
+        """Write what is known of these branches' tips, if that differs from the file. Never raise an error.
+
+        Args:
+            branches: The commits that were compared. Merges and files of others are dropped; times are kept, if the
+                caller has left only those of existing refs.
+        """
+        import json
+
+        kept = set(branches)
+        room = PATHS_KEPT_MAX
+        files: dict[str, list[str] | None] = {}
+        for oid in sorted(kept & self.files.keys(), key=lambda oid: len(self.files[oid] or ())):
+            paths = self.files[oid]
+            room -= len(paths or ())
+            if room >= 0:
+                files[oid] = paths
+        merges: list[list[Any]] = []
+        for (one, other), merge in sorted(
+            self.merges.items(), key=lambda item: (len(item[1].paths), item[0])
+        ):
+            if merge.state == UNKNOWN or not {one, other} <= kept:
+                continue
+            room -= len(merge.paths)
+            if room >= 0:
+                merges.append([one, other, merge.state, merge.paths])
+        values = {
+            "version": VERSION,
+            "default": self._default,
+            "tips": {oid: [tip.seconds, tip.tree] for oid, tip in sorted(self.tips.items()) if is_oid(oid)},
+            "files": dict(sorted(files.items())),
+            "merges": merges,
+        }
+        body = json.dumps(values, separators=(",", ":")).encode("ascii")
+        content = sha256(body).hexdigest().encode() + b"\n" + body
+        if content != self._read and len(content) <= BYTES_MAX:
+            atomic_write.try_replace(self._path, content, folders=True, private=True)

@@ -1,0 +1,85 @@
+"""The answer about branches that change the same files."""
+
+from __future__ import annotations
+
+from ..git.branch_changes import CONFLICT, SLOW, UNKNOWN
+from ..outcome import Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..git.branch_changes import Merge
+    from .branches import Branch
+    from .shared_files import Shared
+
+OVERLAPS_MAX = 1_000
+PATHS_MAX = 100  # of one pair
+
+
+class Side(Outcome):
+    """One of two branches.
+
+    Attributes:
+        revision: What git calls it; None for a detached HEAD, and before the first commit.
+        sessions: The names of the sessions that work on it.
+    """
+
+    __slots__ = ("branch", "revision", "commit", "sessions")
+
+    def __init__(self, branch: Branch) -> None:
+        self.branch = decoded(branch.name)
+        self.revision = decoded(branch.revision) if branch.revision is not None else None
+        self.commit = branch.tip
+        self.sessions = [one.name for one in branch.sessions]
+
+
+class Overlap(Outcome):
+    """Two branches that change the same files.
+
+    Attributes:
+        conflicts: Whether merging their commits conflicts; None if that is not known, as for uncommitted changes.
+        conflicting: The files that conflict.
+        files: All files that both change, at most `PATHS_MAX`, sorted; `more` counts the others.
+        uncommitted: Those of `files` that at least one side has not committed.
+    """
+
+    __slots__ = ("sides", "conflicts", "conflicting", "files", "uncommitted", "more", "told")
+
+    def __init__(self, one: Branch, other: Branch, shared: Shared, merge: Merge | None) -> None:
+        self.sides = [Side(one), Side(other)]
+        state = merge.state if merge is not None else UNKNOWN
+        is_known = state < SLOW and not shared.uncommitted
+        self.conflicts = state == CONFLICT if is_known or state == CONFLICT else None
+        conflicting = merge.paths if merge is not None else ()
+        self.conflicting = [decoded(path) for path in sorted(conflicting)[:PATHS_MAX]]
+        self.files = [decoded(path) for path in shared.paths]
+        self.uncommitted = [decoded(path) for path in shared.uncommitted]
+        self.more = shared.count - len(shared.paths)
+        self.told = False
+
+
+class Overlaps(Outcome):
+    """The pairs of branches that change the same files: those that conflict first.
+
+    Attributes:
+        compared: The number of branches that were compared.
+        conflicts: The number of pairs that conflict.
+        warnings: What was not compared, and why.
+    """
+
+    __slots__ = ("default_branch", "compared", "conflicts", "overlaps", "more", "warnings", "next")
+
+    def __init__(self, default: str | None, compared: int, found: Sequence[Overlap]) -> None:
+        self.default_branch = decoded(default) if default is not None else None
+        self.compared = compared
+        self.conflicts = sum(each.conflicts is True for each in found)
+        self.overlaps = list(found[:OVERLAPS_MAX])
+        self.more = len(found) - len(self.overlaps)
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def decoded(text: str) -> str:
+    """Return a name of git's as text that can be written: bytes that are not UTF-8 are replaced."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
