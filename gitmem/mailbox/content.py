@@ -24,15 +24,24 @@ KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 
 # Texts of notices, which depend on nothing but their key. `idempotency_key` is the kind, a space and the key.
-NOTICES = {"completion": "{} is done."}
+OVERLAP = "overlap"  # its key begins with a digest and a space, which its text leaves out
+NOTICES = {
+    "completion": "{} is done.",
+    OVERLAP: "The branches {}. Agree on who changes what before you merge; `gitmem overlap` shows more.",
+}
 ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
 OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
+
+
+def notice_text(kind: str, key: str) -> str:
+    """Return the text of a notice."""
+    return NOTICES[kind].format(key.partition(" ")[2] if kind == OVERLAP else key)
 
 
 def is_notice(record: SignalRecord | SignalFields) -> bool:
     """Return whether a signal is a notice: its text and its id are functions of its key alone."""
     kind, _, key = (record.get("idempotency_key") or "").partition(" ")
-    if kind not in NOTICES or record["message"] != NOTICES[kind].format(key):
+    if kind not in NOTICES or record["message"] != notice_text(kind, key):
         return False
     from ..records.ids import keyed_id
 

@@ -261,4 +261,4 @@ def all_ids(
 
 
 # Stored contents depend on the keyed fields.
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=(9, KEYED_FIELDS))
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(10, KEYED_FIELDS))

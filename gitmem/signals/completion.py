@@ -2,34 +2,30 @@
 
 Only an agent says that something is done; the end of a session alone says nothing.
 
-The broadcast is a notice (`mailbox.content.NOTICES`): its id, text and fields are functions of its key, whoever sends
+The broadcast is a notice (`notices.py`): its id, text and fields are functions of its key, whoever sends
 it. Two clones that announce the same completion before they sync make one signal of it.
 """
 
 from __future__ import annotations
 
-from .. import records
 from ..agents import caller as callers
-from ..agents import headline, own_sessions
+from ..agents import own_sessions
 from ..errors import GitmemError, UsageError
-from ..mailbox.content import ANNOUNCER, NOTICES, keyed_content
 from ..outcome import Outcome
 from ..records.codec import put_unit
-from ..records.ids import keyed_id, unit_key
+from ..records.ids import unit_key
 from ..sessions import lifecycle
-from . import INTENTS, send
+from . import notices, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..records.record_types import SignalFields
     from ..sessions.session_result import SessionChanged, SessionEnded
     from ..store import Store
     from .signal_options import SignalOptions
 
-LINES_MAX = 1_000  # of one id, which peers can write
 COMPLETION = "completion"
 SETTING = "gitmem.progress"
 SILENT, MILESTONES, ALL = POLICIES = ("silent", "milestones", "all")  # which notes of a session are sent
@@ -114,47 +110,17 @@ def spelling(unit: str) -> str:
 def announce(store: Store, caller: Caller, unit: str) -> Announced:
     """Broadcast that a work unit is done, unless this clone has done so.
 
-    Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
-    other words it would conflict. So only a line that was written here makes a second one unnecessary.
-
     Raises:
         UsageError: The work unit is invalid. Nothing was written.
         StoreError: The signal can't be recorded.
     """
     unit = spelling(unit)
-    fields = send.addressed(store, caller, NOTICES[COMPLETION].format(unit), (), None, None)
-    fields["signal_id"] = signal_id = keyed_id("sig", ANNOUNCER, COMPLETION, unit)
-    fields["idempotency_key"] = f"{COMPLETION} {unit}"
-    fields["intent"] = INTENTS[0]
-    fields["interrupt_class"] = "advisory"
-    fields["workspace_id"] = None
+    fields = notices.fields_of(store, caller, COMPLETION, unit)
     fields["wu_id"] = unit
-    send.set_recorder(store, caller, fields, insist=False)
-    if _is_announced(store, caller, fields):
-        return Announced(unit, signal_id, True)
-    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
-    stream, line = store.line("signal", fields)
-    send.record_signal(store, caller, stream, line, ())
-    return Announced(unit, signal_id, False)
-
-
-def _is_announced(store: Store, caller: Caller, fields: SignalFields) -> bool:
-    """Return whether this clone has written the notice; without a session, whose lines are signed, whether the caller has."""
-    mac = store.keys.now().mac
-    for (body,) in store.db().execute(
-        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? LIMIT ?",
-        (fields["signal_id"], LINES_MAX),
-    ):
-        line = body.encode()
-        is_own = mac is not None and mac.is_valid(line)
-        if not is_own and caller.session_id is not None:
-            continue
-        record = records.read_kind("signal", line)
-        if record is None or not (is_own or record["sender_identity"] in caller.ids):
-            continue
-        if keyed_content(record) == keyed_content(fields):
-            return True
-    return False
+    was_recorded = notices.is_recorded(store, caller, fields)
+    if not was_recorded:
+        notices.record(store, caller, fields)
+    return Announced(unit, fields["signal_id"], was_recorded)
 
 
 def change_session(
