@@ -12,7 +12,7 @@ from ..git import branch_changes as changes
 from ..git.scratch import ScratchRepository, make_parent
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import branches
+from . import branches, notices
 from .cache import OverlapCache
 from .overlaps import PATHS_MAX, Overlap, Overlaps, decoded
 from .shared_files import SharedFiles
@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..agents.caller import Caller
     from ..store import Store
     from .branches import Branch
     from .shared_files import Shared
@@ -201,24 +202,26 @@ class Comparison:
 
 
 def overlap(
-    store: Store, branch: str | None = None, *, seconds: float = SECONDS, pairs_max: int = PAIRS_MAX
+    store: Store,
+    branch: str | None = None,
+    *,
+    notify: Caller | None = None,
+    seconds: float = SECONDS,
+    pairs_max: int = PAIRS_MAX,
 ) -> Overlaps:
     """Return the pairs of branches that change the same files, those that conflict first.
 
     Args:
         branch: Only pairs with this branch.
+        notify: Who tells the sessions on branches that conflict; None to tell nobody.
         seconds: The limit for all runs of git together.
         pairs_max: The greatest number of pairs that git merges.
 
     Raises:
-        UsageError: `no-default-branch`; `unknown-branch`: it was not compared.
-        StoreError: git can't be used, or gitmem's folder can't be written.
+        UsageError: `no-default-branch`; `unknown-branch`: it was not compared. Nothing was written.
+        StoreError: git can't be used, gitmem's folder can't be written, or a signal can't be recorded.
     """
-    return answer(Comparison(store, seconds=seconds, pairs_max=pairs_max), branch)
-
-
-def answer(comparison: Comparison, branch: str | None) -> Overlaps:
-    """Run a comparison and return its answer; see `overlap`."""
+    comparison = Comparison(store, seconds=seconds, pairs_max=pairs_max)
     rows = comparison.run()
     names = [each.name for each in comparison.branches]
     if branch is not None and branch not in names:
@@ -229,12 +232,24 @@ def answer(comparison: Comparison, branch: str | None) -> Overlaps:
             suggestions=[decoded(name) for name in names][:5],
             next=["gitmem overlap"],
         )
-    found = [Overlap(*row) for row in rows if branch is None or branch in (row[0].name, row[1].name)]
-    found.sort(key=_rank)
-    outcome = Overlaps(comparison.default, len(names), found)
+    found = [(Overlap(*row), row) for row in rows if branch is None or branch in (row[0].name, row[1].name)]
+    found.sort(key=lambda each: _rank(each[0]))
+    overlaps = [each for each, _ in found]
+    outcome = Overlaps(comparison.default, len(names), overlaps)
     outcome.warnings = comparison.warnings
-    outcome.next = _next(found)
+    if notify is not None:
+        conflicts = [_conflict(*row) for each, row in found if each.conflicts]
+        outcome.sent, warnings = notices.tell_all(store, notify, conflicts)
+        outcome.warnings += warnings
+    outcome.next = _next(overlaps, is_told=notify is not None)
     return outcome
+
+
+def _conflict(one: Branch, other: Branch, _: Shared, merge: changes.Merge | None) -> notices.Conflict:
+    files = merge.paths if merge is not None else ()
+    return notices.Conflict(
+        [decoded(one.name), decoded(other.name)], list(map(decoded, files)), [*one.sessions, *other.sessions]
+    )
 
 
 def _rank(found: Overlap) -> tuple[int, int, list[str]]:
@@ -243,12 +258,12 @@ def _rank(found: Overlap) -> tuple[int, int, list[str]]:
     return worst, -count, [side.branch for side in found.sides]
 
 
-def _next(found: Sequence[Overlap]) -> list[str]:
+def _next(found: Sequence[Overlap], *, is_told: bool) -> list[str]:
     if not found:
         return ["gitmem roster"]
     worst = found[0]
     steps = []
-    if worst.conflicts and any(side.sessions for side in worst.sides):
+    if not is_told and worst.conflicts and any(side.sessions for side in worst.sides):
         steps.append("gitmem overlap --notify")
     one, other = (side.revision for side in worst.sides)
     path = (worst.conflicting or worst.files)[0]

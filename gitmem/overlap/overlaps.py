@@ -44,7 +44,7 @@ class Overlap(Outcome):
         uncommitted: Those of `files` that at least one side has not committed.
     """
 
-    __slots__ = ("sides", "conflicts", "conflicting", "files", "uncommitted", "more", "told")
+    __slots__ = ("sides", "conflicts", "conflicting", "files", "uncommitted", "more")
 
     def __init__(self, one: Branch, other: Branch, shared: Shared, merge: Merge | None) -> None:
         self.sides = [Side(one), Side(other)]
@@ -56,7 +56,6 @@ class Overlap(Outcome):
         self.files = [decoded(path) for path in shared.paths]
         self.uncommitted = [decoded(path) for path in shared.uncommitted]
         self.more = shared.count - len(shared.paths)
-        self.told = False
 
 
 class Overlaps(Outcome):
@@ -65,10 +64,11 @@ class Overlaps(Outcome):
     Attributes:
         compared: The number of branches that were compared.
         conflicts: The number of pairs that conflict.
+        sent: The ids of the signals that told sessions of conflicts.
         warnings: What was not compared, and why.
     """
 
-    __slots__ = ("default_branch", "compared", "conflicts", "overlaps", "more", "warnings", "next")
+    __slots__ = ("default_branch", "compared", "conflicts", "overlaps", "more", "sent", "warnings", "next")
 
     def __init__(self, default: str | None, compared: int, found: Sequence[Overlap]) -> None:
         self.default_branch = decoded(default) if default is not None else None
@@ -76,6 +76,7 @@ class Overlaps(Outcome):
         self.conflicts = sum(each.conflicts is True for each in found)
         self.overlaps = list(found[:OVERLAPS_MAX])
         self.more = len(found) - len(self.overlaps)
+        self.sent: list[str] = []
         self.warnings: list[str] = []
         self.next: list[str] = []
 
