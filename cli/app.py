@@ -66,6 +66,7 @@ COMMANDS = {
     "claim list": "claim:listing",
     "claim check": "claim:check",
     "claim release": "claim:release",
+    "overlap": "overlap:overlap",
     "mem create": "mem.nodes:create",
     "mem update": "mem.nodes:update",
     "mem relate": "mem.nodes:relate",

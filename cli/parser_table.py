@@ -34,6 +34,7 @@ COMMANDS = {
     'claim list': 'claim:listing --mine',
     'claim check': 'claim:check path+',
     'claim release': 'claim:release id* --of= --reason= --allow-secret',
+    'overlap': 'overlap:overlap branch? --notify',
     'mem create': 'mem.nodes:create content? --type= --lifecycle= --wu= --issue=:wu --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --discovered-from= --supersedes=* --jsonl --allow-secret -q:quiet --quiet --progress',
     'mem update': 'mem.nodes:update ids+ --content= --status= --type= --lifecycle= --wu= --issue=:wu --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --reason= --verified --clear=* --allow-secret',
     'mem relate': 'mem.nodes:relate from_id type to_id --remove',

@@ -39,6 +39,7 @@ ORDER = (
     "gitmem.mailbox",
     "gitmem.sessions",
     "gitmem.signals",
+    "gitmem.overlap",
     "gitmem.memory",
     "gitmem.tasks",
     "gitmem.claims",

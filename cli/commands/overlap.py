@@ -1,0 +1,36 @@
+"""`gitmem overlap`."""
+
+from __future__ import annotations
+
+from ..environment import Environment
+from ..render import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+CONFLICTS = 1
+
+
+def overlap(
+    at: Environment,
+    branch: Annotated[
+        str | None, typer.Argument(metavar="BRANCH", help="Only pairs with this branch.")
+    ] = None,
+    notify: Annotated[
+        bool,
+        typer.Option(
+            "--notify", help="Tell the sessions on branches that conflict; each pair once a day at most."
+        ),
+    ] = False,
+) -> int:
+    """List branches and worktrees that change the same files; exit with 1 if two of them conflict."""
+    from gitmem.overlap import compare
+
+    from ..render import overlap as render
+
+    found = compare.overlap(at.store(), branch, notify=at.caller() if notify else None)
+    output.answer(at.json, found, render.overlap)
+    return CONFLICTS if found.conflicts else 0

@@ -1,0 +1,45 @@
+"""Branches that change the same files, as text."""
+
+from __future__ import annotations
+
+from .output import paint
+from .sessions import plain
+from .text import plural, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.overlap.overlaps import Overlap, Overlaps, Side
+
+PAIRS_SHOWN = 20
+FILES_SHOWN = 3
+STATES = {True: "conflict", None: "unknown", False: "clean"}
+
+
+def overlap(found: Overlaps) -> list[str]:
+    """Return a line for each pair, those that conflict first, and how many were told."""
+    shown = found.overlaps[:PAIRS_SHOWN]
+    rows = [("MERGE", "BRANCHES", "", "FILES"), *map(_row, shown)] if shown else []
+    lines = table(rows, shortened=(3,), painted=lambda row, _, cell: cell if row else paint(cell, "head"))
+    more = len(found.overlaps) - len(shown) + found.more
+    lines += [f"{plural(more, 'more pair')} not shown; --json has them"] if more else []
+    if not shown:
+        lines.append(
+            f"No two of {plural(found.compared, 'branch').replace('branchs', 'branches')} change the same file"
+        )
+    if found.sent:
+        lines.append(f"told by {plural(len(found.sent), 'signal')}: {', '.join(found.sent)}")
+    return [*lines, *map(plain, found.warnings)]
+
+
+def _row(each: Overlap) -> tuple[str, ...]:
+    files = each.conflicting or each.files
+    count = len(files) if each.conflicting else len(files) + each.more
+    rest = f" and {count - FILES_SHOWN} more" if count > FILES_SHOWN else ""
+    note = "" if each.conflicting or not each.uncommitted else " (uncommitted)"
+    one, other = map(_side, each.sides)
+    return STATES[each.conflicts], one, other, plain(", ".join(files[:FILES_SHOWN])) + rest + note
+
+
+def _side(side: Side) -> str:
+    names = f" ({', '.join(side.sessions)})" if side.sessions else ""
+    return plain(f"{side.branch}{names}")
