@@ -39,6 +39,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "catch-up": _of("reading", "catching_up"),
     "merge": _of("startup", "merge"),
     "size": _of("packing", "bursts"),
+    "overlap": _of("overlap", "overlap"),
     "doctor": _of("doctor", "doctor"),
     "doctor-memory": _of("doctor", "doctor_memory"),
     "context": _of("memory", "context"),

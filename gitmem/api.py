@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .commit_thread import BackgroundCommits
     from .importers.lumenflow.import_result import Imported
     from .memory_api import Memory
+    from .overlap.overlaps import Overlaps
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox import InboxResult
@@ -197,6 +198,17 @@ class Log:
         from .signals import gate
 
         return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason, new=new)
+
+    def overlap(self, branch: str | None = None, *, notify: bool = False) -> Overlaps:
+        """Return the pairs of branches that change the same files, those that conflict first.
+
+        Args:
+            branch: Only pairs with this branch.
+            notify: Tell the sessions on branches that conflict, each pair once a day at most.
+        """
+        from .overlap import compare
+
+        return compare.overlap(self.store, branch, notify=self.caller if notify else None)
 
     def roster(
         self, query: str | None = None, *, all: bool = False, limit: int | None = None

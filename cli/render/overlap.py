@@ -22,13 +22,19 @@ def overlap(found: Overlaps) -> list[str]:
     lines = table(rows, shortened=(3,), painted=lambda row, _, cell: cell if row else paint(cell, "head"))
     more = len(found.overlaps) - len(shown) + found.more
     lines += [f"{plural(more, 'more pair')} not shown; --json has them"] if more else []
-    if not shown:
-        lines.append(
-            f"No two of {plural(found.compared, 'branch').replace('branchs', 'branches')} change the same file"
-        )
+    lines.append(_summary(found))
     if found.sent:
         lines.append(f"told by {plural(len(found.sent), 'signal')}: {', '.join(found.sent)}")
     return [*lines, *map(plain, found.warnings)]
+
+
+def _summary(found: Overlaps) -> str:
+    """Return a sentence about all pairs."""
+    branches = "1 branch" if found.compared == 1 else f"{found.compared} branches"
+    if not found.overlaps:
+        return f"No two of {branches} change the same file"
+    pairs = plural(len(found.overlaps) + found.more, "pair")
+    return f"{branches}: {pairs} with the same files, {found.conflicts} in conflict"
 
 
 def _row(each: Overlap) -> tuple[str, ...]:

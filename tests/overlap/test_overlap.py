@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gitmem
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.overlap import branches, cache, compare
@@ -275,3 +276,14 @@ def test_many_branches_are_cut_to_the_latest(git: Git, repo: Path, store: Store)
     found = compare.overlap(store)
     assert found.compared == branches.BRANCHES_MAX
     assert "recent branches were left out" in " ".join(found.warnings)
+
+
+def test_the_library_has_it(git: Git, repo: Path) -> None:
+    """With the caller of the log as the one who tells."""
+    for name in ("one", "other"):
+        branch(git, repo, name, {"README": f"{name}\n"})
+    with gitmem.open(str(repo), now=Clock()) as log:
+        git("switch", "--quiet", "one", cwd=repo)
+        log.sessions.start(name="One")
+        found = log.overlap("one", notify=True)
+    assert (found.conflicts, found.sent) == (1, [])
