@@ -80,7 +80,7 @@ def open(
                           wal_elsewhere=wal_elsewhere)  # fmt: skip
 
     store = open_own()
-    log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity))
+    log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity, is_program=True))
     if commit_after:
         from .commit_thread import BackgroundCommits
 

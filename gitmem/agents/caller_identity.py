@@ -29,9 +29,10 @@ class CallerClaims:
         identity: GITMEM_AGENT_IDENTITY, the default of `--agent-identity` when a session starts.
         client: The client whose marker variable is set, "" for an unnamed one. The caller is then not a person,
             even at a terminal.
+        is_program: Whether a program chose `as_` through the library.
     """
 
-    __slots__ = ("as_", "client", "client_session", "identity", "session", "terminal")
+    __slots__ = ("as_", "client", "client_session", "identity", "is_program", "session", "terminal")
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class CallerClaims:
         terminal: bool = False,
         identity: str | None = None,
         client: str | None = None,
+        is_program: bool = False,
     ) -> None:
         self.as_ = as_
         self.session = session
@@ -48,6 +50,7 @@ class CallerClaims:
         self.terminal = terminal
         self.identity = identity
         self.client = client
+        self.is_program = is_program
 
     @property
     def is_silent(self) -> bool:

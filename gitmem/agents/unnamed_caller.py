@@ -64,6 +64,14 @@ def choose(store: Store, who: CallerClaims) -> Caller:
     )
 
 
+def only_session(store: Store, who: CallerClaims) -> Caller | None:
+    """Return the only session of this worktree that the caller may be, or None if there is none or it is unclear."""
+    here = [one for one in own_sessions.of_worktree(store) if _may_be(one, who.client)]
+    if len(here) != 1 or any(_may_be(one, who.client) for one in own_sessions.unregistered_here(store)):
+        return None
+    return caller_identity.of_session(here[0], "worktree")
+
+
 def _may_be(one: Presence, client: str | None) -> bool:
     """Return whether a session may belong to a client: its client is this one or unknown."""
     return not client or one.record.get("client") in (None, client)

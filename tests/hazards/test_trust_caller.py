@@ -314,6 +314,36 @@ def test_nobody_decides_for_another(here: Place, intent: str, as_: str) -> None:
     assert here("--as", as_, "reply", id, "a remark", session=planck).status in (0, 2)  # it is no decision
 
 
+def test_the_only_session_of_a_worktree_acts_for_no_other_one_without_a_variable_either(
+    here: Place, git: Git, tmp_path: Path
+) -> None:
+    """No `GITMEM_SESSION`: a decision for the agent of another worktree is refused, and its inbox only shown."""
+    planck = here.start("Planck")
+    git("worktree", "add", "-q", str(tmp_path / "prices"), cwd=here.path)
+    there = Place(tmp_path / "prices")
+    curie = there.start("Curie")
+    asked = there("signal", "Shall we?", "--to", "Planck", "--intent", "PROPOSE", "--json").json["signal"]
+    id, thread = str(asked["signal_id"]), str(asked["thread_id"])
+
+    said = there("reply", id, "yes", "--agree", "--as", "Planck", "--json")
+    assert (said.status, said.json["error"]["code"]) == (2, "another-identity"), said
+    assert curie in said.json["error"]["message"], said
+    assert f"export GITMEM_SESSION={planck}" in said.json["error"]["hint"], said
+    looked = there("inbox", "--as", "Planck")
+    assert id in looked.out and "you are Curie. Nothing is marked as delivered" in looked.out, looked
+    insisted = there("reply", id, "yes", "--agree", "--as", "Planck", "--insist", "--json")
+    assert insisted.json["signal"]["via"] == curie, insisted
+    assert there("converged", thread).status == 1
+
+    assert there("inbox", "--as", "Planck", "--count", session=planck).out == "1\n"
+    assert id in here("inbox", "--as", "Planck").out  # its own worktree
+    assert there("inbox", "--as", "Planck", "--count", session=planck).out == "0\n"
+    assert there("reply", id, "typed", "--agree", "--as", "Planck", typed=True).status == 0  # a person
+    there.start("Noether")
+    assert there("reply", id, "a script", "--agree", "--as", "Planck").status == 0  # who calls is unclear
+    assert here("converged", thread).status == 0
+
+
 def test_a_decision_that_was_insisted_on_counts_for_nothing_where_its_session_proposed(here: Place) -> None:
     """It is recorded, shown with the session in `via`, and the thread goes on waiting for who was asked."""
     planck, curie, id, thread = proposal(here)
