@@ -87,7 +87,10 @@ def _notes(warnings: Sequence[str]) -> list[str]:
 def _delivery(signal: ShownSignal, most: int | None) -> str:
     if "counts" in signal:
         return "answers a signal that is missing from this log"
-    states = [f"{state} by {reader}" for reader, state in signal["delivery"].items()]
+    states = [
+        f"{state} {'to' if state == 'delivered' else 'by'} {reader}"
+        for reader, state in signal["delivery"].items()
+    ]
     left = [f"{len(states) - most} more"] if most is not None and len(states) > most else []
     return ", ".join([*states[:most], *left])
 

@@ -241,3 +241,13 @@ def test_a_workspace_is_selected_beside_the_session(run: Run, start: Start, repo
     )
     assert run("inbox", "--count", session=sessions[0]).out == "1\n"
     assert run("inbox", "--count", session=sessions[1]).out == "0\n"
+
+
+def test_a_thread_says_to_whom_a_signal_was_delivered(run: Run, start: Start) -> None:
+    """Not by whom: the reader delivers nothing."""
+    planck, curie = start("Planck"), start("Curie")
+    sent = run("signal", "Hello", "--to", "Curie", "-q", session=planck).out.strip()
+    run("inbox", session=curie)
+    assert "delivered to test:worker:curie" in run("thread", sent, session=planck).out
+    run("reply", sent, "yes", "--agree", session=curie)
+    assert "acked by test:worker:curie" in run("thread", sent, session=planck).out
