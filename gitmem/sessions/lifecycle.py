@@ -194,7 +194,10 @@ def end(
     Raises:
         UsageError: As `end_line`.
     """
+    from . import unread_left
+
     found, line, summary = end_line(store, caller, summary, allow_secret=allow_secret)
+    left = unread_left.at_end(store, found)
     subject = f"{found.name} ends: {summary}" if summary else f"{found.name} ends"
     appended = store.record([line], _commit_message(found, subject))
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
@@ -202,7 +205,9 @@ def end(
         session_queue.remove(store.repo.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
     found = own_sessions.trusted(store, found.session_id) or found
-    return SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+    ended = SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+    ended.add_remark(left)
+    return ended
 
 
 def end_line(

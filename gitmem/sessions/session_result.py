@@ -54,6 +54,10 @@ class SessionResult(Outcome):
             )
         self.next = list(next)
 
+    def add_remark(self, sentence: str | None) -> None:
+        """Add a sentence to the remark."""
+        self.remark = " ".join(filter(None, (self.remark, sentence))) or None
+
 
 class SessionStarted(SessionResult):
     """A session that started, or the existing one of the same client session."""

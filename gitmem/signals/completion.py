@@ -92,7 +92,7 @@ def end_session(
         told = announce(store, caller, unit)
     ended = lifecycle.end(store, caller, summary=summary, allow_secret=allow_secret)
     if told is not None:
-        ended.remark = told.remark
+        ended.remark = " ".join(filter(None, (told.remark, ended.remark))) or None
     return ended
 
 

@@ -189,3 +189,20 @@ def test_an_unknown_policy_is_refused(
     said = run("session", "note", "reading", "--milestone", session=planck)
     assert said.status == 2 and "valid are silent, milestones, all" in said.err
     assert "reading" not in run("roster", "--json").out
+
+
+@pytest.mark.parametrize("identity", [None, "claude:architect:shop"])
+def test_the_end_of_a_session_says_what_it_has_not_read(
+    run: Run, start: Callable[..., str], identity: str | None
+) -> None:
+    """And who will: the next session of its identity, or nobody."""
+    own = ["--agent-identity", identity] if identity else []
+    planck = run("session", "start", "--name", "Planck", *own, "--json").json["session_id"]
+    curie = start("Noether")
+    assert run("signal", "Shall we?", "--to", "Planck", "--intent", "propose", session=curie).status == 0
+    said = run("session", "end", session=planck)
+    assert said.status == 0, said
+    assert "1 unread (1 wants an answer)." in said.out
+    reads = f"The next session of {identity} reads it." if identity else f"gitmem inbox --for {planck}"
+    assert reads in said.out
+    assert "unread" not in run("session", "end", session=curie).out
