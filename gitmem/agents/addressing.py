@@ -285,6 +285,10 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
     elif identity.startswith("human:"):
         found.display_name = identity.removeprefix("human:")
         found.elsewhere = identity != own_person(store)
+    elif is_identity(identity):
+        from .unknown_recipients import unheld_identity
+
+        found.asleep, found.remark = True, unheld_identity(identity)
     return found
 
 

@@ -159,6 +159,11 @@ def ended_identity(identity: str, latest: Presence, now: int) -> str:
     return f"All sessions of {sanitize(identity)} have ended ({when}); its next session reads this."
 
 
+def unheld_identity(identity: str) -> str:
+    """Return the remark for signals to a known identity that no session has."""
+    return f"No session has the identity {sanitize(identity)} now: the signal is read when one takes it."
+
+
 def _has_never_synced(store: Store) -> bool:
     from ..log.ref import REMOTES_PREFIX
 

@@ -12,7 +12,7 @@ from ..log.entry import CommitMessage
 from ..mailbox import imported, session_queue
 from ..records.ids import new_id
 from ..text.shell_quote import command
-from . import session_fields, stated_role
+from . import session_fields, stated_role, unread_left
 from .session_result import SessionChanged, SessionEnded, SessionStarted
 
 TYPE_CHECKING = False
@@ -71,13 +71,16 @@ def start(
         fields.update(stated.fields)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
         given["branch"] = fields["branch"]  # but HEAD may be on none
+        was = unread_left.at_new_identity(store, known, given["agent_identity"])
         # gitmem 0.1 published the id itself.
         given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(
             store, known, name, given, session_fields.retry_command("start", given), allow_secret
         )
         _register(store, known.session_id)
-        return stated.told(SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id)))
+        started = SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
+        started.add_remark(was)
+        return stated.told(started)
 
 
 def _start_new(
@@ -177,9 +180,12 @@ def change(
         fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
     stated = stated_role.fields(store, found.record, role)
     fields.update(stated.fields)
+    was = unread_left.at_new_identity(store, found, agent_identity)
     changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
-    return stated.told(SessionChanged(*changed, ["gitmem whoami", "gitmem roster"]))
+    after = SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
+    after.add_remark(was)
+    return stated.told(after)
 
 
 def end(
@@ -194,8 +200,6 @@ def end(
     Raises:
         UsageError: As `end_line`.
     """
-    from . import unread_left
-
     found, line, summary = end_line(store, caller, summary, allow_secret=allow_secret)
     left = unread_left.at_end(store, found)
     subject = f"{found.name} ends: {summary}" if summary else f"{found.name} ends"

@@ -1,7 +1,9 @@
-"""Unread signals that a session leaves behind: at its end."""
+"""Unread signals that a session leaves behind: at its end, or when it becomes another agent."""
 
 from __future__ import annotations
 
+from ..agents import own_recipients
+from ..errors import UsageError
 from ..mailbox import mailbox_view
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -26,6 +28,38 @@ def at_end(store: Store, found: Presence) -> str | None:
             f"No later session reads {_them(unread)}: {command('gitmem', 'inbox', '--for', found.session_id)}"
         )
     return f"{_number(unread, asked)}. {later}"
+
+
+def at_new_identity(store: Store, found: Presence, identity: str | None) -> str | None:
+    """Return a sentence about the agent that a session was before a change; None if it stays the same agent.
+
+    Args:
+        store: The open store.
+        found: The session before the change.
+        identity: Its new agent identity; None for the present one.
+
+    Raises:
+        UsageError: `unread-mail`: only this session would have shown signals to its present identity.
+    """
+    own = found.agent_identity
+    if not identity or own is None or identity == own:
+        return None
+    was = f"{sanitize(found.name)} ({sanitize(own)})"
+    others = [one for one in own_recipients.of_identity(store, own) if one.session_id != found.session_id]
+    waiting = mailbox_view.unread_ids(
+        store.db(), own, found.session_id, found.record.get("workspace_id"), store.now(), directed=True
+    )
+    unread = len({signal_id for address, signal_id in waiting if address == own})
+    if unread and all(one.ended is not None for one in others):
+        raise UsageError(
+            f"This session is {was} and has {_number(unread, 0)}: as {sanitize(identity)} it would not show {_them(unread)}. "
+            "Nothing was written.",
+            hint=f"Read {_them(unread)} first. A subagent works in the session as it is, under its identity.",
+            code="unread-mail",
+            next=["gitmem inbox", "gitmem whoami"],
+        )
+    back = command("gitmem", "session", "set", "--agent-identity", own, "--name", found.asked)
+    return f"This session was {was}. If that is a mistake: {back}"
 
 
 def _counts(store: Store, found: Presence) -> tuple[int, int]:

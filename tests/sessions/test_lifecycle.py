@@ -10,7 +10,7 @@ from gitmem.agents import caller, display_names, heartbeats, own_sessions, prese
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
-from gitmem.signals import completion
+from gitmem.signals import completion, inbox, send
 
 from ..sandbox import (
     DAY,
@@ -385,3 +385,35 @@ def test_the_list_leaves_out_who_is_gone(repo: Path) -> None:
     assert [each["session_id"] for each in roster.listing(store).sessions] == [live.session_id]
     every = {each["session_id"]: each["status"] for each in roster.listing(store, all=True).sessions}
     assert every == {ended.session_id: "ended", gone.session_id: "gone", live.session_id: "live"}
+
+
+def test_a_session_that_becomes_another_agent_leaves_no_mail_behind(repo: Path) -> None:
+    """A second start in one conversation is refused while mail waits; otherwise it says who the session was."""
+    store = open_store(repo, Clock())
+    conversation = CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", "cc-1"))
+    main = lifecycle.start(store, conversation, name="Main", agent_identity="claude:main:x")
+    other = acting(store, lifecycle.start(store, CallerClaims(), name="Curie"))
+    send.send(store, other, "For Main", to=["claude:main:x"])
+    before = bodies(store)
+    for act in (
+        lambda: lifecycle.start(store, conversation, name="Sub", agent_identity="claude:sub:x"),
+        lambda: lifecycle.change(store, acting(store, main), agent_identity="claude:sub:x"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            act()
+        assert (caught.value.status, caught.value.code) == (2, "unread-mail")
+        assert "1 unread" in caught.value.message and "gitmem inbox" in caught.value.next
+    assert bodies(store) == before
+    assert lifecycle.start(store, conversation, agent_identity="claude:main:x").remark is None
+
+    inbox.mark(store, inbox.read(store, acting(store, main)))
+    sub = lifecycle.start(store, conversation, name="Sub", agent_identity="claude:sub:x")
+    assert sub.session_id == main.session_id
+    assert "was Main (claude:main:x)" in str(sub.remark)
+    assert "gitmem session set --agent-identity claude:main:x --name Main" in str(sub.remark)
+    sent = send.send(store, other, "Still there?", to=["claude:main:x"])
+    assert "No session has the identity claude:main:x now" in " ".join(sent.warnings)
+
+    send.send(store, other, "For Sub", to=["Sub"])
+    lifecycle.start(store, CallerClaims(), name="Twin", agent_identity="claude:sub:x")  # it reads that
+    assert "was Sub" in str(lifecycle.change(store, acting(store, sub), agent_identity="claude:x:x").remark)
