@@ -5,8 +5,10 @@ Imported where needed, and rapidfuzz only for a comparison: its import costs twi
 
 from __future__ import annotations
 
+from .. import records
 from ..records.ids import unit_key
 from ..text.name_matching import fold
+from ..text.sanitize import within
 from . import presence
 from .presence import Presence, format_age
 
@@ -21,6 +23,9 @@ SIMILARITY_MIN = 0.5
 # For a write: one or two edits, and at most one in three characters. Names of the pool are more than two edits
 # apart, so a name with one typo is at least two edits from every other name. Hence the gap.
 WRITE_EDITS_MAX = 2
+PERSON_MIN = 0.8  # share of equal characters of a person's name
+PEOPLE_MAX = 50
+NAME_MAX = 64  # columns
 WRITE_GAP = 2
 
 
@@ -53,6 +58,9 @@ def suggestions(store: Store, text: str, *, here: bool = False) -> list[str]:
             if here and not any(one.here for one in sessions):
                 continue
             found[identity] = (score, describe(sessions[0], identity) if sessions else identity)
+    for score, identity, name in [] if here else _people(store, text):
+        if score >= PERSON_MIN:
+            found[identity] = (score, f"{identity} ({name})")
     best = sorted(found.values(), key=lambda each: -each[0])
     return [words for _, words in best[:SUGGESTIONS_MAX]]
 
@@ -133,6 +141,24 @@ def _identities(store: Store, text: str) -> list[tuple[float, str]]:
     rows = store.db().execute("SELECT reader FROM reader WHERE reader LIKE '%:%'").fetchall()
     scored = [(Levenshtein.normalized_similarity(fold(text), fold(reader)), reader) for (reader,) in rows]
     return sorted(scored, key=lambda each: (-each[0], each[1]))[: 2 * SUGGESTIONS_MAX]
+
+
+def _people(store: Store, text: str) -> list[tuple[float, str, str]]:
+    """Return people that have written, by the names that their latest signals show. A name is no address: anybody may use it."""
+    from rapidfuzz.distance import Levenshtein
+
+    rows = store.db().execute(
+        "SELECT s.sender, l.body FROM (SELECT sender, max(line) AS last FROM signal WHERE sender LIKE 'human:%'"
+        " GROUP BY sender ORDER BY last DESC LIMIT ?) s JOIN line l ON l.id = s.last",
+        (PEOPLE_MAX,),
+    )
+    found = []
+    for sender, body in rows.fetchall():
+        record = records.read_kind("signal", str(body).encode())
+        name = within(record.get("sender_name") or "", NAME_MAX) if record is not None else ""
+        if name:
+            found.append((Levenshtein.normalized_similarity(fold(text), fold(name)), str(sender), name))
+    return found
 
 
 def _location(one: Presence) -> list[str]:

@@ -11,6 +11,7 @@ from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle
+from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.text.shell_quote import quote
 
@@ -352,3 +353,14 @@ def test_commands_are_quoted_as_the_shell_takes_them(text: str) -> None:
     import shlex
 
     assert shlex.split(quote(text)) == [text]
+
+
+def test_the_name_of_a_person_suggests_the_address(repo: Path) -> None:
+    """It never is one: anybody may write under it."""
+    store = open_store(repo, Clock())
+    me = person(store)
+    send.send(store, me, "hello", broadcast=True)
+    assert any(
+        each.startswith("human:person@example.org (") for each in refused(store, str(me.name)).suggestions
+    )
+    assert not any("human:" in each for each in refused(store, "Lovelace").suggestions)
