@@ -34,8 +34,7 @@ def inbox(found: InboxResult) -> list[str]:
     lines.append(f"{found.unread} unread for {sanitize(found.reader, keep='')}. {message_frame.PEERS}")
     for signal in found.signals:
         lines.append("")
-        note = signal.get("delivery_state") or ""
-        lines += framed(signal, note=note, line=signal.get("reply_line"))
+        lines += framed(signal, note=_note(signal), line=signal.get("reply_line"))
     if found.more or inbox_next(found):
         lines.append("")
     if found.more:
@@ -56,8 +55,15 @@ def signals_only(found: InboxResult) -> list[str]:
     lines: list[str] = []
     for signal in found.signals:
         lines += [""] if lines else []
-        lines += framed(signal, note=signal.get("delivery_state") or "", line=signal.get("reply_line"))
+        lines += framed(signal, note=_note(signal), line=signal.get("reply_line"))
     return lines
+
+
+def _note(signal: ShownSignal) -> str:
+    """Return what the head of a signal in an inbox ends with: its delivery state, and whether it is a broadcast."""
+    everybody = not signal.get("recipients") and signal.get("origin") == "local"
+    parts = ["to everybody" if everybody else "", signal.get("delivery_state") or ""]
+    return SEPARATOR.join(filter(None, parts))
 
 
 def _filtered(found: Inbox) -> str:

@@ -251,3 +251,13 @@ def test_a_thread_says_to_whom_a_signal_was_delivered(run: Run, start: Start) ->
     assert "delivered to test:worker:curie" in run("thread", sent, session=planck).out
     run("reply", sent, "yes", "--agree", session=curie)
     assert "acked by test:worker:curie" in run("thread", sent, session=planck).out
+
+
+def test_an_inbox_tells_a_broadcast_from_a_message_to_its_reader(run: Run, start: Start) -> None:
+    """In the head of the frame."""
+    planck, curie = start("Planck"), start("Curie")
+    run("inbox", session=curie)
+    run("signal", "To all", session=planck)
+    run("signal", "To you", "--to", "Curie", session=planck)
+    heads = [line for line in run("inbox", session=curie).out.splitlines() if line.startswith("[")]
+    assert ["to everybody]" in each for each in heads] == [True, False], heads
