@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import headline, heartbeats, own_recipients, own_sessions, presence
+from ..agents import headline, heartbeats, name_pins, own_recipients, own_sessions, presence
 from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import ROLE_FIELDS, by_role, row, set_role_fields
 from ..errors import check_limit
@@ -10,6 +10,7 @@ from ..index.engine import StepLimit
 from ..mailbox import mailbox_view
 from ..outcome import Outcome
 from ..sync import autosync
+from ..text.name_matching import fold
 from ..text.shell_quote import command
 
 TYPE_CHECKING = False
@@ -27,6 +28,8 @@ _UNPROVEN = (
     "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
     " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
 )
+CONTESTED_MAX = 10  # names of which a roster says whom they mean here
+SEND = ("gitmem", "signal", "your message", "--to")
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
@@ -123,6 +126,7 @@ def roster(
         {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
     ]
     outcome = Roster(rows, _next(found, query, all, caller))
+    _follow_pins(store, outcome, found)
     outcome.more = total - len(found)
     outcome.autosync = autosync.last_failure(store.repo)
     if outcome.autosync is not None:
@@ -184,10 +188,22 @@ def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Calle
     ours = caller.ids if caller is not None else []
     others = [one for one in found if one.held and one.reader not in ours]
     if others:
-        return [command("gitmem", "signal", "your message", "--to", others[0].name), "gitmem inbox"]
+        return [command(*SEND, others[0].name), "gitmem inbox"]
     if any(one.reader in ours for one in found):
         return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
     return ["gitmem session start"]
+
+
+def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> None:
+    """Say which displayed names mean another session in this clone, and advise no command that would reach that one."""
+    asked = {fold(one.asked) for one in found if one.asked != one.name}
+    contested = [one for one in found if fold(one.name) in asked][:CONTESTED_MAX]
+    for one in contested:
+        meant = name_pins.meant_instead(store, one)
+        if meant is not None:
+            outcome.remark = " ".join(filter(None, (outcome.remark, meant)))
+            typed, exact = (command(*SEND, each) for each in (one.name, one.reader))
+            outcome.next = [exact if each == typed else each for each in outcome.next]
 
 
 def list_unproven(store: Store) -> list[Presence]:
