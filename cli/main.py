@@ -59,13 +59,8 @@ def memory_first(argv: Sequence[str]) -> list[str]:
 def claims_first(argv: Sequence[str]) -> list[str]:
     """Return the arguments with `claim paths` for a `claim` that no word of its group follows."""
     args, rest = list(argv), list(argv)
-    if (
-        _take_options(rest, _options(COMMON.split()), {}, None)
-        and rest[:1] == ["claim"]
-        and rest[1:]
-        and rest[1] not in ("-h", "--help")
-        and f"claim {rest[1]}" not in COMMANDS
-    ):
+    is_claim = _take_options(rest, _options(COMMON.split()), {}, None) and rest[:1] == ["claim"]
+    if is_claim and rest[1:] and f"claim {rest[1]}" not in COMMANDS and rest[1] not in ("-h", "--help"):
         args.insert(len(args) - len(rest) + 1, "paths")
     return args
 
@@ -268,6 +263,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
     def run(at: Environment) -> int:
         output.set_notice(lambda: _notice(at, body))
         status = body(at, **values) or 0
+        _tell_about_claims(at)
         found = None if json or values.get("quiet") else _notice(at, body)
         if found is not None:
             output.write_error(found.line)
@@ -288,6 +284,16 @@ def _notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | 
     from . import unread_notice
 
     return unread_notice.of_command(at, name, body)
+
+
+def _tell_about_claims(at: Environment) -> None:
+    """Renew the session's claims and tell it about contested ones. Where it has none, this only tests two files."""
+    name = at.own_name or "/"
+    paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "contested"))
+    if "/" not in name and any(map(os.path.exists, paths)):
+        from .commands import claim
+
+        claim.tell(at)
 
 
 def _text(value: object) -> str | None:

@@ -45,6 +45,10 @@ class DomainPackages:
             from .mailbox import session_queue
 
             session_queue.queue_new(store)
+        if heartbeats.are_claims_due(store.index.db, store.now()):
+            from .claims import local_state
+
+            local_state.update(store)
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""

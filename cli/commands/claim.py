@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from gitmem.errors import UsageError
 
 from ..environment import Environment
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from .options import AllowSecret, Paths, Quiet, Wu
 
 CLAIMED = 1
+STAGED_MAX = 16 * 1024 * 1024  # bytes of names that git's pre-commit hook passes
 
 
 def paths(
@@ -79,6 +82,35 @@ def check(at: Environment, path: Paths) -> int:
     return 0 if found.free else CLAIMED
 
 
+def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: bool) -> int:
+    """Check paths against the claims of others: those given, or those that git's pre-commit hook passes.
+
+    Print nothing for the hook if no claim is on them.
+    """
+    from gitmem.agents.caller import pushing
+    from gitmem.claims import claim_guard
+
+    if not paths and not pre_commit:
+        raise UsageError(
+            "--anyway needs --paths. Nothing was written.", code="usage", next=["gitmem gate --paths PATH"]
+        )
+    store = at.store()
+    mode = claim_guard.mode(store, claim_guard.BLOCK)
+    if pre_commit:
+        import sys
+
+        if mode == claim_guard.OFF:
+            return 0
+        names = [os.fsdecode(each) for each in sys.stdin.buffer.read(STAGED_MAX).split(b"\0") if each]
+        callers = pushing(store, at.who())
+    else:
+        names, callers = at.paths(paths), [at.caller()]
+    found = claim_guard.check(store, callers, names, mode=mode, anyway=anyway)
+    if not pre_commit or found.blocks or found.warns:
+        output.answer(at.json, found, render.guard)
+    return 0 if found.open else CLAIMED
+
+
 def release(
     at: Environment,
     id: Annotated[
@@ -109,3 +141,12 @@ def release(
     else:
         found = claim_work.release(at.store(), at.caller(), id or ())
     output.answer(at.json, ClaimsReleased(found), render.released)
+
+
+def tell(at: Environment) -> None:
+    """Renew the claims of the caller's session, and tell it about contested ones."""
+    from gitmem.claims import renewals
+
+    caller = at.caller_if_any()
+    for line in renewals.at_command(at.store(), caller) if caller is not None else ():
+        output.write_error(output.sanitize(line))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import presence
+from gitmem.claims import local_state, renewals
 from gitmem.clients.hooks import hook_errors, hook_state
 from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.mailbox import delivery_lock, receipts
@@ -56,7 +57,9 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         offer = hook_caller.offer_identity(store, caller) if introduces else ""
         intro = "\n\n".join(filter(None, (intro, offer)))
         via = hook_caller.reply_program(at, call, caller)
-        deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
+        told = "\n".join(renewals.at_command(store, caller)) if local_state.is_used(store.repo.state) else ""
+        told = output.sanitize(told, keep="\n")
+        deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro, before=told)
     limit_retries(store, call)
     return False
 

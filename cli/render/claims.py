@@ -8,6 +8,7 @@ from .text import SEPARATOR
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.claims.claim_answers import ClaimChange, ClaimCheck, ClaimPage, ClaimRow, ClaimsReleased
+    from gitmem.claims.claim_guard import Guard
 
 PATHS_SHOWN = 3
 
@@ -53,6 +54,18 @@ def row(found: ClaimRow) -> str:
         found.claim_id,
     ]
     return output.sanitize(SEPARATOR.join(parts))
+
+
+def guard(found: Guard) -> list[str]:
+    """Return which claims block changes, and which are only shown."""
+    if not found.blocks and not found.warns:
+        return ["guard open: nobody else claims these paths"]
+    state = "closed" if not found.open else "passed" if found.audit_id else "open"
+    return [
+        f"guard {state}: others claim paths that you change",
+        *(f"  {row(each)}" for each in found.blocks),
+        *(f"  warning: {row(each)}" for each in found.warns),
+    ]
 
 
 def minute(until: str | None) -> str:

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 
 BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS = "beats", "prompts", "wake", "empty", "tool-calls"
 QUEUE, FLAGS = "queue", "flags"
+ONLY_OWN = os.path.join("claims", "only-own")  # see `claims.local_state`
 FED = "fed"  # in the index's `meta`: up to which signal the queues are filled
 _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
 _FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
+CLAIMS = (
+    "claims"  # in `meta`: the last claim's line that `claims.local_state` has read, and when it looks again
+)
+_CLAIMS = f"SELECT (SELECT value FROM meta WHERE key = '{CLAIMS}'), (SELECT max(line) FROM path_claim_event)"
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LABEL_MAX = 80
 INACTIVE_MICROS = 30 * 24 * 3600 * 1_000_000
@@ -36,6 +41,24 @@ def queued_until(db: sqlite3.Connection) -> tuple[str | None, int | None]:
     """Return the signal of the index up to which the queues are filled, and the last signal in the index."""
     marks: tuple[str | None, int | None] = db.execute(_FED).fetchone()
     return marks
+
+
+def claims_until(db: sqlite3.Connection) -> tuple[str | None, int | None]:
+    """Return what the files about claims are made from and when they are made again, and the last line of a claim."""
+    marks: tuple[str | None, int | None] = db.execute(_CLAIMS).fetchone()
+    return marks
+
+
+def are_claims_due(db: sqlite3.Connection, now: int) -> bool:
+    """Return whether the files about claims must be made again: a line is new, or a claim has perhaps ended."""
+    try:
+        mark, newest = claims_until(db)
+    except Exception:
+        return False  # the index has no tables yet, or another process rebuilds it
+    if newest is None:
+        return mark is not None
+    seen, _, again = (mark or "").partition(" ")
+    return seen != str(newest) or (again != "" and now >= int(again))
 
 
 def is_queued(db: sqlite3.Connection, state: str) -> bool:
@@ -136,6 +159,9 @@ def label(store: Store) -> str:
 def start(store: Store, session_id: str, client_session: tuple[str, str] | None) -> None:
     """Record that a session starts in this worktree, and forget those that were not seen for a month."""
     folder = _folder(store)
+    # Another session in this worktree: claims of the others are now somebody else's here.
+    own_only = os.path.join(store.repo.state, ONLY_OWN, f"in-{os.path.basename(store.repo.git_dir)}")
+    atomic_write.remove_quietly(own_only)
     content = (
         os.fsencode(worktree(store))
         + b"\0"

@@ -25,17 +25,18 @@ class FoldedClaim:
         record: Its first record, which says paths, mode, reason, task and work unit.
         line: The line of that record.
         until: Its end in microseconds.
+        renewed: The time of the record that gave this end.
         since: When it began, or began again: a renewal after the end is a new claim.
         released: The record that released it, or None.
         after: The ids of the claims that its writer had seen when it began.
     """
 
-    __slots__ = ("after", "line", "record", "released", "since", "until")
+    __slots__ = ("after", "line", "record", "released", "renewed", "since", "until")
 
     def __init__(self, record: ClaimRecord, line: bytes) -> None:
         self.record = record
         self.line = line
-        self.since = micros(record["at"])
+        self.since = self.renewed = micros(record["at"])
         self.until = end_of(record)
         self.released: ClaimRecord | None = None
         self.after = frozenset(record.get("after") or ())
@@ -64,7 +65,8 @@ def fold(lines: Iterable[tuple[ClaimRecord, bytes]]) -> FoldedClaim | None:
             if micros(record["at"]) > found.until:
                 found.since = micros(record["at"])
                 found.after = frozenset(record.get("after") or ())
-            found.until = max(found.until, end_of(record))
+            if end_of(record) > found.until:
+                found.until, found.renewed = end_of(record), micros(record["at"])
         elif record["event"] == "release" and found.released is None and _may_release(record, found):
             found.released = record
     return found

@@ -19,6 +19,7 @@ DDL = (
     "CREATE INDEX path_claim_until ON path_claim (until) WHERE NOT released",
     "CREATE INDEX path_claim_owner ON path_claim (owner)",
     "CREATE TABLE path_claim_event (claim_id TEXT, line INTEGER, PRIMARY KEY (claim_id, line)) WITHOUT ROWID",
+    "CREATE INDEX path_claim_event_line ON path_claim_event (line)",
 )
 _LINES = "SELECT l.id, l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ? ORDER BY l.body LIMIT ?"
 

@@ -89,13 +89,17 @@ class StandingClaim:
         return not named.isdisjoint(self.claim.owner)
 
 
-def standing(store: Store, *, forged: bool = True) -> list[StandingClaim]:
+def standing(
+    store: Store, *, forged: bool = True, db: sqlite3.Connection | None = None
+) -> list[StandingClaim]:
     """Return the claims that stand now, with those in each other's way.
 
     Args:
         forged: Whether lines count that claim to be from this clone and are not.
+        db: The index to read; by default the store's, caught up.
     """
-    db, now = store.db(), store.now()
+    now = store.now()
+    db = store.db() if db is None else db
     values = {"since": now - GRACE_MICROS, "of_owner": OF_OWNER_MAX, "most": READ_MAX}
     found = []
     for claim_id, has_forged in db.execute(_STANDING, values).fetchall():

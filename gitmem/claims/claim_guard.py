@@ -1,0 +1,148 @@
+"""The guard: whether somebody else's claim stands in the way of changes to some paths."""
+
+from __future__ import annotations
+
+import os
+
+from .. import records
+from ..agents import audits
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import local_state, standing_claims
+from .claim_answers import ClaimRow, text_of
+from .claim_work import AUDIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .standing_claims import StandingClaim
+
+SETTING = "gitmem.guard"
+OFF, WARN, BLOCK = "off", "warn", "block"
+PATHS_MAX = 10_000  # paths that one check compares; a commit of more is not checked further
+MATCHES_MAX = 300_000  # matches of a path and a pattern in one check
+
+
+class Guard(Outcome):
+    """Whether changes may go on.
+
+    Attributes:
+        open: Whether no claim blocks them.
+        blocks: The claims that do: this clone had seen them before the paths were changed.
+        warns: Other claims on the paths: contested, perhaps renewed, or seen after the change.
+        audit_id: The audit of passing the guard.
+    """
+
+    __slots__ = ("open", "blocks", "warns", "audit_id", "warnings", "next")
+
+    def __init__(self, blocks: Sequence[StandingClaim], warns: Sequence[StandingClaim]) -> None:
+        self.open = not blocks
+        self.blocks = [ClaimRow(each) for each in blocks]
+        self.warns = [ClaimRow(each) for each in warns]
+        self.audit_id: str | None = None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def mode(store: Store, otherwise: str) -> str:
+    """Return `gitmem.guard`: off, warn or block; `otherwise` if it is not set to one of them."""
+    value = store.settings().get(SETTING, "").lower()
+    return value if value in (OFF, WARN, BLOCK) else otherwise
+
+
+def check(
+    store: Store,
+    callers: Sequence[Caller],
+    paths: Sequence[str],
+    *,
+    mode: str = BLOCK,
+    anyway: str | None = None,
+) -> Guard:
+    """Return whether callers may change paths from the top of the work tree.
+
+    Args:
+        callers: Who may be changing them: their claims are not in the way.
+        mode: `warn` lets claims that would block only warn.
+        anyway: The reason for passing the guard; it is recorded if a claim blocks.
+
+    Raises:
+        UsageError: The reason is invalid. Nothing was written.
+        StoreError: The audit can't be recorded.
+    """
+    addresses = {each for caller in callers for each in caller.ids}
+    blocks, warns = [], []
+    passed = _passed(store, callers)
+    left = MATCHES_MAX
+    found = standing_claims.standing(store, forged=False)
+    others = [
+        each
+        for each in found
+        if not each.is_of(addresses) and each.claim.record["mode"] == standing_claims.EXCLUSIVE
+    ]
+    for claim in others:
+        left -= len(claim.patterns) * len(paths[:PATHS_MAX])
+        touched = [each for each in paths[:PATHS_MAX] if claim.covers(each)] if left > 0 else []
+        if not touched or claim.id in passed:
+            continue
+        is_known = claim.status == standing_claims.HELD and not _of_same_task(claim, callers, found)
+        if is_known and any(_was_changed_after(store, each, claim) for each in touched):
+            blocks.append(claim)
+        else:
+            warns.append(claim)
+    if mode == WARN:
+        blocks, warns = [], [*blocks, *warns]
+    guard = Guard(blocks, warns)
+    if blocks and anyway is not None:
+        named = ", ".join(each.id for each in blocks[:20])
+        past = f"{blocks[0].who}'s claim"
+        guard.audit_id, _ = audits.record(
+            store, callers[0], AUDIT, past, f"{anyway} ({named})", wu=callers[0].wu_id
+        )
+        guard.open = True
+    if blocks and not guard.open:
+        guard.next = [
+            command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),
+            command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why"),
+        ]
+    guard.warnings = [text_of(each) for each in (*blocks, *warns)][:20]
+    return guard
+
+
+def _was_changed_after(store: Store, path: str, claim: StandingClaim) -> bool:
+    """Return whether a file was changed after this clone saw a claim. A file that is gone counts as changed now."""
+    try:
+        changed = os.lstat(os.path.join(store.repo.worktree or "", path)).st_mtime_ns // 1000
+    except OSError:
+        return True
+    return changed >= local_state.seen_at(store.repo.state, claim.id)
+
+
+def _of_same_task(claim: StandingClaim, callers: Sequence[Caller], found: Sequence[StandingClaim]) -> bool:
+    """Return whether a caller has claimed something for the same task."""
+    task = claim.claim.record.get("task_id")
+    ids = {each for caller in callers for each in caller.ids}
+    return task is not None and any(
+        each.is_of(ids) and each.claim.record.get("task_id") == task for each in found
+    )
+
+
+def _passed(store: Store, callers: Sequence[Caller]) -> set[str]:
+    """Return the claims that a caller has passed with a reason in the last day, by audits that were written in this clone."""
+    mac = store.keys.now().mac
+    found: set[str] = set()
+    if mac is None:
+        return found
+    since = format_at(store.now() - 24 * 3600 * 1_000_000)
+    rows = store.db().execute("SELECT body FROM line WHERE kind = 'audit' AND at >= ? LIMIT 1000", (since,))
+    readers = {caller.reader for caller in callers}
+    for (body,) in rows.fetchall():
+        line = body.encode()
+        audit = records.read_kind("audit", line) if mac.is_valid(line) else None
+        if audit is not None and audit["action"] == AUDIT and audit["sender_identity"] in readers:
+            _, _, ids = audit["reason"].rpartition(" (")
+            found.update(ids.rstrip(")").split(", "))
+    return found

@@ -1,0 +1,173 @@
+"""Files in the state folder about claims, for hooks that cannot wait for Python, and for commands of a session.
+
+They are derived from the index, and written where lines arrive. Below `claims/`:
+
+- `claimed`: exists while any claim stands, or was perhaps renewed elsewhere. Without it a guard ends at once;
+- `only-own/in-<git folder>`: exists for a worktree while all claims that stand are of its only session;
+- `seen/<claim id>`: its time is when this clone first saw the claim;
+- `due/<session id>`: its time is when half the lease of a claim of that session is over;
+- `contested/<session id>`: what a session has to be told; `told/<session id>` has the claims that it was told about.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write, shared_mode
+from ..agents import heartbeats
+from ..agents.heartbeats import ONLY_OWN
+from ..repo import read_small
+from . import standing_claims
+from .claim_answers import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from ..store import Store
+    from .standing_claims import StandingClaim
+
+FOLDER, CLAIMED, SEEN, DUE, CONTESTED, TOLD = (
+    "claims", "claimed", "seen", "due", "contested", "told",
+)  # fmt: skip
+AGAIN_MICROS = 60 * 1_000_000
+SESSION_MICROS = 24 * 3600 * 1_000_000
+
+
+def path(state: str, *names: str) -> str:
+    """Return a path in the folder of claims."""
+    return os.path.join(state, FOLDER, *names)
+
+
+def update(store: Store) -> None:
+    """Bring the files in line with the index. They are derived: after an error the next call repeats the work."""
+    try:
+        _update(store)
+    except Exception:
+        return
+
+
+def _update(store: Store) -> None:
+    db, now, state = store.index.db, store.now(), store.repo.state
+    _, newest = heartbeats.claims_until(db)
+    found = standing_claims.standing(store, forged=False, db=db)
+    folder = path(state)
+    if found or os.path.isdir(folder):
+        shared_mode.make_dirs(folder)
+        for name in (SEEN, DUE, CONTESTED, TOLD):
+            shared_mode.make_dirs(path(state, name))
+        shared_mode.make_dirs(os.path.join(state, ONLY_OWN))
+        _set(path(state, CLAIMED), bool(found))
+        _keep(path(state, SEEN), {each.id for each in found})
+        for each in found:
+            seen = path(state, SEEN, each.id)
+            if not os.path.lexists(seen):
+                _touch(seen, now)
+        _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, found)), create=True)
+        _tell(store, [each for each in found if each.is_here])
+    ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
+    again = min([now + AGAIN_MICROS, *ends]) if found else ""
+    if newest is None:
+        db.execute("DELETE FROM meta WHERE key = ?", (heartbeats.CLAIMS,))
+    else:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (heartbeats.CLAIMS, f"{newest} {again}"))
+
+
+def _only_own(store: Store, found: Collection[StandingClaim]) -> Iterable[str]:
+    """Yield the names of the git folders of worktrees whose only session has made all claims that stand."""
+    worktrees: dict[str, set[str]] = {}
+    for session_id, (where, at) in heartbeats.known_sessions(store).items():
+        if at > store.now() - SESSION_MICROS:
+            worktrees.setdefault(where, set()).add(session_id)
+    for where, sessions in worktrees.items():
+        name = _git_folder(where)
+        if name and len(sessions) == 1 and all(each.claim.owner[1] in sessions for each in found):
+            yield name
+
+
+def _git_folder(worktree: str) -> str:
+    """Return the last name of a worktree's git folder, as the hook knows it; "" if it is gone."""
+    git = os.path.join(worktree, ".git")
+    if os.path.isdir(git):
+        return "in-.git"
+    target = os.fsdecode(read_small(git)).strip().removeprefix("gitdir: ")
+    name = os.path.basename(target)
+    return f"in-{name}" if heartbeats.is_safe(name) else ""
+
+
+def _tell(store: Store, own: Collection[StandingClaim]) -> None:
+    """Write what sessions of this clone have to be told, and when their claims are to be renewed."""
+    state = store.repo.state
+    due: dict[str, int] = {}
+    for each in own:
+        session = each.claim.owner[1] or ""
+        half = (each.claim.renewed + each.claim.until) // 2
+        due[session] = min(half, due.get(session, half))
+        told = set(os.fsdecode(read_small(path(state, TOLD, session))).split())
+        new = [other for other in each.against if f"{each.id}/{other.id}" not in told]
+        if not new:
+            continue
+        line = f"contested: your claim {each.id} overlaps {text_of(new[0])}; neither knew of the other. Agree with {new[0].who}."
+        before = read_small(path(state, CONTESTED, session)).decode("utf-8", "replace")
+        atomic_write.replace(path(state, CONTESTED, session), f"{before}{line}\n".encode())
+        told |= {f"{each.id}/{other.id}" for other in new}
+        atomic_write.replace(path(state, TOLD, session), " ".join(sorted(told)).encode())
+        names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
+        heartbeats.raise_flags(state, names, urgent=True)
+    _keep(path(state, DUE), due.keys())
+    for session, at in due.items():
+        _touch(path(state, DUE, session), at)
+
+
+def has_work(state: str, session: str, now: int) -> bool:
+    """Return whether a session has to be told something, or has a claim to renew."""
+    if not heartbeats.is_safe(session):
+        return False
+    try:
+        return os.stat(path(state, DUE, session)).st_mtime_ns // 1000 <= now
+    except OSError:
+        return False
+
+
+def is_used(state: str) -> bool:
+    """Return whether anything was ever claimed here."""
+    return os.path.isdir(path(state))
+
+
+def take_notice(state: str, session: str) -> list[str]:
+    """Return what a session has to be told, once."""
+    if not heartbeats.is_safe(session):
+        return []
+    where = path(state, CONTESTED, session)
+    lines = read_small(where).decode("utf-8", "replace").splitlines()
+    if lines:
+        atomic_write.remove_quietly(where)
+    return lines
+
+
+def seen_at(state: str, claim_id: str) -> int:
+    """Return when this clone first saw a claim, in microseconds; 0 if that is not known."""
+    try:
+        return os.stat(path(state, SEEN, claim_id)).st_mtime_ns // 1000
+    except OSError:
+        return 0
+
+
+def _set(where: str, wanted: bool) -> None:
+    if not wanted:
+        atomic_write.remove_quietly(where)
+    elif not os.path.lexists(where):
+        os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
+
+
+def _keep(folder: str, names: Collection[str], *, create: bool = False) -> None:
+    """Remove the files of a folder with other names; create those that are missing."""
+    for name in set(atomic_write.names_in(folder)) - set(names):
+        atomic_write.remove_quietly(os.path.join(folder, name))
+    for name in names if create else ():
+        _set(os.path.join(folder, name), True)
+
+
+def _touch(where: str, at: int) -> None:
+    _set(where, True)
+    os.utime(where, ns=(at * 1000, at * 1000))

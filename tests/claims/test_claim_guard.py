@@ -1,0 +1,120 @@
+"""The guard, its files for hooks, renewals, and what sessions are told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gitmem.claims import claim_guard, claim_work, local_state, renewals, standing_claims
+from gitmem.store import Store
+from tests.sandbox import HOUR, MINUTE, Clock, carry, open_store, worktree
+
+from .conftest import BOHR, CURIE, Agent
+
+
+def changed(repo: Path, name: str, at: int) -> None:
+    """A file that was changed at a time."""
+    where = repo / name
+    where.parent.mkdir(exist_ok=True)
+    where.touch()
+    os.utime(where, ns=(at * 1000, at * 1000))
+
+
+def test_a_change_after_a_claim_was_seen_is_blocked_and_a_reason_passes_it(
+    store: Store, repo: Path, clock: Clock
+) -> None:
+    """The owner is not blocked; others are until they give a reason, which an audit keeps."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    claim_work.claim(store, bohr, ["src"])
+    store.db()
+    changed(repo, "src/a.py", clock.value + MINUTE)
+    assert claim_guard.check(store, [bohr], ["src/a.py"]).open
+    assert claim_guard.check(store, [curie], ["docs/a.md"]).open
+    closed = claim_guard.check(store, [curie], ["src/a.py"])
+    assert (closed.open, len(closed.blocks)) == (False, 1)
+    assert claim_guard.check(store, [curie], ["src/gone.py"]).open is False
+    assert claim_guard.check(store, [curie], ["src/a.py"], mode="warn").open
+    passed = claim_guard.check(store, [curie], ["src/a.py"], anyway="agreed")
+    assert (passed.open, passed.audit_id is not None) == (True, True)
+    assert claim_guard.check(store, [curie], ["src/a.py"]).warns == []
+    assert claim_guard.check(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
+
+
+def test_what_was_changed_before_the_claim_was_seen_and_what_is_contested_only_warns(
+    store: Store, far: Store, repo: Path, clock: Clock
+) -> None:
+    """M6: nobody who began without knowing is stopped."""
+    bohr, curie = Agent(far, BOHR).caller, Agent(store, CURIE).caller
+    changed(repo, "src/a.py", clock.value)
+    clock.forward(MINUTE)
+    claim_work.claim(far, bohr, ["src"])
+    carry(store, far)
+    store.db()
+    early = claim_guard.check(store, [curie], ["src/a.py"])
+    assert (early.open, len(early.warns)) == (True, 1)
+    changed(repo, "src/a.py", clock.value + MINUTE)
+    assert not claim_guard.check(store, [curie], ["src/a.py"]).open
+    claim_work.release(far, bohr)
+    carry(store, far)
+    claim_work.claim(far, bohr, ["src"])
+    claim_work.claim(store, curie, ["src"])
+    carry(store, far)
+    contested = claim_guard.check(store, [curie], ["src/a.py"])
+    assert (contested.open, [each.status for each in contested.warns]) == (True, ["contested"])
+
+
+def test_both_owners_are_told_once_at_their_next_command(store: Store, far: Store) -> None:
+    """One line each; their flags are raised for hooks."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
+    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim(far, curie, ["src/a.py"])
+    carry(store, far)
+    for one, caller in ((store, bohr), (far, curie)):
+        one.db()
+        (line,) = renewals.at_command(one, caller)
+        assert line.startswith("contested: your claim claim-")
+        assert renewals.at_command(one, caller) == []
+        assert os.path.lexists(os.path.join(one.repo.state, "flags", caller.session_id or ""))
+
+
+def test_a_claim_is_renewed_when_half_its_time_is_over_and_its_session_acts(
+    store: Store, clock: Clock
+) -> None:
+    """Not before, and not by others; a silent session's claim ends."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    claim_work.claim(store, bohr, ["src"], lease=HOUR)
+    claim_work.claim(store, curie, ["docs"], lease=HOUR)
+    store.db()
+    clock.forward(20 * MINUTE)
+    assert renewals.renew_due(store, bohr) == 0
+    clock.forward(20 * MINUTE)
+    store.db()
+    renewals.at_command(store, bohr)
+    clock.forward(30 * MINUTE)
+    assert [each.claim.owner[0] for each in standing_claims.standing(store)] == [BOHR]
+    assert renewals.renew_due(store, bohr) == 1
+    assert renewals.renew_due(store, bohr) == 0
+
+
+def test_the_flag_is_there_only_where_another_session_claims(
+    store: Store, repo: Path, tmp_path: Path, clock: Clock
+) -> None:
+    """In the owner's worktree not, unless a second session works there; not after the end; and again in a new index."""
+    bohr = Agent(store, BOHR).caller
+    other = open_store(worktree(repo, tmp_path / "linked"), clock)
+    Agent(other, CURIE)
+    state = store.repo.state
+    claim_work.claim(store, bohr, ["src"], lease=HOUR)
+    store.db()
+    assert os.path.exists(local_state.path(state, "claimed"))
+    assert os.listdir(os.path.join(state, local_state.ONLY_OWN)) == ["in-.git"]
+    Agent(store, "a:b:third")
+    assert os.listdir(os.path.join(state, local_state.ONLY_OWN)) == []
+    os.unlink(local_state.path(state, "claimed"))
+    clock.forward(2 * MINUTE)
+    store.db()
+    assert os.path.exists(local_state.path(state, "claimed"))
+    clock.forward(2 * HOUR)
+    store.db()
+    assert not os.path.exists(local_state.path(state, "claimed"))
+    other.close()
