@@ -8,8 +8,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
-from gitmem.clients.hooks import script
+from gitmem.clients.hooks import git_hook, script
 
 from . import messages
 from . import workbench as workbenches
@@ -83,7 +84,14 @@ def quiet(workbench: Workbench) -> list[Figure]:
         for command in (agent.command("PostToolUse"), ["/bin/sh", "-c", ":"])
     )
     got, base = in_turn(workbench.size.rounds * 10, one, other, warm=5)
-    return [Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms")]
+    guard = Path(agent.where, ".git", "guard of the benchmark")
+    guard.write_text(git_hook.text(git_hook.PRE_COMMIT))
+    commit = wall_of(["/bin/sh", str(guard)], agent.where, agent.environment, stdin=agent.input)
+    free, shell = in_turn(workbench.size.rounds * 10, commit, other, warm=5)
+    return [
+        Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms"),
+        Figure("hook with nothing new before a commit, wall", "`sh -c :`", free, shell, 2, "ms"),
+    ]
 
 
 def one_signal(workbench: Workbench) -> list[Figure]:

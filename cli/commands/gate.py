@@ -45,10 +45,27 @@ def gate(
             help="For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`.",
         ),
     ] = False,
+    paths: Annotated[
+        list[str] | None,
+        typer.Option("--paths", metavar="PATH", help="Check claims on this path instead. May be repeated."),
+    ] = None,
+    anyway: Annotated[
+        str | None, typer.Option("--anyway", metavar="REASON", help="Pass claims on --paths; it is recorded.")
+    ] = None,
+    pre_commit: Annotated[
+        bool,
+        typer.Option(
+            "--pre-commit", help="For git's pre-commit hook: check claims on the paths on standard input."
+        ),
+    ] = False,
     new: NewWu = False,
     allow_secret: AllowSecret = False,
 ) -> int:
-    """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT."""
+    """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim --paths."""
+    if paths or anyway is not None or pre_commit:
+        from .claim import guard
+
+        return guard(at, paths or [], anyway, pre_commit=pre_commit)
     from gitmem.signals import gate as operation
 
     if allow_unread_signals != (reason is not None):

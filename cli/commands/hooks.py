@@ -187,19 +187,19 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
     """
     from gitmem.clients.hooks import git_hook as operation
 
-    if which != operation.PRE_PUSH:
+    if which not in operation.NAMES:
         raise UsageError(
             f"Invalid git hook: {which}. Nothing was written.",
-            hint=f"gitmem has one git hook: {operation.PRE_PUSH}.",
+            hint=f"gitmem has two git hooks: {' and '.join(operation.NAMES)}.",
             code="unknown-git-hook",
-            next=[f"gitmem hooks install --git {operation.PRE_PUSH}"],
+            next=[f"gitmem hooks install --git {name}" for name in operation.NAMES],
         )
     if new:
-        operation.refuse_bare(at.repo)
+        operation.refuse_bare(at.repo, which)
     configured = _configured(at)
-    hook = operation.find(at.repo, configured)
+    hook = operation.find(at.repo, configured, which)
     if hook is None:
-        raise operation.outside(configured)
+        raise operation.outside(configured, which)
     return hook
 
 

@@ -135,5 +135,9 @@ Scope = Annotated[
 ]
 GitHook = Annotated[
     str | None,
-    typer.Option("--git", metavar="pre-push", help="The gate as git's pre-push hook."),
+    typer.Option(
+        "--git",
+        metavar="pre-push|pre-commit",
+        help="The gate before a push, or the guard of claims before a commit, as git's hook.",
+    ),
 ]

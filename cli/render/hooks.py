@@ -69,15 +69,16 @@ def _client(each: ClientHooks) -> list[str]:
 
 
 def gated(found: GitHookResult) -> list[str]:
-    """Return the state of the gate in git's pre-push hook."""
+    """Return the state of a git hook."""
     text = {
-        "installed": "pre-push hook installed",
-        "updated": "pre-push hook updated",
-        "unchanged": "pre-push hook already installed",
-        "removed": "pre-push hook removed",
-        "absent": "pre-push hook not installed; nothing was changed",
+        "installed": "hook installed",
+        "updated": "hook updated",
+        "unchanged": "hook already installed",
+        "removed": "hook removed",
+        "absent": "hook not installed; nothing was changed",
     }[found.state]
-    lines = [f"{text}: {sanitize(found.path, keep='')}"]
+    name = found.path.replace("\\", "/").rpartition("/")[2]
+    lines = [f"{name} {text}: {sanitize(found.path, keep='')}"]
     if found.kept is not None:
         lines.append(f"the previous hook runs after it: {sanitize(found.kept, keep='')}")
     return [*lines, *(sanitize(each) for each in found.remarks)]

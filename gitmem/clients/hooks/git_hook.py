@@ -1,4 +1,4 @@
-"""Git's pre-push hook, which runs the gate before a push. An existing hook is renamed, and runs after the gate."""
+"""Git's hooks: pre-push runs the gate, pre-commit the guard of claims. An existing hook is renamed, and runs after ours."""
 
 from __future__ import annotations
 
@@ -16,32 +16,40 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...repo import Repo
 
-PRE_PUSH = "pre-push"
+NAMES = PRE_PUSH, PRE_COMMIT = "pre-push", "pre-commit"
+_LINES = {
+    PRE_PUSH: "gitmem gate --pre-push </dev/null || exit 1",
+    PRE_COMMIT: "git diff --cached --name-only --no-renames -z | gitmem gate --pre-commit || exit 1",
+}
 KEPT = ".before-gitmem"
 FOREIGN = "foreign"
 CONFIG = r"^core\.hookspath$"
 
 
 class Hook:
-    """The pre-push hook of a repository.
+    """A hook of a repository: pre-push or pre-commit.
 
     Attributes:
+        name: Its name in git.
         folder: The folder where git reads hooks.
         path, kept: The hook, and the renamed one that existed before.
         file: The hook, as a file of ours.
     """
 
-    __slots__ = ("file", "folder", "kept", "path")
+    __slots__ = ("file", "folder", "kept", "name", "path")
 
-    def __init__(self, folder: str, top: str | None = None) -> None:
+    def __init__(self, folder: str, top: str | None = None, name: str = PRE_PUSH) -> None:
         self.folder = folder
-        self.path = os.path.join(folder, PRE_PUSH)
+        self.name = name
+        self.path = os.path.join(folder, name)
         self.kept = self.path + KEPT
-        self.file = OwnFile(self.path, text(), top=top, runs=True)  # no link may lead out of the work tree
+        self.file = OwnFile(
+            self.path, text(name), top=top, runs=True
+        )  # no link may lead out of the work tree
 
 
 class GitHookResult(Outcome):
-    """The result of installing or removing the pre-push hook.
+    """The result of installing or removing a git hook.
 
     Attributes:
         state: `installed`, `updated`, `unchanged`, `removed` or `absent`.
@@ -62,47 +70,47 @@ class GitHookResult(Outcome):
         self.next: list[str] = []
 
 
-def text() -> str:
-    """Return the hook."""
-    return content("pre-push.sh").replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
+def text(name: str = PRE_PUSH) -> str:
+    """Return a hook."""
+    return content(f"{name}.sh").replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
 
 
-def find(repo: Repo, configured: str | None) -> Hook | None:
+def find(repo: Repo, configured: str | None, name: str = PRE_PUSH) -> Hook | None:
     """Return the hook of a repository; None if its hooks folder is outside of it, which we must not write to.
 
     Args:
         configured: The value of `core.hooksPath` in any of git's config files.
     """
     if not configured:
-        return Hook(os.path.join(repo.common, "hooks"))
+        return Hook(os.path.join(repo.common, "hooks"), name=name)
     top = repo.worktree or repo.common
     folder = os.path.realpath(os.path.join(top, configured))
     if configured.startswith(("~", "%")):
         return None
     if folder.startswith(os.path.join(repo.common, "")):
-        return Hook(folder)
-    return Hook(folder, top) if folder.startswith(os.path.join(top, "")) else None
+        return Hook(folder, name=name)
+    return Hook(folder, top, name) if folder.startswith(os.path.join(top, "")) else None
 
 
-def outside(configured: str | None) -> UsageError:
+def outside(configured: str | None, name: str = PRE_PUSH) -> UsageError:
     """Return the error that refuses to write to a folder that other repositories use, too."""
     return UsageError(
         f"core.hooksPath is outside of this repository: {configured}. Nothing was written.",
-        hint=f"Add this line to {configured}/{PRE_PUSH} yourself: gitmem gate --pre-push </dev/null || exit 1",
+        hint=f"Add this line to {configured}/{name} yourself: {_LINES[name]}",
         code="hooks-outside",
         next=["git config --show-origin core.hooksPath"],
     )
 
 
-def refuse_bare(repo: Repo) -> None:
-    """Refuse a bare repository: no push starts there, so its hook would never run.
+def refuse_bare(repo: Repo, name: str = PRE_PUSH) -> None:
+    """Refuse a bare repository: no push starts there, so its hooks would never run.
 
     Raises:
         UsageError: The repository is bare.
     """
     if repo.worktree is None:
         raise UsageError(
-            f"{repo.common} is a bare repository, where a pre-push hook never runs. Nothing was written.",
+            f"{repo.common} is a bare repository, where a {name} hook never runs. Nothing was written.",
             hint="Install it in the clones or worktrees that people and agents push from.",
             code="no-worktree",
             next=["git worktree list"],
@@ -118,7 +126,7 @@ def state(hook: Hook) -> str:
 
 
 def install(hook: Hook) -> GitHookResult:
-    """Install the gate as the pre-push hook.
+    """Install a git hook.
 
     Raises:
         UsageError: A hook renamed by an earlier install is in the way; nothing was written.
@@ -150,7 +158,7 @@ def install(hook: Hook) -> GitHookResult:
         result.remarks.append(
             f"core.hooksPath is {hook.folder}: commit the hook if that folder is checked in."
         )
-    result.next = ["gitmem gate --pre-push"]
+    result.next = ["gitmem gate --pre-push" if hook.name == PRE_PUSH else "gitmem claim list"]
     return result
 
 

@@ -1,0 +1,36 @@
+#!/bin/sh
+# gitmem: written by gitmem hooks install --git pre-commit
+# Reject a commit of paths that somebody else has claimed. Then run the hook that existed before.
+# With nothing claimed by others it starts no program: it tests files that gitmem keeps.
+nl='
+'
+git=${GIT_DIR:-.git} common='' program=''
+if [ -f "$git" ]; then
+  IFS= read -r git <"$git"
+  git=${git#gitdir: }
+fi
+common=$git
+if [ -r "$git/commondir" ]; then
+  IFS= read -r common <"$git/commondir"
+  case $common in /* | [A-Za-z]:*) ;; *) common=$git/$common ;; esac
+fi
+kept=${0%/*}/pre-commit.before-gitmem
+if [ -e "$common/gitmem/claims/claimed" ] && [ ! -e "$common/gitmem/claims/only-own/in-${git##*/}" ]; then
+@IS_LISTED@
+  if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/program"; fi
+  [ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
+  case $program in
+    /* | [A-Za-z]:*)
+      git diff --cached --name-only --no-renames -z | "$program" gate --pre-commit >&2
+      status=$?
+      case $status in
+        0) ;;
+        1) exit 1 ;;
+        *) echo "gitmem: the guard failed with exit status $status; the commit continues" >&2 ;;
+      esac
+      ;;
+    *) echo "gitmem: no gitmem program found to check claims; the commit continues" >&2 ;;
+  esac
+fi
+[ -x "$kept" ] || exit 0
+exec "$kept" "$@"

@@ -1,0 +1,56 @@
+"""The guard of claims as git's pre-commit hook."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitmem import repo as place
+from gitmem.clients import hook_paths
+from gitmem.clients.hooks import git_hook
+from tests.hook_agents import user_state
+from tests.sandbox import worktree
+
+
+@pytest.mark.parametrize(("answer", "status"), [(0, 0), (1, 1), (3, 0)])
+def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
+    answer: int, status: int, repo: Path, tmp_path: Path
+) -> None:
+    """It passes the staged paths, stops only a commit that is refused, and works in a linked worktree."""
+    found = place.find(str(repo))
+    program = repo / ".git" / "a gitmem"
+    program.write_text(f'#!/bin/sh\necho "asked: $*"\ntr "\\0" "\\n"\nexit {answer}\n')
+    program.chmod(0o755)
+    Path(found.state).mkdir(exist_ok=True)
+    assert hook_paths.write(found.state, user=user_state(), program=str(program))
+    hook = git_hook.find(found, None, git_hook.PRE_COMMIT)
+    assert hook is not None
+    git_hook.install(hook)
+    where = worktree(repo, tmp_path / "linked")
+    for folder, name in ((repo, "in-.git"), (where, "in-linked")):
+        own = Path(found.state, "claims", "only-own", name)
+        own.parent.mkdir(parents=True, exist_ok=True)
+
+        def commit(folder: Path = folder) -> subprocess.CompletedProcess[str]:
+            (folder / "a b.py").write_text(os.urandom(4).hex())
+            subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+            who = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
+            return subprocess.run(
+                ["git", *who, "commit", "-m", "x"], cwd=folder, capture_output=True, text=True
+            )
+
+        claimed = Path(found.state, "claims", "claimed")
+        claimed.unlink(missing_ok=True)
+        assert "asked" not in commit().stderr
+        claimed.touch()
+        own.touch()
+        assert "asked" not in commit().stderr
+        own.unlink()
+        done = commit()
+        assert "asked: gate --pre-commit\na b.py\n" in done.stderr
+        assert done.returncode == status
+    git_hook.uninstall(hook)
+    assert not os.path.lexists(hook.path)
