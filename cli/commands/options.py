@@ -104,7 +104,7 @@ Identity = Annotated[
     typer.Option(
         "--agent-identity",
         metavar="OWNER:ROLE:PURPOSE",
-        help="Agent identity OWNER:ROLE:PURPOSE, which outlives the session.",
+        help=shared.IDENTITY.help,
     ),
 ]
 Name = Annotated[str | None, typer.Option("--name", metavar="N", help=shared.NAME.help)]

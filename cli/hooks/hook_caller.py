@@ -70,11 +70,11 @@ def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: 
 
 def offer_identity(store: Store, caller: Caller) -> str:
     """Return the line that offers an agent without an identity that of the last agent of this worktree, or ""."""
-    former = own_sessions.last_agent_here(store) if caller.identity is None else None
-    if former is None or former.status == "live":  # another agent, which works beside this one
-        return ""
     from gitmem.sessions import session_fields
 
+    former = session_fields.former_agent(store, caller)
+    if former is None:
+        return ""
     name = sanitize_for_model(former.name)
     take = sanitize_for_model(session_fields.take_identity(store, former))
     ago = presence.format_age(former.age)

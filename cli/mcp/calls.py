@@ -80,9 +80,15 @@ class ToolCalls:
         self._note_client(ctx)
         try:
             await self._delivery.wait_until_marked()
-            return await self._session.run(lambda at: tool_results.with_notice(at, job(at)))
+            return await self._session.run(lambda at: self._answer(at, job))
         except Exception as error:
             return tool_results.of_error(error, tool)
+
+    def _answer(
+        self, at: CallEnvironment, job: Callable[[CallEnvironment], CallToolResult]
+    ) -> CallToolResult:
+        answer = tool_results.with_notice(at, job(at))
+        return tool_results.with_offer(answer, self._session.offer(at))
 
     async def add_notice(self, result: CallToolResult) -> CallToolResult:
         """Return an error with the notice of unread signals, if there are any and the repository can be read."""

@@ -17,6 +17,7 @@ from gitmem.signals import inbox
 
 from .. import failure
 from ..render import output
+from . import tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,6 +86,7 @@ class SignalDelivery:
                 delivery_lock.delivery_lock(at.store(), caller.reader, wait_seconds=wait_seconds)
             )
             reading, answer = show(at, caller)
+            answer = tool_results.with_offer(answer, self._session.offer(at))
             shown.reading = reading if marks else None
             shown.stack.callback(self._mark, at, shown)
         except BaseException:

@@ -7,12 +7,14 @@ starts a session for the client, which ends with this server.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from gitmem.agents import caller as callers
-from gitmem.agents import own_sessions
+from gitmem.agents import own_sessions, presence
 from gitmem.errors import GitmemError, UsageError
-from gitmem.sessions import lifecycle
+from gitmem.sessions import lifecycle, session_fields
+from gitmem.text.sanitize import sanitize_for_model
 
 from ..environment import Environment, run_in
 from ..render import output
@@ -74,6 +76,7 @@ class McpSession:
         self.as_ = as_
         self.client: str | None = None
         self.own: str | None = None  # the session that was started here
+        self._offers = False  # whether a session was started and no answer has offered it an identity yet
         self.worker = Worker("gitmem mcp session")
 
     async def run(self, job: Callable[[CallEnvironment], Answer]) -> Answer:
@@ -131,12 +134,33 @@ class McpSession:
         at.store().snapshot = None  # it lacks the session that starts
         who = at.who()
         started = lifecycle.start(at.store(), who, client=self.client)
+        self._offers = True
         if who.client_session is None:
             self.own = at.own = at.as_ = started.session_id
             output.set_options(self.directory, self.own)
         found = callers.find(at.store(), at.who())
         assert found is not None
         return found
+
+    def offer(self, at: CallEnvironment) -> str:
+        """Return the line that offers the identity of this worktree's last agent to a session that was started here.
+
+        It is in one answer. Otherwise, and if the session has an identity meanwhile, return "".
+        """
+        if not self._offers:
+            return ""
+        self._offers = False
+        store = at.store()
+        caller = callers.find(store, at.who(), must=False)
+        former = session_fields.former_agent(store, caller) if caller is not None else None
+        if former is None:
+            return ""
+        name, ago = sanitize_for_model(former.name), presence.format_age(former.age)
+        taken = json.dumps(session_fields.former_fields(store, former), ensure_ascii=False)
+        return (
+            f"{name} worked in this worktree, {ago}. If you are {name}, call session with {sanitize_for_model(taken)}:"
+            " then its messages are yours."
+        )
 
     def end(self, at: CallEnvironment, caller: Caller, *, summary: str, done: bool) -> SessionEnded:
         """End the caller's session. After the server's own one, the next call that acts starts another."""

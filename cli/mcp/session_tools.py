@@ -25,6 +25,7 @@ class SessionTools(ToolCalls):
         self,
         ctx: Ctx,
         scope: Annotated[Words, Field(description=shared.SCOPE.help)],
+        agent_identity: Annotated[str, Field(description=shared.IDENTITY.help)] = "",
         name: Annotated[str, Field(description=shared.NAME.help)] = "",
         wu: Wu = "",
         lane: str = "",
@@ -44,7 +45,7 @@ class SessionTools(ToolCalls):
             caller = self._session.caller(at)
             given: dict[str, Any] = {
                 "name": name, "wu": wu, "lane": lane, "activity": activity.strip(), "role": role, "scope": scope,
-                "model": model,
+                "model": model, "agent_identity": agent_identity,
             }  # fmt: skip
             if summary or done:
                 if any(given.values()):

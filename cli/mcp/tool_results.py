@@ -182,14 +182,23 @@ def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
 
     found = unread_notice.find(at, name)
     if found is not None:
-        (block,) = answer.content
-        assert isinstance(block, TextContent)
-        block.text += f"\n{sanitize_for_model(found.line)}"
-        if (
-            answer.structured_content is not None
-        ):  # fields with the notice alone would hide the text of an export
-            answer.structured_content = {**answer.structured_content, "notice": found.as_json()}
+        _add_line(answer, sanitize_for_model(found.line), "notice", found.as_json())
     return answer
+
+
+def with_offer(answer: CallToolResult, offer: str) -> CallToolResult:
+    """Return an answer with the offer of an identity, if there is one: a field, and a last line."""
+    if offer:
+        _add_line(answer, offer, "offer", offer)
+    return answer
+
+
+def _add_line(answer: CallToolResult, line: str, name: str, value: object) -> None:
+    (block,) = answer.content
+    assert isinstance(block, TextContent)
+    block.text += f"\n{line}"
+    if answer.structured_content is not None:  # this field alone would hide the text of an export
+        answer.structured_content = {**answer.structured_content, name: value}
 
 
 def of_error(error: Exception, tool: str) -> CallToolResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records, strict_json
-from ..agents import display_names, presence
+from ..agents import display_names, own_sessions, presence
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..records.record_types import SessionFields
     from ..store import Store
@@ -126,13 +127,29 @@ def retry_command(event: str, given: Mapping[str, str | None]) -> list[str]:
 
 
 def take_identity(store: Store, former: Presence) -> str:
-    """Return the command by which a session becomes the agent of an earlier one, with its name if that is free."""
-    words = ["gitmem", "session", "set", "--agent-identity", str(former.agent_identity)]
+    """Return the command by which a session becomes the agent of an earlier one."""
+    taken = former_fields(store, former)
+    name = ["--name", taken["name"]] if "name" in taken else []
+    return command("gitmem", "session", "set", "--agent-identity", taken["agent_identity"], *name)
+
+
+def former_fields(store: Store, former: Presence) -> dict[str, str]:
+    """Return the fields by which a session becomes the agent of an earlier one: its identity, and its name if that is free."""
+    taken = {"agent_identity": str(former.agent_identity)}
     try:
         display_names.claim(store, former.name)
     except UsageError:  # a session that has not ended holds its name for two days
-        return command(*words)
-    return command(*words, "--name", former.name)
+        return taken
+    return {**taken, "name": former.name}
+
+
+def former_agent(store: Store, caller: Caller) -> Presence | None:
+    """Return the last agent of this worktree, to offer its identity to a caller that has none.
+
+    An agent that is at work may be another one beside the caller: None.
+    """
+    former = own_sessions.last_agent_here(store) if caller.identity is None else None
+    return None if former is None or former.status == "live" else former
 
 
 def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:

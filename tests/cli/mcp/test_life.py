@@ -370,3 +370,55 @@ def test_a_server_decides_for_nobody_else(raw: Start, gitmem: Gitmem) -> None:
     posing.call("signal", 3, message="agreed", reply_to=asked[1]["signal_id"], intent="AGREE")
     assert said(posing.answer(3))["error"]["code"] == "another-identity"
     assert gitmem("thread", asked[1]["thread_id"])["recipients"][0]["decision"] == "pending"
+
+
+def test_an_agent_keeps_its_mailbox_over_a_restart_of_its_server(raw: Start, gitmem: Gitmem) -> None:
+    """By an identity: the next server offers it once, in its first answer, and the tool `session` takes it."""
+    agent = raw(json=False)
+    agent.call("session", 1, agent_identity="test:worker:kilby", name="Kilby")
+    first = agent.answer(1)["result"]["content"][0]["text"]
+    agent.end()
+    gitmem("signal", "The parser drops tabs", "--to", "test:worker:kilby", "--as", "human:person@example.org")
+
+    again = raw(json=False)
+    texts = []
+    for number in (1, 2):
+        again.call("inbox", number)
+        texts.append(again.answer(number)["result"]["content"][0]["text"])
+    taken = {"agent_identity": "test:worker:kilby", "name": "Kilby"}
+    again.call("session", 3, **taken)
+    again.answer(3)
+    again.call("inbox", 4)
+    read = again.answer(4)["result"]["content"][0]["text"]
+    beside = raw()
+    beside.call("session", 1)
+    working = said(beside.answer(1))
+    again.end()
+    later = raw()
+    later.call("session", 1)
+    offer = said(later.answer(1))["offer"]
+
+    assert "worked in this worktree" not in first  # it has an identity
+    assert [text.count("Kilby worked in this worktree") for text in texts] == [1, 0]
+    assert f"call session with {json.dumps(taken)}: then its messages are yours." in texts[0]
+    assert "drops tabs" not in texts[0] + texts[1]  # nothing is taken over by itself
+    assert "drops tabs" in read
+    assert "offer" not in working  # Kilby is at work beside it
+    assert offer.startswith("Kilby worked in this worktree")
+
+
+def test_a_server_with_an_identity_in_its_environment_has_its_mailbox(raw: Start, gitmem: Gitmem) -> None:
+    """As docs/clients.md says."""
+    variable = {"GITMEM_AGENT_IDENTITY": "test:worker:kilby"}
+    first = raw(**variable)
+    first.call("session", 1)
+    first.answer(1)
+    first.end()
+    gitmem("signal", "The parser drops tabs", "--to", "test:worker:kilby", "--as", "human:person@example.org")
+
+    again = raw(**variable)
+    again.call("inbox", 1)
+    found = said(again.answer(1))
+
+    assert [each["message"] for each in found["signals"]] == ["The parser drops tabs"]
+    assert "offer" not in found
