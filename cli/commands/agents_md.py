@@ -56,7 +56,7 @@ def agents_md(
         named = os.path.relpath(path, at.folder)
     else:
         path, named = os.path.join(at.folder, file), file
-        operation.refuse_outside(path, _worktree(at))
+        operation.refuse_outside(path, _worktree(at), writes=write)
     found = wanted[0](path, named, typed=file is not None)
     output.answer(at.json, found, hooks.block)
     return int(check and found.state != "current")

@@ -70,16 +70,26 @@ def default(worktree: str | None) -> str:
     return path
 
 
-def refuse_outside(path: str, worktree: str | None) -> None:
-    """Refuse a path that is named as one of the work tree, but leads out of it by a link.
+def refuse_outside(path: str, worktree: str | None, *, writes: bool) -> None:
+    """Refuse a path that leads out of the work tree by a link and, to write, any path outside of it.
 
     Raises:
         UsageError: `outside`.
     """
-    if worktree is not None:
-        written, top = os.path.abspath(path), os.path.realpath(worktree)
-        if written.startswith(os.path.join(top, "")):
-            user_files.resolve_inside(path, top)
+    if worktree is None:
+        return
+    written, top = os.path.abspath(path), os.path.realpath(worktree)
+    folder, name = os.path.split(written)
+    here = (written, os.path.join(os.path.realpath(folder), name))
+    if any(each.startswith(os.path.join(top, "")) for each in here):
+        user_files.resolve_inside(path, top)
+    elif writes:
+        raise UsageError(
+            f"{path} is outside of the work tree {top}. Nothing was written.",
+            hint="Name a file of the work tree, or run the command in the folder of that file.",
+            code="outside",
+            next=["gitmem agents-md --write"],
+        )
 
 
 class AgentsMd(ManagedFile):

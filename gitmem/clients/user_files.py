@@ -62,7 +62,7 @@ def resolve_inside(path: str, top: str) -> str:
     where = "into a git folder" if parts[0] != os.pardir else "outside of the work tree"
     raise UsageError(
         f"{path} is a link to {real}, {where}. Nothing was written.",
-        hint="The link is part of the repository. Name its target explicitly if you want to change it, or replace the link.",
+        hint="The link is part of the repository. Replace the link, or run the command in the folder of its target.",
         code="outside",
         next=[command("ls", "-ld", os.path.dirname(path), path)],
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from cli import app
 from tests.conftest import Git
@@ -128,6 +131,26 @@ def test_it_needs_no_repository_to_be_shown(run: Run, tmp_path: Path) -> None:
     assert run("agents-md", "--write", "RULES.md", cwd=outside).status == 0
     refused = run("agents-md", "--write", cwd=outside)
     assert (refused.status, refused.out) == (2, "")
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_file_outside_of_the_work_tree_is_refused(
+    run: Run, repo: Path, tmp_path: Path, relative: bool
+) -> None:
+    """A mistyped path, or one that a repository's text names; what an older version wrote there can be removed."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    other = outside / "RULES.md"
+    other.write_text("Rules\n")
+    named = os.path.relpath(other, repo) if relative else str(other)
+
+    refused = run("agents-md", "--write", named)
+
+    assert refused.status == 2 and "outside of the work tree" in refused.err
+    assert other.read_text() == "Rules\n"
+    assert run("agents-md", "--write", "RULES.md", cwd=outside).status == 0
+    assert run("agents-md", "--remove", named).status == 0
+    assert other.read_text() == "Rules\n"
 
 
 def test_what_is_not_clear_is_refused(run: Run, repo: Path) -> None:
