@@ -102,6 +102,8 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
     to = sanitize(former.reader)
     if former.agent_identity is not None and former.ended is not None:
         hint = f"To reach the next session of the same agent, send to its identity: --to {to}."
+    elif former.ended is not None and former.harness_session is not None:
+        hint = f"Its conversation reads it if it is resumed: --to {to}. The roster has the agents at work."
     elif former.ended is not None:
         hint = (
             "It has no agent identity, so no later session reads its signals. Send to an agent in the roster."
@@ -129,7 +131,9 @@ def _why_former(store: Store, text: str, former: Presence) -> str:
 
 def _send_command(option: str, former: Presence) -> list[str]:
     """Return the command that reaches somebody who is absent, if a later session would read it."""
-    if option != "--to" or (former.agent_identity is None and former.ended is not None):
+    if option != "--to" or (
+        former.ended is not None and not (former.agent_identity or former.harness_session)
+    ):
         return []
     return [command("gitmem", "signal", "your message", "--to", former.reader)]
 
@@ -144,6 +148,8 @@ def ended_session(session: Presence, now: int) -> str:
     when = f"{sanitize(session.name)} ({session.session_id}) ended {format_age(now - (session.ended or now))}"
     if session.agent_identity is not None:
         return f"{when}; this is sent to its identity {sanitize(session.agent_identity)}, whose sessions all read it."
+    if session.harness_session is not None:
+        return f"{when} and has no agent identity: only its conversation reads this, if it is resumed. `gitmem roster` lists active agents."
     return f"{when} and has no agent identity, so no later session reads this. `gitmem roster` lists active agents."
 
 

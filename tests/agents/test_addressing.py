@@ -193,6 +193,21 @@ def test_the_error_for_a_former_name_says_who_had_it_and_where_to_send(repo: Pat
     assert "no later session reads this" in found.remark
 
 
+def test_signals_to_an_ended_conversation_say_that_it_may_be_resumed(repo: Path) -> None:
+    """Its former name is refused as every one, with the command that sends; the resumed session reads it."""
+    store = open_store(repo, Clock())
+    claims = CallerClaims(client_session=("CODEX_THREAD_ID", "0199-thread"))
+    ended = lifecycle.start(store, claims, name="Thorne")
+    lifecycle.end(store, acting(store, ended))
+
+    error = refused(store, "Thorne")
+    remark = only(store, ended.session_id).remark
+
+    assert "if it is resumed" in error.hint and "no later session" not in error.hint
+    assert error.next[0] == f"gitmem signal 'your message' --to {ended.session_id}"
+    assert remark and "if it is resumed" in remark and "no later session" not in remark
+
+
 def test_who_looks_asleep_is_said(repo: Path) -> None:
     """Not seen for 15 minutes; a second session of the identity that is awake is enough."""
     clock = Clock()
