@@ -29,6 +29,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _upper(value: Any) -> Any:
+    """Return a text in upper case, as the values of these options are."""
+    return value.upper() if isinstance(value, str) else value
+
+
 Ctx = Context[Any, Any]
 Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
 Wu = Annotated[str, Field(description=shared.WU.help)]
@@ -51,7 +56,7 @@ def _parameter(name: str) -> inspect.Parameter:
     annotation: Any
     default: Any = ""
     if option.values:
-        annotation, default = Literal[option.values], option.default
+        annotation, default = Annotated[Literal[option.values], BeforeValidator(_upper)], option.default
     elif type is bool:
         annotation, default = Annotated[bool, described], False
     elif type == str | None:

@@ -97,17 +97,20 @@ class Server(MCPServer[Any]):
             message = f"Unknown tool: {name!r}."
             return tool_results.of_error(_usage(message, difflib.get_close_matches(name, self._ours)), name)
         known = [*tool.parameters["properties"]]
+        shown = f"gitmem {name.replace('_', ' ', 1)} --help"
         for word in arguments:
             if word not in known:
                 message = f"Unknown argument of {name}: {word!r}."
-                return tool_results.of_error(
-                    _usage(message, difflib.get_close_matches(word, known) or known), name
-                )
+                missing = [each for each in tool.parameters.get("required", ()) if each not in arguments]
+                if missing:
+                    message += f" Missing: {', '.join(missing)}."
+                close = [each for each in difflib.get_close_matches(word, known) if each not in missing]
+                return tool_results.of_error(_usage(message, [*missing, *close] or known, shown), name)
         try:
             tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             message = " ".join(_sentence(each, tool.parameters["properties"]) for each in error.errors())
-            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}"), name)
+            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}", next=shown), name)
         return None
 
     async def serve(self, transport: StdioTransport) -> None:
@@ -126,10 +129,8 @@ def _sentence(wrong: ErrorDetails, properties: dict[str, Any]) -> str:
     return f"{place}: {wrong['msg']}."
 
 
-def _usage(message: str, suggestions: list[str] | None = None) -> UsageError:
-    return UsageError(
-        f"{message} Nothing was written.", suggestions=suggestions or [], next=["gitmem --help"]
-    )
+def _usage(message: str, suggestions: list[str] | None = None, next: str = "gitmem --help") -> UsageError:
+    return UsageError(f"{message} Nothing was written.", suggestions=suggestions or [], next=[next])
 
 
 def _tool(method: Callable[..., Any], name: str) -> Tool:

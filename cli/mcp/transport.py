@@ -70,12 +70,16 @@ def claim() -> tuple[int, int]:
     return ours
 
 
-def _is_json(line: bytes) -> bool:
+def _refusal(line: bytes) -> bytes:
+    """Return the answer to a line that is no message: an error with the id of the request, where it has one."""
     try:
-        json.loads(line.decode("utf-8", "replace"))
+        message = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return False
-    return True
+        return _NO_JSON
+    id = message.get("id") if isinstance(message, dict) else None
+    id = id if isinstance(id, (str, int)) and not isinstance(id, bool) else None
+    error = {"code": -32600, "message": "Invalid request: the line is not a JSON-RPC 2.0 message."}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode() + b"\n"
 
 
 class StdioTransport:
@@ -120,10 +124,10 @@ class StdioTransport:
             return
 
     def _take(self, line: bytes) -> None:
-        """Pass a message on. A line that is not JSON gets an error without an id, because its id is unknown."""
+        """Pass a message on. A line that is none gets an error."""
         message = self._message(line)
-        if isinstance(message, ValueError) and not _is_json(line):
-            self._writer.submit(partial(self._write, _NO_JSON))
+        if isinstance(message, ValueError):
+            self._writer.submit(partial(self._write, _refusal(line)))
         else:
             self._in_loop(self._arrived.send, message)
 
@@ -141,7 +145,7 @@ class StdioTransport:
             raise
         future.result()
 
-    def _message(self, line: bytes) -> Incoming:
+    def _message(self, line: bytes) -> SessionMessage | ValueError:
         try:
             message = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
         except ValueError as error:

@@ -279,16 +279,22 @@ def test_a_server_that_is_killed_lost_nothing_that_it_acknowledged(raw: Start, g
 
 
 def test_garbage_does_no_harm(raw: Start) -> None:
-    """Lines that are no JSON, no UTF-8, no request: the next call is answered, and what is no JSON is told so."""
+    """Lines that are no JSON, no UTF-8, no request: each gets an error, with its id if it has one; the next call is answered."""
     agent = raw()
     assert agent.process.stdin is not None
-    agent.process.stdin.write(b'not json\n\xff\xfe\n{"jsonrpc":"2.0"}\n\n[]\n' + b"x" * 200_000 + b"\n")
+    agent.process.stdin.write(
+        b'not json\n\xff\xfe\n{"jsonrpc":"2.0"}\n{"jsonrpc":"2.0","id":5}\n{"jsonrpc":"2.0","id":"six","method":7}\n'
+        b'{"jsonrpc":"2.0","id":[7]}\n\n[]\n' + b"x" * 200_000 + b"\n"
+    )
 
     agent.call("roster", 1)
 
     assert said(agent.answer(1))["sessions"] == []
-    refused = [each for each in map(json.loads, agent.said) if each.get("error", {}).get("code") == -32700]
-    assert [each["id"] for each in refused] == [None] * 3
+    errors = [each for each in map(json.loads, agent.said) if "error" in each]
+    refused = {
+        code: [each["id"] for each in errors if each["error"]["code"] == code] for code in (-32700, -32600)
+    }
+    assert refused == {-32700: [None] * 3, -32600: [None, 5, "six", None, None]}
 
 
 def test_without_the_sdk_it_says_what_to_install(

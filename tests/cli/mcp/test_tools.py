@@ -127,6 +127,22 @@ def test_done_without_a_checkpoint_is_refused_by_the_gate(serve: Serve, shop: Pa
     within(talk)
 
 
+def test_a_wrong_argument_is_refused_with_what_is_missing(serve: Serve) -> None:
+    """And its tool's command; an intent may be in lower case, as on the command line."""
+
+    async def talk() -> None:
+        async with serve(json=False) as agent:
+            refused = await agent.call_tool("signal", {"text": "Hello", "broadcast": True})
+            sent = await agent.call_tool(
+                "signal", {"message": "Split?", "broadcast": True, "intent": "propose"}
+            )
+            assert refused.is_error and "Missing: message." in text(refused)
+            assert "\n  message\n" in text(refused) and "gitmem signal --help" in text(refused)
+            assert "PROPOSE" in text(sent)
+
+    within(talk)
+
+
 def test_words_of_others_stay_in_their_frame(serve: Serve) -> None:
     """What pretends to be the user, the harness or us is seen as a quotation, in the text and in the fields."""
     hostile = (
