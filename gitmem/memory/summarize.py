@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..records.ids import keyed_id, unit_key
 from ..text.shell_quote import command
-from . import anchors, load, node_fields, resolve_node, write
+from . import anchors, load, node_fields, resolve_node, superseded, write
 from .archive import URGENT, format_count
 from .node_tables import HIDDEN, IS_SUMMARIZED
 
@@ -36,6 +36,7 @@ OPEN_WORK = frozenset(node_fields.ALIASES)
 SOURCES_MAX = 2_000  # nodes in one summary: its line contains their ids
 CONTENT_MAX = 64 * 1024  # bytes of one node
 NOT_OPEN = "hidden, summarized or of another work unit"
+SUPERSEDED = "superseded"
 RESERVE = 400  # bytes for the head, and for the number of remaining nodes
 
 
@@ -52,10 +53,10 @@ class Summarized(Outcome):
     __slots__ = ("summary", "source_ids", "left", "kept", "dry_run", "commit", "recorded", "warnings", "next")
 
     def __init__(
-        self, summary: VersionedNode, sources: Sequence[VersionedNode], left: int, *, dry_run: bool
+        self, summary: VersionedNode, source_ids: Sequence[str], left: int, *, dry_run: bool
     ) -> None:
         self.summary = summary
-        self.source_ids = [source.id for source in sources]
+        self.source_ids = list(source_ids)
         self.left = left
         self.kept: dict[str, str] = {}
         self.dry_run = dry_run
@@ -92,6 +93,7 @@ def summarize(
 ) -> Summarized:
     """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
 
+    A superseded node is marked with the node that replaces it, and is not in a generated text.
     Ephemeral, hidden and project nodes are left out. Open bugs, ideas, questions and dependencies and the last
     checkpoint are left out unless `only` names them; open nodes of P0 and P1 even then. The summary and the marks of
     its sources are one commit.
@@ -114,17 +116,21 @@ def summarize(
     db = store.db()
     meant = {resolve_node.find(db, id, writing=True) for id in only}
     every = _open_nodes(db, unit)
-    kept = _kept(every, meant, force=force)
-    sources = [node for node in every if node.id not in kept and (not meant or node.id in meant)]
+    ends = superseded.ends_of(db, [node.id for node in every])
+    kept = _kept(every, meant, ends, force=force)
+    sources = [node for node in every if node.id not in {*kept, *ends} and (not meant or node.id in meant)]
     if not sources:
-        raise _nothing(unit, kept)
+        raise _nothing(unit, {**dict.fromkeys(ends, SUPERSEDED), **kept})
     covered = sources[:SOURCES_MAX] if text is not None else _fitting_sources(sources[:SOURCES_MAX])
     left = len(sources) - len(covered)
+    replaced = _replaced(db, every, ends, covered, kept)
+    kept |= {id: SUPERSEDED for id in ends if id not in {*kept, *replaced} and (not meant or id in meant)}
     content = text if text is not None else _text(unit, covered, left)
-    names = [source.id for source in covered]
+    marked = replaced | {source.id for source in covered}
+    names = [node.id for node in every if node.id in marked]
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields, allow_secret=allow_secret)
-    found = Summarized(load.node_of_line(line[1]), covered, left, dry_run=dry_run)
+    found = Summarized(load.node_of_line(line[1]), names, left, dry_run=dry_run)
     found.kept = kept
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit, *(["--force"] if force else []))
@@ -154,7 +160,27 @@ def _open_nodes(db: sqlite3.Connection, wu: str) -> list[VersionedNode]:
     return load.load(db, [id for (id,) in rows])
 
 
-def _kept(nodes: Sequence[VersionedNode], meant: Collection[str], *, force: bool) -> dict[str, str]:
+def _replaced(
+    db: sqlite3.Connection,
+    nodes: Sequence[VersionedNode],
+    ends: Mapping[str, str],
+    covered: Sequence[VersionedNode],
+    kept: Collection[str],
+) -> set[str]:
+    """Return the superseded nodes to mark with the nodes that replace them.
+
+    A cleanup deletes what is summarized: a superseded node that stayed behind would then be valid again.
+    """
+    asked = superseded.as_json({*ends.values()})
+    done = f"SELECT n.id FROM node n WHERE n.id IN (SELECT value FROM json_each(?)) AND {IS_SUMMARIZED}"
+    gone = {source.id for source in covered} | {id for (id,) in db.execute(done, (asked,))}
+    found = [node.id for node in nodes if ends.get(node.id) in gone and node.id not in kept]
+    return {*found[: SOURCES_MAX - len(covered)]}
+
+
+def _kept(
+    nodes: Sequence[VersionedNode], meant: Collection[str], ends: Collection[str], *, force: bool
+) -> dict[str, str]:
     """Return why nodes are not covered, by id.
 
     Open work stays visible, and `context` and `recover` start with the last checkpoint. Project nodes have their own
@@ -162,8 +188,9 @@ def _kept(nodes: Sequence[VersionedNode], meant: Collection[str], *, force: bool
 
     Args:
         meant: Nodes that were named; if there are any, the others are not reported.
+        ends: The superseded nodes.
     """
-    checkpoints = [node for node in nodes if node.type == "checkpoint"]
+    checkpoints = [node for node in nodes if node.type == "checkpoint" and node.id not in ends]
     last = max(checkpoints, key=lambda node: (node.touched, node.id), default=None)
     found = dict.fromkeys(sorted({*meant} - {node.id for node in nodes}), NOT_OPEN)
     for node in nodes:
@@ -187,7 +214,7 @@ def _nothing(unit: str, kept: Mapping[str, str]) -> UsageError:
     counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted({*reasons}))
     return UsageError(
         f"{unit} has no nodes to summarize{f' ({counts})' if counts else ''}. Nothing was written.",
-        hint="--force includes open work and the last checkpoint. Hidden nodes, those of ephemeral and project scope, and nodes with a summary are never included.",
+        hint="--force includes open work and the last checkpoint. Hidden nodes, those of ephemeral and project scope, superseded nodes, and nodes with a summary are never included.",
         code="nothing-to-summarize",
         next=[command("gitmem", "mem", "list", "--wu", unit)],
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import edit, load, ready, summarize
+from gitmem.memory import cleanup, context, edit, load, ready, relations, summarize
 from gitmem.memory.versioned_node import VersionedNode
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
@@ -41,6 +41,36 @@ def note(store: Store, content: str, **options: object) -> str:
 
 def covered_by(store: Store, id: str) -> str | None:
     return load.load_one(store.db(), id).summarized_into
+
+
+def test_a_superseded_node_is_not_copied_and_does_not_come_back(store: Store) -> None:
+    """It is marked with the node that replaces it, so that a cleanup deletes both; without that node it is left."""
+    old = note(store, "Amounts are floats", tags=["decision"])
+    new = note(store, "Amounts are integers", tags=["decision"], supersedes=[old])
+    other = note(store, "Prices have no tax", tags=["decision"])
+    note(store, "Prices have a tax", tags=["decision"], wu="WU-8", supersedes=[other])
+
+    done = summarize.summarize(store, me(store), "WU-7")
+    cleanup.cleanup(store, me(store))
+
+    assert done.source_ids == [old, new] and done.kept == {other: "superseded"}
+    assert "1 node," in done.summary.content
+    assert "integers" in done.summary.content and "floats" not in done.summary.content
+    shown = context.context(store, me(store), wu="WU-7").block
+    assert "integers" in shown and "floats" not in shown
+    with pytest.raises(UsageError, match="1 superseded"):
+        summarize.summarize(store, me(store), "WU-7", force=True)
+
+
+def test_what_a_summarized_node_replaced_is_marked_with_the_next_summary(store: Store) -> None:
+    """The relation may be younger than the first summary."""
+    new = note(store, "Amounts are integers")
+    summarize.summarize(store, me(store), "WU-7")
+    old = note(store, "Amounts are floats")
+    more = note(store, "Rounding is half even")
+    relations.relate(store, me(store), new, "supersedes", old)
+
+    assert summarize.summarize(store, me(store), "WU-7", only=[old, more]).source_ids == [old, more]
 
 
 def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Clock) -> None:
