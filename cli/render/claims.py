@@ -59,7 +59,7 @@ def row(found: ClaimRow) -> str:
 def guard(found: Guard) -> list[str]:
     """Return which claims block changes, and which are only shown."""
     if not found.blocks and not found.warns:
-        return ["guard open: nobody else claims these paths"]
+        return found.warnings or ["guard open: nobody else claims these paths"]
     state = "closed" if not found.open else "passed" if found.audit_id else "open"
     return [
         f"guard {state}: others claim paths that you change",

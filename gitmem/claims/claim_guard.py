@@ -66,13 +66,17 @@ def check(
 
     Args:
         callers: Who may be changing them: their claims are not in the way.
-        mode: `warn` lets claims that would block only warn.
+        mode: `warn` lets claims that would block only warn; `off` checks nothing.
         anyway: The reason for passing the guard; it is recorded if a claim blocks.
 
     Raises:
         UsageError: The reason is invalid. Nothing was written.
         StoreError: The audit can't be recorded.
     """
+    if mode == OFF:
+        guard = Guard([], [])
+        guard.warnings = [f"`git config {SETTING}` is off: claims are not checked."]
+        return guard
     addresses = {each for caller in callers for each in caller.ids}
     blocks, warns = [], []
     passed = _passed(store, callers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,36 @@ def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, rep
     )
     assert run("claim", "release", session=bohr).out.startswith("You have no claims.\n")
     assert run("claim", "-q", "src", session=curie).out.startswith("claim-")
+
+
+def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: Start, repo: Path) -> None:
+    """Blocked with the next commands, only warned, not checked at all; and passed with a reason that is recorded."""
+    bohr, curie = start("Bohr"), start("Curie")
+    run("claim", "src", session=bohr)
+
+    closed = run("gate", "--paths", "src/new.py", session=curie)
+    assert closed.status == 1
+    assert closed.out.startswith(
+        "guard closed: others claim paths that you change\n  Bohr claims src · until "
+    )
+    assert run("gate", "--paths", "src/new.py", session=bohr).out.startswith("guard open: nobody else claims")
+
+    git_config(repo, "warn")
+    warned = run("gate", "--paths", "src/new.py", session=curie)
+    assert (warned.status, "  warning: Bohr claims src · until " in warned.out) == (0, True)
+    git_config(repo, "off")
+    ignored = run("gate", "--paths", "src/new.py", session=curie)
+    assert (ignored.status, ignored.out.splitlines()[0]) == (
+        0,
+        "`git config gitmem.guard` is off: claims are not checked.",
+    )
+    git_config(repo, "block")
+    assert run("gate", "--paths", "src/new.py", "--anyway", "we agreed", session=curie).status == 0
+    assert "we agreed" in run("log", "--json", session=curie).out
+
+
+def git_config(repo: Path, value: str) -> None:
+    subprocess.run(["git", "-C", str(repo), "config", "gitmem.guard", value], check=True)
 
 
 @pytest.mark.parametrize(
