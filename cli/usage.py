@@ -27,6 +27,7 @@ SYNONYMS = {
     "gitmem reply ID 'your proposal' --counter": ("counter",),
     "gitmem mem ready": ("ready",),
     "gitmem claim PATH": ("lock", "reserve"),
+    "gitmem task list": ("tasks", "todo"),
     "gitmem mem delete ID": ("redact",),
     "gitmem reply ID 'your answer'": ("answer", "respond"),
     "gitmem inbox": ("read", "receive", "recv", "check", "mail", "messages", "unread", "signals"),
@@ -54,6 +55,7 @@ GROUPS = {
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
     "gitmem claim": ("a path, or list, check or release", "gitmem claim list"),
+    "gitmem task": ("list, show, take, ask, done or cancel", "gitmem task list"),
     "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),
 }
 # Words for what is done in another way, or not at all, with the way that exists.

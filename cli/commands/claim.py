@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowSecret, Paths, Quiet, Wu
+    from .options import AllowSecret, Paths, Quiet, Reason, Wu
 
 CLAIMED = 1
 STAGED_MAX = 16 * 1024 * 1024  # bytes of names that git's pre-commit hook passes
@@ -117,10 +117,7 @@ def release(
     of: Annotated[
         str | None, typer.Option("--of", metavar="ID", help="Somebody else's claim; needs --reason.")
     ] = None,
-    reason: Annotated[
-        str | None,
-        typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
-    ] = None,
+    reason: Reason = None,
     allow_secret: AllowSecret = False,
 ) -> None:
     """Release claims, so that others may change the paths."""

@@ -93,6 +93,13 @@ Paths = Annotated[
     typer.Argument(metavar="PATH", help="Files, folders, or patterns with *, ? and ** in quotes."),
 ]
 
+Reason = Annotated[
+    str | None,
+    typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
+]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="A task id or a unique prefix.")]
+TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input.")]
+
 AllowForeign = Annotated[
     bool, typer.Option("--allow-foreign", help="Join the log of another project; this cannot be undone.")
 ]

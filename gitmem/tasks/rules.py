@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Refusal = tuple[str, str]
 
+TAKEN = "taken-task"  # the code where somebody else has it
 TAKES_MAX = 3  # takes that lapsed or failed, after which only a new task goes on
 
 
@@ -60,7 +61,7 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
     for each in task.held:
         if each.sender != sender and task.lease(each) > now:
             until = format_at(task.lease(each))
-            return "taken-task", f"was taken by {each.sender[0]}, who has it until {until}"
+            return TAKEN, f"was taken by {each.sender[0]}, who has it until {until}"
     if len(over) - len(released) >= TAKES_MAX:
         return "too-many-takes", f"was taken {len(over)} times without a result"
     return _too_many(task)

@@ -8,7 +8,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
-from . import find_task, rules
+from . import WAITING, find_task, rules
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -167,14 +167,32 @@ def list_tasks(
     return TaskPage([TaskRow(row[:-1], _ids(row[-1])) for row in rows], more)
 
 
-def show(store: Store, task_id: str) -> TaskDetail:
-    """Return a task with its events.
+def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
+    """Return a task with its events, and what the caller may do with it.
 
     Raises:
         UsageError: No task, or several tasks, have this id.
     """
     found = find_task.require(store, task_id)
-    return TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
+    shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
+    shown.next = _steps(found, caller, store.now()) if caller is not None else []
+    return shown
+
+
+def _steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
+    """Return the commands that the caller may give next."""
+    sender = (caller.reader, caller.session_id)
+
+    def step(word: str, *text: str) -> str:
+        return command("gitmem", "task", word, task.record["task_id"], *text)
+
+    if task.is_finished:
+        return [step("seal")] if rules.seal(task, sender) is None else []
+    if rules.own_take(task, sender) is not None:
+        return [step("done", "your result"), step("ask", "your question")]
+    if task.caller[0] == caller.reader:
+        return [step("message", "your answer")] if task.state in WAITING else [step("cancel")]
+    return [step("take")] if rules.take(task, sender, caller.ids, now) is None else []
 
 
 def _ids(array: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
@@ -42,7 +42,8 @@ def take(
         facts: Fields of the event: `actual_role`, `actual_ownership_scope`, `model`, `client`, `worktree`, `branch`, `launch`.
 
     Raises:
-        UsageError: Somebody else has it, it is finished, replaced, blocked or for somebody else. Nothing was written.
+        GateError: Somebody else has it. Nothing was written.
+        UsageError: It is finished, replaced, blocked or for somebody else. Nothing was written.
         StoreError: It can't be recorded.
     """
     named = find_task.resolve(store.db(), task_id, writing=True)
@@ -173,11 +174,12 @@ def sender_of(caller: Caller) -> tuple[str, str | None]:
 
 
 def refuse(task: FoldedTask, why: Refusal | None) -> None:
-    """Raise UsageError if there is a reason."""
+    """Raise UsageError if there is a reason; GateError if somebody else has taken the task."""
     if why is not None:
         code, sentence = why
         show = command("gitmem", "task", "show", task.record["task_id"])
-        raise UsageError(f"{task.record['task_id']} {sentence}. Nothing was written.", code=code, next=[show])
+        refused = GateError if code == rules.TAKEN else UsageError
+        raise refused(f"{task.record['task_id']} {sentence}. Nothing was written.", code=code, next=[show])
 
 
 def write(

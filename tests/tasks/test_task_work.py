@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents.caller import Caller
-from gitmem.errors import UsageError
+from gitmem.errors import GateError, UsageError
 from gitmem.records import RecordError, SecretError
 from gitmem.store import Store
 from gitmem.tasks import EVENTS_MAX, append, find_task, new_task, task_decisions, task_work
@@ -42,7 +42,7 @@ class Office:
     def refused(self, code: str, act: object, *args: object, **options: object) -> str:
         """The message of the refusal; nothing was written."""
         before = bodies(self.store)
-        with pytest.raises(UsageError) as error:
+        with pytest.raises((GateError, UsageError)) as error:
             act(self.store, *args, **options)  # type: ignore[operator]
         assert error.value.code == code
         assert "Nothing was written" in error.value.message
@@ -324,7 +324,7 @@ def test_of_two_takes_at_once_in_one_clone_one_wins(office: Office, repo: Path, 
             barrier.wait()
             try:
                 results[task_id].append(task_work.take(store, caller, task_id).event)
-            except UsageError as error:
+            except (GateError, UsageError) as error:
                 results[task_id].append(error.code)
         store.close()
 

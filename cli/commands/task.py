@@ -1,0 +1,168 @@
+"""`gitmem task`: list tasks, take and do them, and decide their outcome."""
+
+from __future__ import annotations
+
+from ..environment import Environment
+from ..render import output
+from ..render import tasks as render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret, Reason, TaskId, TaskText, Wu
+
+
+def listing(
+    at: Environment,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="Only tasks that you wrote, hold, or are asked to do.")
+    ] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Only tasks without an outcome that no other task replaces.")
+    ] = False,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Only tasks that wait for others.")] = False,
+    wu: Wu = None,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="N", help="Maximum number of tasks (default: 50).")
+    ] = None,
+) -> None:
+    """List tasks: open ones first, then by priority, the latest first."""
+    from gitmem.tasks import task_list
+
+    from ..values import number
+
+    found = task_list.list_tasks(
+        at.store(),
+        at.caller() if mine else None,
+        open=open_,
+        blocked=blocked,
+        wu=wu,
+        limit=number("--limit", limit, task_list.LISTED),
+    )
+    output.answer(at.json, found, render.page)
+
+
+def show(at: Environment, id: TaskId) -> None:
+    """Show a task with its state, its holder and its events."""
+    from gitmem.tasks import task_list
+
+    output.answer(at.json, task_list.show(at.store(), id, at.caller_if_any()), render.detail)
+
+
+def take(
+    at: Environment,
+    id: TaskId,
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="2h", help="Time until others may take it, at most 24h (default: an hour)."
+        ),
+    ] = None,
+) -> None:
+    """Take a task, so that others see who works on it; exit 1 if somebody else has it."""
+    from gitmem.errors import UsageError
+    from gitmem.tasks import LEASE_MAX_MICROS, task_work
+
+    from ..values import duration
+
+    lease = int(duration(for_) * 1_000_000) if for_ is not None else None
+    if lease is not None and not 0 < lease <= LEASE_MAX_MICROS:
+        raise UsageError(
+            f"Invalid time: --for {for_}; it lasts more than 0 and at most 24h. Nothing was written.",
+            code="bad-lease",
+        )
+    output.answer(at.json, task_work.take(at.store(), at.caller(), id, lease=lease), render.change)
+
+
+def renew(at: Environment, id: TaskId) -> None:
+    """Extend the time for which you have a task."""
+    from gitmem.tasks import task_work
+
+    output.answer(at.json, task_work.renew(at.store(), at.caller(), id), render.change)
+
+
+def release(at: Environment, id: TaskId, reason: Reason = None) -> None:
+    """Give a task back, so that somebody else may take it."""
+    from gitmem.tasks import task_work
+
+    output.answer(at.json, task_work.release(at.store(), at.caller(), id, reason=reason), render.change)
+
+
+def done(
+    at: Environment,
+    id: TaskId,
+    text: TaskText,
+    failed: Annotated[bool, typer.Option("--failed", help="It failed; the text says why.")] = False,
+    allow_secret: AllowSecret = False,
+) -> None:
+    """Report the result of a task that you have taken."""
+    from gitmem.tasks import task_work
+
+    from ..values import typed
+
+    state, result = "failed" if failed else "completed", typed(text, "result")
+    found = task_work.report(at.store(), at.caller(), id, state, result, allow_secret=allow_secret)
+    output.answer(at.json, found, render.change)
+
+
+def ask(at: Environment, id: TaskId, text: TaskText, allow_secret: AllowSecret = False) -> None:
+    """Ask whoever wrote a task that you have taken; it waits for the answer."""
+    from gitmem.tasks import task_work
+
+    from ..values import typed
+
+    question = typed(text, "question")
+    found = task_work.report(
+        at.store(), at.caller(), id, "input-required", question, allow_secret=allow_secret
+    )
+    output.answer(at.json, found, render.change)
+
+
+def message(at: Environment, id: TaskId, text: TaskText, allow_secret: AllowSecret = False) -> None:
+    """Write to the other side of a task, such as the answer to a question."""
+    from gitmem.tasks import task_decisions
+
+    from ..values import typed
+
+    found = task_decisions.message(
+        at.store(), at.caller(), id, typed(text, "message"), allow_secret=allow_secret
+    )
+    output.answer(at.json, found, render.change)
+
+
+def reject(at: Environment, id: TaskId, reason: Reason = None) -> None:
+    """Refuse a task that is for you."""
+    from gitmem.tasks import task_work
+
+    output.answer(at.json, task_work.reject(at.store(), at.caller(), id, reason), render.change)
+
+
+def cancel(at: Environment, id: TaskId, reason: Reason = None) -> None:
+    """Cancel a task that nobody has taken, else ask its holder to stop."""
+    from gitmem.tasks import task_decisions
+
+    output.answer(at.json, task_decisions.cancel(at.store(), at.caller(), id, reason=reason), render.change)
+
+
+def seal(
+    at: Environment,
+    id: TaskId,
+    give_up: Annotated[
+        str | None,
+        typer.Option("--give-up", metavar="TEXT", help="Seal a task without a result as failed, and why."),
+    ] = None,
+) -> None:
+    """Accept the result of a task that your session wrote: from now on nothing changes it."""
+    from gitmem.tasks import task_decisions
+
+    output.answer(at.json, task_decisions.seal(at.store(), at.caller(), id, give_up=give_up), render.change)
+
+
+def close(at: Environment, id: TaskId, reason: Reason = None) -> None:
+    """Close a task whose writer has ended; needs --reason."""
+    from gitmem.tasks import task_decisions
+
+    output.answer(at.json, task_decisions.close(at.store(), at.caller(), id, reason or ""), render.change)

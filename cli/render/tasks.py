@@ -1,0 +1,103 @@
+"""Tasks as text."""
+
+from __future__ import annotations
+
+from .claims import minute
+from .output import paint
+from .sessions import plain
+from .text import SEPARATOR, format_ago, plural, quote_lines, sender_text, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.records.shown_types import ShownTaskEvent
+    from gitmem.tasks.append import TaskChange
+    from gitmem.tasks.task_list import TaskDetail, TaskPage, TaskRow
+
+EVENTS_SHOWN = 20
+WORDS = {
+    "release": "released", "message": "written", "cancel": "cancellation asked for", "seal": "sealed", "close": "closed",
+}  # fmt: skip
+
+
+def change(found: TaskChange) -> list[str]:
+    """Return what happened to a task, and its state."""
+    what = f"yours until {minute(found.until)}" if found.until else WORDS.get(found.event, "")
+    line = SEPARATOR.join(filter(None, (found.task_id, what, found.state)))
+    return [plain(line), *_notes(found.warnings)]
+
+
+def page(found: TaskPage) -> list[str]:
+    """Return a line for each task."""
+    if not found.tasks:
+        return ["No tasks."]
+    rows = [("TASK", "STATE", "FOR", "FROM", "TEXT"), *map(_row, found.tasks)]
+    lines = table(
+        rows, shortened=(4, 3, 2), painted=lambda row, _, cell: cell if row else paint(cell, "head")
+    )
+    return [*lines, *([f"{found.more} more not shown; use --limit N"] if found.more else [])]
+
+
+def detail(found: TaskDetail) -> list[str]:
+    """Return a task: its state, its text in a frame, who has it, and its events, each with its text in a frame."""
+    from gitmem.signals.message_frame import PEERS
+
+    task = found.task
+    agent, role = task.get("agent"), task.get("target_role")
+    parts = [
+        task["task_id"], found.state_text, task["purpose"], task.get("priority"), task.get("wu_id"),
+        f"for {agent or role}" if agent or role else None, task["thread_id"],
+    ]  # fmt: skip
+    sender = sender_text(task.get("sender_name"), task["sender_identity"])
+    lines = [
+        plain(SEPARATOR.join(filter(None, parts))),
+        f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
+    ]
+    lines += quote_lines(task["message"])
+    if found.holder is not None and found.state_text == found.state:
+        name = sender_text(found.holder.get("sender_name"), found.holder["sender_identity"])
+        lines.append(f"held by {name}")
+    lines += ["conflict: several hold it without knowing of each other"] if found.conflict else []
+    lines += [plain(f"replaced by {', '.join(found.replaced_by)}")] if found.replaced_by else []
+    told = [each for each in found.events if each["event"] != "renew"]
+    if len(told) > EVENTS_SHOWN or found.left_out:
+        lines.append(f"{plural(len(told[:-EVENTS_SHOWN]) + found.left_out, 'earlier event')} not shown")
+    for each in told[-EVENTS_SHOWN:]:
+        lines += _event(each, found)
+    return [*lines, *_notes(found.warnings)]
+
+
+def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
+    """Return an event: what, by whom, when, whether it counts, and its text in a frame."""
+    id = each["event_id"]
+    parts = [
+        each["event"],
+        each.get("state"),
+        sender_text(each.get("sender_name"), each["sender_identity"]),
+        format_ago(each["created_at"]),
+        "void" if id in found.void else "",
+        "late" if id in found.late else "",
+        each.get("reason"),
+    ]
+    text = each.get("message")
+    return [
+        plain(SEPARATOR.join(str(part) for part in parts if part)),
+        *(quote_lines(text) if isinstance(text, str) else []),
+    ]
+
+
+def _row(each: TaskRow) -> tuple[str, ...]:
+    notes = [
+        "conflict" if each.conflict else "",
+        "cancel asked for" if each.cancel_requested else "",
+        "replaced" if each.replaced else "",
+        f"waits for {len(each.blocked_by)}" if each.blocked_by else "",
+    ]
+    state = ", ".join(filter(None, [str(each.state), *notes]))
+    held = f"{each.holder} has it" if each.until else (each.agent or each.target_role or "")
+    about = SEPARATOR.join(str(part) for part in (each.priority, each.wu_id, each.title) if part)
+    cells = (each.task_id, state, held, each.caller, about)
+    return tuple(plain(str(cell)) for cell in cells)
+
+
+def _notes(warnings: list[str]) -> list[str]:
+    return [plain(f"note: {each}") for each in warnings]
