@@ -56,7 +56,7 @@ class Recovered(Outcome):
     """A text for an agent that resumes work, and what it contains; see `Context` for the shared attributes.
 
     Attributes:
-        checkpoint: The last checkpoint of the session, else of the work unit.
+        checkpoint: The last checkpoint of the session, else of the work unit, else of earlier sessions of the agent.
         since: The changes of the repository since; None without a checkpoint, or without a commit to compare.
     """
 
@@ -110,6 +110,8 @@ def recover(
     unit = work_unit(wu, reader)
     writer = reader.reader if reader is not None and own is None else None
     checkpoint = session_checkpoints.last_checkpoint(store, own, unit, wu, writer)
+    if earlier := checkpoint is None and own is not None:
+        checkpoint = session_checkpoints.earlier_checkpoint(store, str(own), unit, wu)
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
     brief = work_brief.find(store, unit, lane or session_lane(reader))
@@ -121,9 +123,7 @@ def recover(
     identity = _identity(store, reader)
     alone = not (found.pieces or identity or shown)
     pieces = [*brief.pieces, *found.pieces, *live_pieces(store, reader, max_size, roster=roster, alone=alone)]
-    last = (
-        [_checkpoint(checkpoint, load.load_one(store.db(), checkpoint.id).unverified)] if checkpoint else []
-    )
+    last = [_checkpoint(store, checkpoint, earlier=earlier)] if checkpoint else []
     pieces += candidates.automatic_piece(CHECKPOINT, store.db(), saved, checkpoint)
     pieces += [*last, *_since(since), *_summary(store, own)]
     hidden = count_hidden(store.db(), unit)
@@ -202,14 +202,16 @@ def _summary(store: Store, session_id: str | None) -> list[Section]:
     ]
 
 
-def _checkpoint(node: VersionedNode, forged: Sequence[str]) -> Section:
+def _checkpoint(store: Store, node: VersionedNode, *, earlier: bool) -> Section:
     """Return the last checkpoint as a piece.
 
     Args:
-        forged: Fields for which other clones show the content of forged lines.
+        earlier: Whether an earlier session of the agent wrote it.
     """
-    forged = () if node.unverified else forged
+    forged = () if node.unverified else load.load_one(store.db(), node.id).unverified
     lines = [f"  omitted: forged changes of {', '.join(forged)}, which other clones show"] if forged else []
+    if earlier:
+        lines.insert(0, f"  written by your earlier session {node.session_id}")
     return candidates.checkpoint_piece(CHECKPOINT, node, LABELS, [*_other_metadata(node), *lines])
 
 

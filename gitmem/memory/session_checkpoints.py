@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
 AUTOMATIC = "auto-"  # begins the trigger of a checkpoint that a hook wrote, see `automatic_checkpoints`
+EARLIER_MAX = 20  # earlier sessions with checkpoints to look at
 AUTOMATIC_MAX = 200  # automatic checkpoints to read: peers can write any number about a work unit
 TRIGGER = "coalesce(json_extract(l.body, '$.metadata.trigger'), '')"
 IS_WRITTEN = f"{TRIGGER} NOT LIKE '{AUTOMATIC}%'"
@@ -99,6 +100,45 @@ def last_checkpoint(
                 (value, unit_key(asked) or None, until),
             ).fetchone()
     return load.load_one(db, row[0]) if row else None
+
+
+def earlier_checkpoint(
+    store: Store, session: str, unit: str | None, asked: str | None
+) -> VersionedNode | None:
+    """Return the last checkpoint that earlier sessions of the same agent, or of the same conversation, wrote in this clone.
+
+    Args:
+        session: The present session, of this clone.
+        unit: Its work unit: a checkpoint of another one counts only in the same conversation.
+        asked: As in `last_checkpoint`.
+    """
+    from ..agents import own_sessions
+
+    db = store.db()
+    own = own_sessions.trusted(store, session)
+    if own is None:
+        return None
+    rows = db.execute(
+        "SELECT session_id FROM session WHERE (agent_identity = ?1 OR harness_session = ?2) AND session_id <> ?3"
+        " AND session_id IN (SELECT name FROM own) AND EXISTS (SELECT 1 FROM node n WHERE n.session_id ="
+        " session.session_id AND n.type = 'checkpoint') ORDER BY started DESC LIMIT ?4",
+        (own.agent_identity, own.harness_session, session, EARLIER_MAX),
+    )
+    found = None
+    for (id,) in rows.fetchall():
+        earlier = own_sessions.trusted(store, id)
+        if earlier is None:
+            continue
+        resumed = own.harness_session is not None and earlier.harness_session == own.harness_session
+        if not resumed and (own.agent_identity is None or earlier.agent_identity != own.agent_identity):
+            continue  # only forged records say so
+        units = {"", unit_key(asked or unit)} if asked or (unit and not resumed) else None
+        for node in own_checkpoints(db, id):
+            fits = units is None or unit_key(node.wu_id) in units - ({""} if asked else set())
+            if fits and node.touched <= _until(store):
+                found = max(filter(None, (found, node)), key=lambda each: (each.touched, each.id))
+                break
+    return found
 
 
 def is_automatic(node: VersionedNode) -> bool:

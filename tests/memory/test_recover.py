@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import recover, relations, session_checkpoints
+from gitmem.memory import edit, recover, relations, session_checkpoints
 from gitmem.memory.recover import Recovered
 from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from tests.profiles import up_to
 
-from ..sandbox import DAY, acting
+from ..sandbox import DAY, Clock, acting, open_store
 from .desk import Desk
 
 WU = "WU-1"
@@ -34,6 +34,26 @@ def of(desk: Desk, **options: Any) -> Recovered:
 
 def checkpoint(desk: Desk, content: str, **metadata: Any) -> str:
     return desk.write(content, type="checkpoint", lifecycle="wu", metadata=metadata)
+
+
+@pytest.mark.parametrize("by", ["identity", "conversation"])
+def test_a_new_session_of_an_agent_has_the_last_checkpoint_of_the_one_before(repo: Path, by: str) -> None:
+    """With the session that wrote it; not that of another agent, nor of another work unit that was asked for."""
+    store = open_store(repo, Clock())
+    identity = "test:architect:shop" if by == "identity" else None
+    claims = CallerClaims(client_session=None if identity else ("CODEX_THREAD_ID", "0199-thread"))
+    first = acting(store, lifecycle.start(store, claims, agent_identity=identity, wu="WU-7"))
+    edit.create(store, first, "Reader done", type="checkpoint", wu="WU-7" if identity else "WU-8")
+    lifecycle.end(store, first)
+    other = acting(store, lifecycle.start(store, CallerClaims(), agent_identity="test:worker:other"))
+    again = acting(store, lifecycle.start(store, claims, agent_identity=identity))
+
+    found = recover.recover(store, again, roster=False)
+
+    assert "Reader done" in found.block
+    assert f"written by your earlier session {first.session_id}" in found.block
+    assert "written by your earlier" not in recover.recover(store, other, roster=False).block
+    assert recover.recover(store, again, wu="WU-9", roster=False).checkpoint is None
 
 
 def test_an_agent_that_comes_back_learns_who_it_is_how_far_it_was_and_what_happened(
