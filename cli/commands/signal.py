@@ -90,6 +90,9 @@ def lines_of(found: Sent) -> list[str]:
     signal = found.signal
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
+    workspace = signal.get("workspace_id")
+    if workspace and not people:  # agents of other workspaces never see it
+        to += f" in workspace {output.sanitize(workspace, keep='')}"
     lines = [
         SEPARATOR.join(
             (

@@ -65,7 +65,7 @@ class WhoAmI(Outcome):
 
     __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
-        "activity", *ROLE_FIELDS, "worktree", "status", "headline", "unread", "remark", "next",
+        "activity", "workspace_id", *ROLE_FIELDS, "worktree", "status", "headline", "unread", "remark", "next",
     )  # fmt: skip
 
     actual_ownership_scope: OwnershipScope | None
@@ -80,6 +80,7 @@ class WhoAmI(Outcome):
         self.initiative_id = record.get("initiative_id")
         self.lane = record.get("lane")
         self.activity = record.get("activity")
+        self.workspace_id = caller.workspace
         set_role_fields(self, record, caller.identity)
         self.worktree = record.get("worktree")
         self.status = found.status if found else None

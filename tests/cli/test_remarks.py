@@ -261,3 +261,12 @@ def test_an_inbox_tells_a_broadcast_from_a_message_to_its_reader(run: Run, start
     run("signal", "To you", "--to", "Curie", session=planck)
     heads = [line for line in run("inbox", session=curie).out.splitlines() if line.startswith("[")]
     assert ["to everybody]" in each for each in heads] == [True, False], heads
+
+
+def test_a_broadcast_and_whoami_name_the_workspace(run: Run, start: Start) -> None:
+    """Agents of another workspace never see the broadcast; without a workspace it goes to everybody."""
+    red, plain = start("Planck", "--workspace", "red"), start("Curie")
+    assert " · to everybody in workspace red · " in run("signal", "one", session=red).out
+    assert " · to everybody · " in run("signal", "two", session=plain).out
+    assert "workspace id: red\n" in run("whoami", session=red).out
+    assert "workspace" not in run("whoami", session=plain).out

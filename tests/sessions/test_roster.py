@@ -148,7 +148,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
     assert roster.whoami(store, acting(store, one)).as_json() == {
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
-        **no_role("implementer"), "worktree": "repo",
+        "workspace_id": None, **no_role("implementer"), "worktree": "repo",
         "status": "live", "headline": "Planck", "unread": 1,
         "remark": None, "next": ["gitmem inbox", "gitmem roster"],
     }  # fmt: skip
