@@ -68,6 +68,7 @@ COMMANDS = {
     "claim check": "claim:check",
     "claim release": "claim:release",
     "overlap": "overlap:overlap",
+    "delegate": "delegate:delegate",
     "task list": "task:listing",
     "task show": "task:show",
     "task take": "task:take",

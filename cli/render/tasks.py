@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.roles import mismatch
+
 from .claims import minute
 from .output import paint
 from .sessions import plain
@@ -11,9 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.records.shown_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
+    from gitmem.tasks.new_task import NewTask
     from gitmem.tasks.task_list import TaskDetail, TaskPage, TaskRow
 
-EVENTS_SHOWN = 20
+EVENTS_SHOWN, TOLD_SHOWN = 20, 5
 WORDS = {
     "release": "released", "message": "written", "cancel": "cancellation asked for", "seal": "sealed", "close": "closed",
 }  # fmt: skip
@@ -24,6 +27,23 @@ def change(found: TaskChange) -> list[str]:
     what = f"yours until {minute(found.until)}" if found.until else WORDS.get(found.event, "")
     line = SEPARATOR.join(filter(None, (found.task_id, what, found.state)))
     return [plain(line), *_notes(found.warnings)]
+
+
+def delegated(found: NewTask) -> list[str]:
+    """Return a new task: for whom, and who was told."""
+    task = found.task
+    role = mismatch.role_text(task.get("requested_role"))
+    told = [f"told {', '.join(found.signaled[:TOLD_SHOWN])}"] if found.signaled else []
+    if found.signaled[TOLD_SHOWN:]:
+        told[0] += f" and {len(found.signaled) - TOLD_SHOWN} more"
+    whom = (
+        found.resolved.display_name or found.resolved.address
+        if found.resolved
+        else f"whoever is {task.get('target_role')}"
+    )
+    parts = [task["task_id"], f"to {whom}", f"as {role}" if found.resolved else "", task.get("wu_id"), *told]
+    lines = [plain(SEPARATOR.join(str(part) for part in parts if part))]
+    return [*lines, *_notes(found.warnings)]
 
 
 def page(found: TaskPage) -> list[str]:
@@ -56,6 +76,7 @@ def detail(found: TaskDetail) -> list[str]:
     if found.holder is not None and found.state_text == found.state:
         name = sender_text(found.holder.get("sender_name"), found.holder["sender_identity"])
         lines.append(f"held by {name}")
+    lines += [plain(f"mismatch: {each.text}") for each in found.mismatches]
     lines += ["conflict: several hold it without knowing of each other"] if found.conflict else []
     lines += [plain(f"replaced by {', '.join(found.replaced_by)}")] if found.replaced_by else []
     told = [each for each in found.events if each["event"] != "renew"]

@@ -75,13 +75,18 @@ def compare(
     return found
 
 
+def role_text(role: Descriptor | None) -> str | None:
+    """Return a role as it is shown; None if there is none."""
+    return role_id(*_parts(role))
+
+
 def sentence(
     name: str, requested_role: Descriptor | None, actual_role: Descriptor | None, found: Mismatch
 ) -> str | None:
     """Return the differences in a sentence about the worker of this name; None if there are none."""
     parts = []
     if found.role_mismatch:
-        asked, is_now = role_id(*_parts(requested_role)), role_id(*_parts(actual_role))
+        asked, is_now = role_text(requested_role), role_text(actual_role)
         alias = (actual_role or {}).get("role_alias")
         called = f" (as {alias})" if isinstance(alias, str) and alias else ""
         parts.append(f"was asked as {asked} and works as {is_now}{called}")

@@ -285,7 +285,12 @@ def record_signal(
     lines = [(stream, line), *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
     appended = store.record(lines, entry_message)
+    announce(store, record, resolved)
+    return record, appended
+
+
+def announce(store: Store, record: SignalRecord, resolved: Sequence[Resolved]) -> None:
+    """Raise the flags of the recipients of a signal that was just recorded, and pin their names."""
     if store.snapshot is not None and not heartbeats.raise_recipient_flags(store, store.snapshot.db, record):
         store.refresh()
     addressing.pin_names(store, resolved)
-    return record, appended

@@ -9,18 +9,19 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records import ids
+from ..signals import send
 from ..text.shell_quote import command
 from . import append, find_task
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Unpack
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
-    from ..records.record_types import TaskRecord
+    from ..records.record_types import SignalFields, TaskRecord
     from ..records.shown_types import ShownTask
     from ..store import Store
     from .task_options import TaskOptions
@@ -42,30 +43,48 @@ class NewTask(Outcome):
         task: The task as it is recorded.
         recorded: False if the key's task was there already.
         resolved: How its addressee was found.
+        signal_id: The signal that tells about it, if one was recorded with it.
+        signaled: The names of those who get it.
     """
 
-    __slots__ = ("task", "commit", "recorded", "resolved", "warnings", "next")
+    __slots__ = ("task", "commit", "recorded", "resolved", "signal_id", "signaled", "warnings", "next")
 
     def __init__(self, task: ShownTask, resolved: Resolved | None) -> None:
         self.task = task
         self.commit: str | None = None
         self.recorded = False
         self.resolved = resolved
+        self.signal_id: str | None = None
+        self.signaled: list[str] = []
         self.warnings: list[str] = []
         self.next: list[str] = []
 
 
 def create(store: Store, caller: Caller, message: str, **options: Unpack[TaskOptions]) -> NewTask:
-    """Record a task.
+    """Record a task, see `create_with_signal`."""
+    return create_with_signal(store, caller, message, None, (), **options)
+
+
+def create_with_signal(
+    store: Store,
+    caller: Caller,
+    message: str,
+    signal: Callable[[Mapping[str, Any]], SignalFields] | None,
+    signaled: Sequence[Resolved],
+    **options: Unpack[TaskOptions],
+) -> NewTask:
+    """Record a task, and in the same entry the signal that tells about it.
 
     Args:
+        signal: Returns the fields of the signal, of those of the task; None for a task without a signal.
+        signaled: Its recipients.
         options: See `TaskOptions`.
 
     Raises:
         UsageError: Invalid input (also RecordError, SecretError): nothing was written.
         StoreError: The task can't be recorded.
     """
-    _check(store, options)
+    check(store, options)
     db = store.db()
     resolved = _addressee(store, caller, options)
     key = options.get("idempotency_key")
@@ -98,15 +117,24 @@ def create(store: Store, caller: Caller, message: str, **options: Unpack[TaskOpt
     assert record is not None  # it was checked as it was made
     to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
     what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
-    appended = append.record(store, caller, [line], what, record, text=message)
     made = NewTask(records.shown(record), resolved)
+    lines = [line]
+    if signal is not None:
+        lines.append(store.line("signal", signal(fields), allow_secret=bool(options.get("allow_secret"))))
+    appended = append.record(store, caller, lines, what, record, text=message)
+    if signal is not None:
+        told = records.read_kind("signal", lines[1][1])
+        assert told is not None  # it was checked as it was made
+        send.announce(store, told, signaled)
+        made.signal_id = told["signal_id"]
+        made.signaled = [each.display_name or each.address for each in signaled]
     made.commit, made.recorded = appended.commit, True
     made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
     made.next = [command("gitmem", "task", "show", task_id)]
     return made
 
 
-def _check(store: Store, options: TaskOptions) -> None:
+def check(store: Store, options: TaskOptions) -> None:
     """Raise UsageError for options that are invalid or contradict each other."""
     if "" in (options.get("thread"), options.get("idempotency_key"), options.get("to")):
         raise UsageError(

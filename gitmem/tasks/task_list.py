@@ -8,7 +8,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
-from . import WAITING, find_task, rules
+from . import WAITING, brief, find_task, rules, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -93,12 +93,13 @@ class TaskDetail(Outcome):
         void: Ids of the takes that do not count.
         late: Ids of the results that did not become the outcome.
         left_out: The number of events that were not read: there are too many.
+        mismatches: How its takers differ from the role, scope and model that were requested.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "events", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "mismatches", "events", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask, forged: Sequence[tuple[str, str]]) -> None:
@@ -116,6 +117,7 @@ class TaskDetail(Outcome):
         self.replaced_by = found.replaced_by
         self.stands_beside = found.stands_beside
         self.left_out = found.left_out
+        self.mismatches = task_roles.mismatches(found)
         self.events = [records.shown(each.record) for each in in_order(found.events.values())]
         self.warnings = [
             f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
@@ -175,6 +177,8 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
+    if said := brief.changed(store.repo.worktree, found.record):
+        shown.warnings.append(said)
     shown.next = _steps(found, caller, store.now()) if caller is not None else []
     return shown
 

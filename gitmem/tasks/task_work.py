@@ -6,7 +6,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
-from . import HANDOFF, append, find_task, load, rules
+from . import HANDOFF, append, find_task, load, rules, task_roles
 from .append import TaskChange
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def take(
     Args:
         task_id: The task's id, or the beginning of it.
         lease: For how long, in microseconds; by default an hour, for calls a minute.
-        facts: Fields of the event: `actual_role`, `actual_ownership_scope`, `model`, `client`, `worktree`, `branch`, `launch`.
+        facts: Fields of the event instead of what the caller's session states: `actual_role`, `actual_ownership_scope`, `model`, `client`, `worktree`, `branch`, `launch`.
 
     Raises:
         GateError: Somebody else has it. Nothing was written.
@@ -59,10 +59,13 @@ def take(
         refuse(task, why)
         until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
         given = _seen_of_handed_over(store, task) if is_handoff else []
-        fields: Any = {"until": format_at(until), **facts}
+        fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
         found = write(store, caller, task, "take", fields, "takes", more_seen=given)
     found.until = format_at(until)
     found.warnings += _blockers(store, task)
+    taken = load.load(store.db(), named)
+    differs = task_roles.mismatches(taken) if taken is not None else []
+    found.warnings += [f"{each.text}." for each in differs if each.take == found.event_id]
     found.next = [command("gitmem", "task", "show", named)]
     return found
 

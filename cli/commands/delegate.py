@@ -1,0 +1,84 @@
+"""`gitmem delegate`: ask an agent, or whoever has a role, to do something."""
+
+from __future__ import annotations
+
+from ..environment import Environment
+from ..render import output
+from ..render import tasks as render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret, Initiative, Lane, Quiet, TaskText, Wu
+
+
+def delegate(
+    at: Environment,
+    text: TaskText,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="NAME|role:ROLE",
+            help="Who shall do it: an agent, or role:ROLE for any one with a role.",
+        ),
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ROLE", help="Role to work in (default: that of --to).")
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            help="What it covers: paths, or KEY=VALUE (default: --wu, else that of --to).",
+        ),
+    ] = None,
+    brief: Annotated[
+        str | None,
+        typer.Option("--brief", metavar="FILE", help="File with the details; its SHA-256 is recorded."),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="Model that it is for.")] = None,
+    priority: Annotated[
+        str | None, typer.Option("--priority", metavar="P0..P3", help="Priority; P0 is the highest.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", metavar="2h", help="Time after which nobody begins it.")
+    ] = None,
+    wu: Wu = None,
+    initiative: Initiative = None,
+    lane: Lane = None,
+    quiet: Quiet = False,
+    allow_secret: AllowSecret = False,
+) -> None:
+    """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it."""
+    from gitmem.tasks import brief as briefs
+    from gitmem.tasks import delegate as tasks
+
+    from ..values import duration, typed
+
+    store = at.store()
+    attested = briefs.attest(at.repo.worktree, at.paths([brief])[0]) if brief is not None else {}
+    made = tasks.delegate(
+        store,
+        at.caller(),
+        typed(text, "text"),
+        to=to,
+        role=role,
+        scopes=scope or (),
+        requested_model=model,
+        priority=priority,
+        deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline is not None else None,
+        wu=wu,
+        initiative=initiative,
+        lane=lane,
+        allow_secret=allow_secret,
+        **attested,
+    )
+    if quiet and not at.json:
+        output.write_lines([str(made.task["task_id"])])
+    else:
+        output.answer(at.json, made, render.delegated)

@@ -1,0 +1,193 @@
+"""Delegate: write a task with the role and scope that are asked for, and the signal that tells about it, in one entry."""
+
+from __future__ import annotations
+
+from ..agents import addressing, headline, presence, role_holders
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..records.ids import role_id
+from ..roles import lookup, roles_file, scope
+from ..signals import next_steps, send
+from . import new_task, task_roles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Unpack
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..records.record_types import SignalFields
+    from ..roles.roles_file import Roles
+    from ..store import Store
+    from .new_task import NewTask
+    from .task_options import TaskOptions
+
+_SHARED = ("wu_id", "initiative_id", "lane", "artifact_path")  # fields that the signal has from the task
+_NOBODY = "no-role-holder"
+
+
+class Addressees:
+    """Whom a delegation is for.
+
+    Attributes:
+        signaled: Who gets the signal: the addressee, or who holds the role now.
+        role: The role in parts, if it is for a role.
+        session: The folded session of the addressee, if it is for one; its role and scope are requested if none are named.
+    """
+
+    def __init__(self) -> None:
+        self.signaled: Sequence[Resolved] = ()
+        self.role: dict[str, Any] = {}
+        self.session: Mapping[str, str] = {}
+
+
+def delegate(
+    store: Store,
+    caller: Caller,
+    message: str,
+    *,
+    role: str | None = None,
+    scopes: Sequence[str] = (),
+    **options: Unpack[TaskOptions],
+) -> NewTask:
+    """Record a delegation, and the signal with which its addressee learns of it.
+
+    Args:
+        role: The role that is requested; by default that of `to`.
+        scopes: The scope that is requested, as `roles.scope.parse` reads it; by default the work unit, else that of `to`.
+        options: See `TaskOptions`. Here `to` may name a role, too, as `role:reviewer/docs` or by its alias: then any one may take it.
+
+    Raises:
+        UsageError: `no-role`, `no-scope`, or another invalid input (also RecordError, SecretError). Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    new_task.check(store, options)
+    to = options.pop("to", None) or f"{role_holders.PREFIX}{options.get('target_role')}"
+    roles = roles_file.read(store.repo.worktree)
+    found = _addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
+    remarks = [each.remark for each in found.signaled]
+    asked = found.role or task_roles.role_of(found.session)
+    if role:
+        stated = lookup.resolve(roles, role)
+        asked, remark = _parts(stated), lookup.warning(roles, stated, role)
+        remarks.append(remark)
+    if not asked:
+        raise UsageError(
+            f"No role is asked for: {sanitize(to)} states none. Nothing was written.",
+            hint="Name the role with --role; `gitmem role list` lists them.",
+            code="no-role",
+            next=["gitmem role list"],
+        )
+    if found.role:
+        options["target_role"] = role_id(found.role["lifecycle_role"], found.role.get("specialty_profile"))
+    else:
+        options["to"] = to
+    options["purpose"] = new_task.DELEGATION
+    options["requested_role"] = asked
+    options["requested_ownership_scope"] = _scope(roles, to, scopes, asked, options.get("wu"), found)
+    if caller.workspace is not None:
+        next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
+
+    def signal(fields: Mapping[str, Any]) -> SignalFields:
+        return _signal(store, caller, fields, found.signaled)
+
+    made = new_task.create_with_signal(
+        store, caller, message, signal if found.signaled else None, found.signaled, **options
+    )
+    said = [each for each in remarks if each and each not in made.warnings]
+    if not found.signaled:
+        said.append(
+            f"Nobody holds {options['target_role']} now: no signal was sent. It stands in `gitmem task list`."
+        )
+    made.warnings += said
+    return made
+
+
+def _addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_unseen: bool) -> Addressees:
+    """Return whom a text names: one agent, or a role, which nobody needs to hold.
+
+    Raises:
+        UsageError: See `addressing.resolve` and `lookup.resolve`.
+    """
+    found = Addressees()
+    try:
+        found.signaled = addressing.resolve(store, [to], caller=caller, allow_unseen=allow_unseen)
+    except UsageError as error:
+        if error.code != _NOBODY:
+            raise
+        typed = to.strip()
+        typed = typed[len(role_holders.PREFIX) :].strip() if role_holders.is_role(typed) else typed
+        known = lookup.find(roles.pack, typed) or lookup.resolve(roles, typed, policy=lookup.REFUSE)
+        found.role = _parts(known)
+        return found
+    named = {each.role for each in found.signaled}
+    if len(named) > 1 or (None in named and len(found.signaled) > 1):
+        return found  # several: `new_task` refuses them
+    text = named.pop()
+    if text:
+        lifecycle, _, specialty = text.partition("/")
+        found.role = {"lifecycle_role": lifecycle, **({"specialty_profile": specialty} if specialty else {})}
+    else:
+        found.session = _session(store, found.signaled[0].address)
+    return found
+
+
+def _session(store: Store, address: str) -> Mapping[str, str]:
+    """Return the folded session of an address: of an identity the last seen one that states a role."""
+    one = presence.get(store, address)
+    every = [one] if one is not None else presence.of_identity(store, address)
+    stated = next((each for each in every if each.role is not None), None)
+    return stated.record if stated is not None else {}
+
+
+def _parts(role: lookup.Role) -> dict[str, Any]:
+    values = {
+        "lifecycle_role": role.lifecycle_role,
+        "specialty_profile": role.specialty_profile,
+        "role_alias": role.role_alias,
+        "capabilities": role.capabilities,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _scope(
+    roles: Roles, to: str, scopes: Sequence[str], asked: Mapping[str, Any], wu: str | None, found: Addressees
+) -> Mapping[str, Any]:
+    """Return the requested scope.
+
+    Raises:
+        UsageError: `bad-scope`, or `no-scope` if nothing says it.
+    """
+    texts = [*scopes, *([f"wu={wu}"] if wu else [])]
+    if not texts and (theirs := task_roles.scope_of(found.session)):
+        return theirs
+    if not texts:
+        raise UsageError(
+            f"No scope is asked for: {sanitize(to)} states none. Nothing was written.",
+            hint="Name the paths with --scope 'docs/**', or the work unit with --wu.",
+            code="no-scope",
+            next=["gitmem role list"],
+        )
+    return scope.with_default_kinds(scope.parse(texts), asked["lifecycle_role"], roles.pack).as_json()
+
+
+def _signal(
+    store: Store, caller: Caller, task: Mapping[str, Any], resolved: Sequence[Resolved]
+) -> SignalFields:
+    """Return the fields of the signal about a task. It asks for an answer, and decides nothing of the task."""
+    fields: Any = send.addressed(store, caller, task["message"], resolved, None, None)
+    fields |= {name: task[name] for name in _SHARED if task.get(name)}
+    fields |= {
+        "thread_id": task["thread_id"],
+        "task_id": task["task_id"],
+        "delegation_id": task["task_id"],
+        "target_role": task.get("target_role"),
+        "intent": "PROPOSE",
+        "requires_ack": True,
+        "interrupt_class": "priority",
+    }
+    send.set_recorder(store, caller, fields, insist=False)
+    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
+    found: SignalFields = fields
+    return found

@@ -1,0 +1,151 @@
+"""`gitmem delegate`: the task, the role and scope that it asks for, the signal about it, and what its taker is instead."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+Start = Callable[..., str]
+
+
+def test_the_task_and_its_signal_are_one_entry(
+    run: Run, start: Start, git: Callable[..., str], repo: Path
+) -> None:
+    """D11: the addressee's inbox has it, it asks for an answer, and one commit has both."""
+    planck, bohr = start("Planck"), start("Bohr", "--role", "implementer/test")
+    before = int(git("rev-list", "--count", "gitmem/log", cwd=repo))
+    said = run("delegate", "Write the tests", "--to", "Bohr", "--wu", "WU-7", "--deadline", "2h", "--json", "--commit",
+               session=planck)  # fmt: skip
+    assert said.status == 0, said
+    task = said.json["task"]
+    assert int(git("rev-list", "--count", "gitmem/log", cwd=repo)) == before + 1
+    (signal,) = run("inbox", "--json", session=bohr).json["signals"]
+
+    assert (signal["signal_id"], signal["task_id"], signal["delegation_id"], signal["thread_id"]) == (
+        said.json["signal_id"], task["task_id"], task["task_id"], task["thread_id"],
+    )  # fmt: skip
+    assert (signal["intent"], signal["requires_ack"], signal["wu_id"]) == ("PROPOSE", True, "WU-7")
+    assert (task["purpose"], task["agent"]) == ("delegation", "test:worker:bohr")
+    assert said.json["signaled"] == ["Bohr"] and task["deadline"]
+    assert said.json["next"] == [f"gitmem task show {task['task_id']}"]
+
+
+def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addressee(
+    run: Run, start: Start
+) -> None:
+    """R16, M10: without either nothing is written."""
+    planck = start("Planck")
+    start("Bohr", "--role", "implementer/test", "--scope", "src/**")
+    start("Curie")
+
+    stated = run("delegate", "x", "--to", "Bohr", "--json", session=planck).json["task"]
+    assert stated["requested_role"] == {"lifecycle_role": "implementer", "specialty_profile": "test"}
+    assert stated["requested_ownership_scope"]["paths"] == ["src/**"]
+    named = run("delegate", "x", "--to", "Bohr", "--role", "reviewer/docs", "--scope", "docs/**", "--json",
+                session=planck).json["task"]  # fmt: skip
+    assert named["requested_role"] == {"lifecycle_role": "reviewer", "specialty_profile": "docs"}
+    assert named["requested_ownership_scope"] == {"responsibility_kinds": ["verify"], "paths": ["docs/**"]}
+
+    for args, sentence in [
+        (["--to", "Curie", "--wu", "WU-7"], "No role is asked for: Curie states none."),
+        (["--to", "Curie", "--role", "reviewer"], "No scope is asked for: Curie states none."),
+        (["--to", "role:implementer/test"], "No scope is asked for"),
+        (["--to", "Bohr,Curie", "--role", "reviewer", "--wu", "WU-7"], "has one addressee"),
+        (["--to", "role:revewer", "--wu", "WU-7"], "Unknown role: revewer."),
+        (["--wu", "WU-7"], "needs somebody who may take it"),
+        (["--to", "Nobody", "--wu", "WU-7"], "Nobody"),
+    ]:
+        said = run("delegate", "x", *args, session=planck)
+        assert (said.status, sentence in said.err, "Nothing was written." in said.err) == (2, True, True), (
+            said
+        )
+    assert len(run("task", "list", "--json").json["tasks"]) == 2
+
+
+def test_all_holders_of_a_role_are_told_and_one_takes_it(run: Run, start: Start) -> None:
+    """`role:` and an alias; the second taker is refused."""
+    planck = start("Planck")
+    bohr, curie = (start(name, "--role", "code-reviewer") for name in ("Bohr", "Curie"))
+    said = run("delegate", "Review it", "--to", "role:reviewer", "--wu", "WU-7", session=planck)
+    assert said.status == 0 and " · to whoever is reviewer · WU-7 · told " in said.out
+    id = said.out.split(" ")[0]
+    for session in (bohr, curie):
+        assert id in run("inbox", session=session).out
+    assert run("task", "take", id, session=bohr).status == 0
+    assert run("task", "take", id, session=curie).status == 1
+
+
+def test_a_role_that_nobody_holds_gets_the_task_and_no_signal(run: Run, start: Start) -> None:
+    """M5: it stands in the list until somebody takes it."""
+    planck = start("Planck")
+    said = run(
+        "delegate", "Write it", "--to", "role:implementer/test", "--wu", "WU-7", "--json", session=planck
+    ).json
+    assert (said["signal_id"], said["signaled"], said["task"]["target_role"]) == (
+        None,
+        [],
+        "implementer/test",
+    )
+    assert "Nobody holds implementer/test now: no signal was sent." in " ".join(said["warnings"])
+    bohr = start("Bohr")
+    assert run("inbox", "--count", session=bohr).out == "0\n"
+    assert run("task", "take", said["task"]["task_id"], session=bohr).status == 0
+
+
+def test_whoever_is_something_else_than_asked_is_shown_as_a_mismatch(run: Run, start: Start) -> None:
+    """R28: to the taker and in `task show`; the exit status stays 0."""
+    planck = start("Planck")
+    bohr = start("Bohr", "--role", "implementer/general", "--scope", "src/**", "--model", "opus")
+    id = run("delegate", "x", "--to", "Bohr", "--role", "reviewer/docs", "--scope", "docs/**", "--model", "haiku", "-q",
+             session=planck).out.strip()  # fmt: skip
+    taken = run("task", "take", id, session=bohr)
+    text = "Bohr was asked as reviewer/docs and works as implementer/general; has another"
+    assert taken.status == 0 and f"note: {text}" in taken.out
+    shown = run("task", "show", id, session=planck)
+    assert shown.status == 0 and f"mismatch: {text}" in shown.out
+    (found,) = run("task", "show", id, "--json", session=planck).json["mismatches"]
+    assert (found["role_mismatch"], found["scope_fields"], found["model_mismatch"]) == (
+        True, ["responsibility_kinds", "paths"], True,
+    )  # fmt: skip
+
+
+def test_a_brief_is_attested_and_a_change_of_it_is_shown(run: Run, start: Start, repo: Path) -> None:
+    """R18: path, SHA-256 and length."""
+    planck = start("Planck")
+    start("Bohr", "--role", "implementer/test")
+    (repo / "brief.md").write_text("twelve cases\n")
+    asked = ("delegate", "Write it", "--to", "Bohr", "--wu", "WU-7", "--json", "--brief")
+    task = run(*asked, "brief.md", session=planck).json["task"]
+    assert (task["artifact_path"], task["payload"]) == ("brief.md", {"brief": {"length": 13}})
+    assert task["brief_digest"] == hashlib.sha256(b"twelve cases\n").hexdigest()
+    assert "The brief" not in run("task", "show", task["task_id"], session=planck).out
+    (repo / "brief.md").write_text("one case\n")
+    shown = run("task", "show", task["task_id"], session=planck).out
+    assert "note: The brief brief.md is not what the caller attested" in shown
+
+
+@pytest.mark.parametrize("hostile", ["missing", "link", "pipe", "binary", "large"])
+def test_a_brief_that_is_no_text_file_of_the_work_tree_is_refused(
+    hostile: str, run: Run, start: Start, repo: Path, tmp_path: Path
+) -> None:
+    """Without waiting for a pipe, and without reading outside."""
+    import os
+
+    brief = repo / "brief"
+    (tmp_path / "secret").write_text("s")
+    {
+        "missing": lambda: None,
+        "link": lambda: brief.symlink_to(tmp_path / "secret"),
+        "pipe": lambda: os.mkfifo(brief),
+        "binary": lambda: brief.write_bytes(b"a\0b"),
+        "large": lambda: brief.write_bytes(b"a" * (1024 * 1024 + 1)),
+    }[hostile]()
+    start("Bohr", "--role", "implementer/test")
+    said = run("delegate", "x", "--to", "Bohr", "--wu", "WU-7", "--brief", "brief", session=start("Planck"))
+    assert said.status == 2 and "Invalid brief: brief: " in said.err
+    assert run("task", "list").out == "No tasks.\n"
