@@ -5,9 +5,6 @@ May import sessions and the packages below it.
 
 from __future__ import annotations
 
-from ..commit_message import sanitize
-from ..errors import UsageError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..records.shown_types import ShownSignal
@@ -26,6 +23,9 @@ def check_intent(name: str) -> str:
     """
     upper = name.upper()
     if upper not in INTENTS:
+        from ..commit_message import sanitize
+        from ..errors import UsageError
+
         raise UsageError(
             f"Invalid intent: {sanitize(upper)}. Nothing was written.",
             hint=f"Choose from {', '.join(INTENTS)}.",

@@ -15,11 +15,8 @@ DDL = (
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
     " replaced INTEGER, touched INTEGER) WITHOUT ROWID",
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
-    "CREATE INDEX task_created ON task (created)",
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",
-    "CREATE INDEX task_holder ON task (holder) WHERE holder IS NOT NULL",
-    "CREATE INDEX task_wu ON task (wu_id) WHERE wu_id <> ''",
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",

@@ -72,6 +72,18 @@ mem archive --dry-run
 mem cleanup --dry-run
 mem delete {other}
 mem export
+delegate tests --to Curie --role implementer/test --scope paths=tests --wu WU-1
+task list
+task list --mine
+task list --open --wu WU-1
+task list --blocked
+claim src --wu WU-1 --for 2h
+claim check src
+claim list
+claim list --mine
+gate --paths src/new.py
+claim release
+roster
 gate
 doctor
 session end

@@ -504,7 +504,7 @@ def test_nobody_takes_an_imported_address_by_a_name(store: Store, project: Proje
     started = lifecycle.start(store, CallerClaims(), name="agent-1")
     agent = acting(store, started)
 
-    assert started.remark == "Signals to agent-1 were imported; no session gets them."
+    assert str(started.remark).startswith("Signals to agent-1 were imported; no session gets them.")
     assert "gitmem inbox --for lumenflow:agent-1" in started.next
     assert inbox.read(store, agent).signals == []
     assert inbox.read(store, existing(store), for_="agent-1").reader == agent.reader
