@@ -15,7 +15,7 @@ from ..log.ref_checks import FOREIGN_WHY, RefCheck
 from ..moved_back import FIX
 from . import accepted, outbox, read_remote, rebase, repair_remote
 from . import push as sending
-from .remote import Remote, is_related, log_tips, projects
+from .remote import Remote, display_name, is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _show_step(log: LocalLog, remote: Remote, found: Sequence[Remote], step: str
     remote.add_sentence(FOREIGN if remote.is_foreign and step == UNITING else "")
     if log.progress is not None:
         done = found.index(remote) + (len(found) if step == UNITING else 0)
-        log.progress(f"{step} {remote.name}", done, 2 * len(found))
+        log.progress(f"{step} {display_name(remote.name)}", done, 2 * len(found))
 
 
 def _refuse_foreign(found: Sequence[Remote]) -> None:

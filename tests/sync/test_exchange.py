@@ -54,6 +54,17 @@ def test_one_commit_that_moves_keeps_who_when_and_what(hub: Hub) -> None:
     assert git("log", "-1", "--format=%(trailers:key=Note,valueonly)", b.tip, cwd=b.path).strip() == "two"
 
 
+def test_progress_shows_no_password_of_a_url(hub: Hub) -> None:
+    """A terminal may be recorded or shared; the name of the remote may be a URL."""
+    a = hub.clone("a")
+    a.add("one")
+    shown: list[str] = []
+    a.log.progress = lambda what, done, total: shown.append(what)
+    a.exchange("http://planck:horse@127.0.0.1:1/hub.git")
+    assert [each for each in shown if "127.0.0.1" in each], shown
+    assert "horse" not in "".join(shown)
+
+
 def test_riding_receipts_go_with_a_sync(hub: Hub) -> None:
     """What waits in the spool for the next commit is committed and sent."""
     a = hub.clone("a")
