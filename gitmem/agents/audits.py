@@ -7,10 +7,10 @@ from ..records.ids import new_id, unit_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..log.local_log import Appended
-    from ..records.record_types import AuditFields
+    from ..records.record_types import AuditFields, AuditRecord
     from ..store import Store
     from .caller_identity import Caller
 
@@ -69,19 +69,29 @@ def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:
     Only audits that were written in this clone count: a peer must not open the gate of somebody here.
     """
     found: set[str] = set()
+    for audit in of_readers(store, caller.ids):
+        if unit_key(audit.get("wu_id")) == unit_key(wu):
+            found.update(audit.get("signal_ids") or ())
+    return found
+
+
+def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iterator[AuditRecord]:
+    """Yield the audits of these readers that were written in this clone, of which peers can forge none.
+
+    Args:
+        since: The earliest time of an audit, as lines have it.
+    """
     mac = store.keys.now().mac
     if mac is None:
-        return found
-    ids = caller.ids
+        return
     rows = store.db().execute(
-        "SELECT body FROM line WHERE kind = 'audit'"
-        f" AND json_extract(body, '$.reader_identity') IN ({','.join('?' * len(ids))})",
-        ids,
+        "SELECT body FROM line WHERE kind = 'audit' AND at >= ?"
+        f" AND json_extract(body, '$.reader_identity') IN ({','.join('?' * len(readers))})",
+        (since, *readers),
     )
     for (body,) in rows:
         line = body.encode()
         # The code first: it costs less than reading the record, of which peers can send any number.
         audit = records.read_kind("audit", line) if mac.is_valid(line) else None
-        if audit is not None and unit_key(audit.get("wu_id")) == unit_key(wu):
-            found.update(audit.get("signal_ids") or ())
-    return found
+        if audit is not None:
+            yield audit

@@ -1,10 +1,9 @@
-"""The guard: whether somebody else's claim stands in the way of changes to some paths."""
+"""The guard: check whether claims of other agents cover paths that the caller changes."""
 
 from __future__ import annotations
 
 import os
 
-from .. import records
 from ..agents import audits
 from ..log.lines import format_at
 from ..outcome import Outcome
@@ -136,17 +135,10 @@ def _of_same_task(claim: StandingClaim, callers: Sequence[Caller], found: Sequen
 
 def _passed(store: Store, callers: Sequence[Caller]) -> set[str]:
     """Return the claims that a caller has passed with a reason in the last day, by audits that were written in this clone."""
-    mac = store.keys.now().mac
-    found: set[str] = set()
-    if mac is None:
-        return found
     since = format_at(store.now() - 24 * 3600 * 1_000_000)
-    rows = store.db().execute("SELECT body FROM line WHERE kind = 'audit' AND at >= ? LIMIT 1000", (since,))
-    readers = {caller.reader for caller in callers}
-    for (body,) in rows.fetchall():
-        line = body.encode()
-        audit = records.read_kind("audit", line) if mac.is_valid(line) else None
-        if audit is not None and audit["action"] == AUDIT and audit["sender_identity"] in readers:
+    found: set[str] = set()
+    for audit in audits.of_readers(store, [caller.reader for caller in callers], since=since):
+        if audit["action"] == AUDIT:
             _, _, ids = audit["reason"].rpartition(" (")
             found.update(ids.rstrip(")").split(", "))
     return found
