@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import CommitMessage
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
+from gitmem.sessions import lifecycle
 from gitmem.sessions.session_result import SessionResult
 from gitmem.store import Store
 
@@ -106,6 +108,15 @@ def acting(store: Store, session: SessionResult | str, **who: object) -> Caller:
     found = caller.find(store, CallerClaims(session=session_id))
     assert found
     return found
+
+
+class Agent:
+    """Somebody at work in a clone."""
+
+    def __init__(self, store: Store, identity: str, **session: Any) -> None:
+        self.store = store
+        self.session = lifecycle.start(store, CallerClaims(), agent_identity=identity, **session)
+        self.caller = acting(store, self.session)
 
 
 def say(store: Store, sender: Caller, number: int = 1) -> None:

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
-from tests.sandbox import Clock, acting, new_repo, open_store
+from tests.sandbox import Clock, new_repo, open_store
 
 BOHR, CURIE, PLANCK = "claude:worker:bohr", "claude:worker:curie", "codex:worker:planck"
-
-
-class Agent:
-    """Somebody at work in a clone."""
-
-    def __init__(self, store: Store, identity: str, **session: Any) -> None:
-        self.store = store
-        self.session = lifecycle.start(store, CallerClaims(), agent_identity=identity, **session)
-        self.caller: Caller = acting(store, self.session)
 
 
 @pytest.fixture

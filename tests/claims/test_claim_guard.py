@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from gitmem import records
 from gitmem.claims import claim_guard, claim_work, local_state, renewals, standing_claims
+from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
-from tests.sandbox import HOUR, MINUTE, Clock, carry, open_store, worktree
+from tests.sandbox import HOUR, MINUTE, Agent, Clock, carry, open_store, worktree
 
-from .conftest import BOHR, CURIE, Agent
+from .conftest import BOHR, CURIE
 
 
 def changed(repo: Path, name: str, at: int) -> None:
@@ -38,6 +40,28 @@ def test_a_change_after_a_claim_was_seen_is_blocked_and_a_reason_passes_it(
     assert (passed.open, passed.audit_id is not None) == (True, True)
     assert claim_guard.check(store, [curie], ["src/a.py"]).warns == []
     assert claim_guard.check(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
+
+
+def test_no_number_of_a_peer_s_audits_hides_a_reason_that_passed_the_guard(
+    store: Store, repo: Path, clock: Clock
+) -> None:
+    """They are in the name of whoever passed it, and arrived before."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    fields = {"action": claim_work.AUDIT, "reason": "x (claim-00000000000)", "reader_identity": curie.reader,
+              "sender_identity": curie.reader, "signal_ids": []}  # fmt: skip
+    forged = [
+        records.line("audit", clock(), {"audit_id": f"audit-{number:012}", **fields})
+        for number in range(1_050)
+    ]
+    store.record([("audits", line) for line in forged], CommitMessage("m <m@example.org>", "sync"))
+    claim_work.claim(store, bohr, ["src"])
+    store.db()
+    changed(repo, "src/a.py", clock.value + MINUTE)
+    assert not claim_guard.check(store, [curie], ["src/a.py"]).open
+
+    claim_guard.check(store, [curie], ["src/a.py"], anyway="agreed")
+
+    assert claim_guard.check(store, [curie], ["src/a.py"]).open
 
 
 def test_what_was_changed_before_the_claim_was_seen_and_what_is_contested_only_warns(

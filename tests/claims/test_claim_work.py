@@ -17,9 +17,9 @@ from gitmem.log.lines import format_at
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions
-from tests.sandbox import HOUR, MINUTE, Clock, bodies, carry, new_repo, open_store
+from tests.sandbox import HOUR, MINUTE, Agent, Clock, bodies, carry, new_repo, open_store
 
-from .conftest import BOHR, CURIE, PLANCK, Agent
+from .conftest import BOHR, CURIE, PLANCK
 
 
 def states(store: Store, *, forged: bool = True) -> dict[str, str]:

@@ -81,7 +81,7 @@ def test_all_holders_of_a_role_are_told_and_one_takes_it(run: Run, start: Start)
 
 
 def test_a_role_that_nobody_holds_gets_the_task_and_no_signal(run: Run, start: Start) -> None:
-    """M5: it stands in the list until somebody takes it."""
+    """Such a task is listed, without a signal, until somebody takes it (M5)."""
     planck = start("Planck")
     said = run(
         "delegate", "Write it", "--to", "role:implementer/test", "--wu", "WU-7", "--json", session=planck

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gitmem.tasks import find_task, new_task, task_decisions, task_work
 from tests.clones import Clone, Hub
-
-from .conftest import Agent
+from tests.sandbox import Agent
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
 

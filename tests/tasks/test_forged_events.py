@@ -13,9 +13,8 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import Store
 from gitmem.tasks import find_task, load, new_task, task_decisions, task_list, task_work
-from tests.sandbox import HOUR, Clock, carry, new_repo, open_store
+from tests.sandbox import HOUR, Agent, Clock, carry, new_repo, open_store
 
-from .conftest import Agent
 from .events_by_hand import described
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"

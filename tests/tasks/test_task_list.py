@@ -14,9 +14,7 @@ import gitmem
 from gitmem.sessions import work_units
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_list, task_work
-from tests.sandbox import HOUR, Clock, open_store
-
-from .conftest import Agent
+from tests.sandbox import HOUR, Agent, Clock, open_store
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
 

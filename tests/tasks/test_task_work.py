@@ -15,9 +15,7 @@ from gitmem.store import Store
 from gitmem.tasks import EVENTS_MAX, append, find_task, new_task, task_decisions, task_work
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.new_task import NewTask
-from tests.sandbox import HOUR, MINUTE, SECOND, Clock, bodies, open_store
-
-from .conftest import Agent
+from tests.sandbox import HOUR, MINUTE, SECOND, Agent, Clock, bodies, open_store
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
 
