@@ -8,21 +8,9 @@ from .store import serialized
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
 
-    from .agents.caller import Caller
     from .claims.claim_answers import ClaimChange, ClaimCheck, ClaimPage
-    from .store import Store
-
-    class Opened(Protocol):
-        """An open log: its store and its caller."""
-
-        store: Store
-
-        @property
-        def caller(self) -> Caller:
-            """The caller in whose name records are written."""
-            ...
+    from .session_api import Opened
 
 
 @serialized

@@ -10,9 +10,8 @@ from .store import serialized
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
-    from .agents.caller import Caller
     from .memory.accesses import Accessed, Stats
     from .memory.archive import Archived
     from .memory.cleanup import CleanupResult
@@ -30,17 +29,7 @@ if TYPE_CHECKING:
     from .memory.sources import Indexed
     from .memory.summarize import Summarized
     from .memory.triage import PromotedToUnit, Triaged
-    from .store import Store
-
-    class Opened(Protocol):
-        """An open log: its store and its caller."""
-
-        store: Store
-
-        @property
-        def caller(self) -> Caller:
-            """The caller in whose name records are written."""
-            ...
+    from .session_api import Opened
 
     Id = str | VersionedNode | edit.Created  # an id, a unique prefix of one, or an object that has one
 

@@ -8,24 +8,13 @@ from .tasks import new_task, task_decisions, task_list, task_work
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Protocol, Unpack
+    from typing import Any, Unpack
 
-    from .agents.caller import Caller
-    from .store import Store
+    from .session_api import Opened
     from .tasks.append import TakeFacts, TaskChange
     from .tasks.new_task import NewTask
     from .tasks.task_list import TaskDetail, TaskPage
     from .tasks.task_options import TaskOptions
-
-    class Opened(Protocol):
-        """An open log: its store and its caller."""
-
-        store: Store
-
-        @property
-        def caller(self) -> Caller:
-            """The caller in whose name records are written."""
-            ...
 
 
 @serialized
