@@ -93,7 +93,7 @@ def bad_number(name: str, value: object, most: int | None = None, least: int = 1
 
 
 def check_limit(limit: int | None, most: int | None = None) -> None:
-    """Reject a maximum number of entries that is below 1 or above a greatest number; None is no limit.
+    """Reject a limit on entries that is below 1, or above `most`. None means no limit.
 
     Raises:
         UsageError: `bad-number`.

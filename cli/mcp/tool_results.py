@@ -91,7 +91,7 @@ def of(
 
 
 def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
-    """Return a result with its text alone, or its fields alone. An error keeps the text: some clients show no more.
+    """Return a result with its text alone, or its fields alone. An error keeps both: some clients show only its text.
 
     Args:
         result: The result of a tool.

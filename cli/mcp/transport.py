@@ -71,7 +71,7 @@ def claim() -> tuple[int, int]:
 
 
 def _refusal(line: bytes) -> bytes:
-    """Return the answer to a line that is no message: an error with the id of the request, where it has one."""
+    """Return the error that answers an invalid message, with the id of the request if it has one."""
     try:
         message = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -144,7 +144,7 @@ def _identities(store: Store, text: str) -> list[tuple[float, str]]:
 
 
 def _people(store: Store, text: str) -> list[tuple[float, str, str]]:
-    """Return people that have written, by the names that their latest signals show. A name is no address: anybody may use it."""
+    """Return the addresses of people by the display names in their latest signals. Anybody can use any display name."""
     from rapidfuzz.distance import Levenshtein
 
     rows = store.db().execute(

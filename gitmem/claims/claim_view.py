@@ -15,7 +15,6 @@ DDL = (
     # Times are microseconds since the epoch. The table `claim` is another one: of lines without a valid code.
     "CREATE TABLE path_claim (claim_id TEXT PRIMARY KEY, line INTEGER, owner TEXT, session TEXT, mode TEXT, since INTEGER,"
     " until INTEGER, released INTEGER, task_id TEXT, wu_id TEXT) WITHOUT ROWID",
-    # For guards: what is claimed now.
     "CREATE INDEX path_claim_owner ON path_claim (owner)",
     "CREATE TABLE path_claim_event (claim_id TEXT, line INTEGER, PRIMARY KEY (claim_id, line)) WITHOUT ROWID",
     "CREATE INDEX path_claim_event_line ON path_claim_event (line)",
