@@ -71,6 +71,7 @@ COMMANDS = {
     "delegate": "delegate:delegate",
     "task list": "task:listing",
     "task show": "task:show",
+    "task verify": "task:verify",
     "task take": "task:take",
     "task renew": "task:renew",
     "task release": "task:release",

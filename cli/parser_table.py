@@ -38,6 +38,7 @@ COMMANDS = {
     'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
     'task list': 'task:listing --mine --open:open_ --blocked --wu= --issue=:wu --limit=',
     'task show': 'task:show id',
+    'task verify': 'task:verify id --brief=',
     'task take': 'task:take id --for=:for_',
     'task renew': 'task:renew id',
     'task release': 'task:release id --reason=',

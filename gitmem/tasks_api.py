@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .store import serialized
+from .tasks import brief as briefs
 from .tasks import new_task, task_decisions, task_list, task_work
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from .session_api import Opened
     from .tasks.append import TakeFacts, TaskChange
+    from .tasks.brief import BriefCheck
     from .tasks.new_task import NewTask
     from .tasks.task_list import TaskDetail, TaskPage
     from .tasks.task_options import TaskOptions
@@ -44,6 +46,10 @@ class Tasks:
     def show(self, task_id: str) -> TaskDetail:
         """Return a task with its state and its events."""
         return task_list.show(self._log.store, task_id)
+
+    def verify(self, task_id: str, brief: str | None = None) -> BriefCheck:
+        """Compare a file, by default the one that the task names, with the brief that its caller attested."""
+        return briefs.verify(self._log.store, task_id, brief)
 
     def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
         """Take a task, for a lease in microseconds: an hour, or a minute for a call."""

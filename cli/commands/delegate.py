@@ -61,10 +61,11 @@ def delegate(
     from ..values import duration, typed
 
     store = at.store()
-    attested = briefs.attest(at.repo.worktree, at.paths([brief])[0]) if brief is not None else {}
+    caller = at.caller()
+    attested = briefs.attest(at.repo.worktree, at.paths([brief])[0], caller) if brief is not None else {}
     made = tasks.delegate(
         store,
-        at.caller(),
+        caller,
         typed(text, "text"),
         to=to,
         role=role,

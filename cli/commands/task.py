@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from .options import AllowSecret, Reason, TaskId, TaskText, Wu
 
+VERIFIED = {"matches": 0, "changed": 1, "missing": 2}  # exit statuses
+
 
 def listing(
     at: Environment,
@@ -50,6 +52,25 @@ def show(at: Environment, id: TaskId) -> None:
     from gitmem.tasks import task_list
 
     output.answer(at.json, task_list.show(at.store(), id, at.caller_if_any()), render.detail)
+
+
+def verify(
+    at: Environment,
+    id: TaskId,
+    brief: Annotated[
+        str | None,
+        typer.Option(
+            "--brief", metavar="FILE", help="File to compare (default: the one that the task names)."
+        ),
+    ] = None,
+) -> int:
+    """Compare a task's brief with what its writer attested; exit 1 if it differs, 2 if it can't be compared."""
+    from gitmem.tasks import brief as briefs
+
+    path = at.paths([brief])[0] if brief is not None else None
+    found = briefs.verify(at.store(), id, path)
+    output.answer(at.json, found, render.brief)
+    return VERIFIED[found.status]
 
 
 def take(

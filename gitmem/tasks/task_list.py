@@ -177,8 +177,9 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
-    if said := brief.changed(store.repo.worktree, found.record):
-        shown.warnings.append(said)
+    checked = brief.check(store.repo.worktree, found.record)
+    if checked is not None and checked.sentence:
+        shown.warnings.append(checked.sentence)
     shown.next = _steps(found, caller, store.now()) if caller is not None else []
     return shown
 
