@@ -214,7 +214,9 @@ class Log:
         self, query: str | None = None, *, all: bool = False, limit: int | None = None
     ) -> roster.Roster:
         """Return at most `limit` live and idle sessions; with `all` also those that are gone or have ended."""
-        return roster.roster(self.store, query, all=all, limit=limit)
+        from .tasks import handoff_list
+
+        return handoff_list.add_to(self.store, roster.roster(self.store, query, all=all, limit=limit))
 
     def sync(
         self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0

@@ -158,10 +158,10 @@ def roster(
 ) -> None:
     """List active sessions with their work, worktree and last activity."""
     from gitmem.sessions import roster as operation
+    from gitmem.tasks import handoff_list
 
-    output.answer(
-        at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), sessions.roster
-    )
+    found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any())
+    output.answer(at.json, handoff_list.add_to(at.store(), found), sessions.roster)
 
 
 def whoami(at: Environment) -> None:

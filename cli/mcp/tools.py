@@ -188,8 +188,10 @@ class Tools(ToolCalls):
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.sessions import roster
+            from gitmem.tasks import handoff_list
 
             found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
+            handoff_list.add_to(at.store(), found)
             whole = command("gitmem", "roster", *(["--all"] if all else []))
             return tool_results.of(found, sessions.roster(found), whole=whole, is_part=found.more > 0)
 

@@ -78,7 +78,12 @@ def roster(found: Roster | SessionList) -> list[str]:
     shown = table(
         cells, shortened=shortened, painted=lambda row, column, cell: _painted(row, kept[column], cell)
     )
-    return [*shown, *([plain(remark)] if remark else []), *failed]
+    handoffs = [
+        plain(f"{each['display_name']}: {said}")
+        for each in found.sessions
+        for said in each.get("handoffs", ())
+    ]
+    return [*shown, *handoffs, *([plain(remark)] if remark else []), *failed]
 
 
 def _painted(row: int, column: int, cell: str) -> str:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         task_id: str | None
 
     class SessionRow(RoleRow):
-        """A session in an answer; only the roster has `unread`, which is None if counting takes too long."""
+        """A session in an answer; only the roster has `unread`, which is None if counting takes too long, and `handoffs`."""
 
         session_id: str
         display_name: str
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         last_seen: str
         headline: str
         unread: NotRequired[int | None]
+        handoffs: NotRequired[list[str]]
 
 
 def sender_name(store: Store, record: SentRecord) -> str | None:

@@ -12,6 +12,7 @@ SUBMITTED, WORKING = "submitted", "working"
 HANDOFF = "handoff"
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over
+HANDOFF_MICROS = 24 * 3600 * 1_000_000  # for which a handoff waits for an answer
 EVENTS_MAX = 200  # events of a task that writers write; renewals, outcomes and releases may follow
 READ_MAX = 1_000  # lines of a task's events that readers read: a peer may have written any number
 LEASE_MAX_MICROS = 24 * 3600 * 1_000_000

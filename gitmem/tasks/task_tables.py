@@ -17,6 +17,8 @@ DDL = (
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",
+    # For the roster, inboxes and contexts: handoffs without an answer.
+    "CREATE INDEX task_handoff ON task (created) WHERE purpose = 'handoff' AND decided_by IS NULL",
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",

@@ -1,0 +1,149 @@
+"""List the handoffs that wait for an answer: for the roster, the inbox and the context of an agent."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import presence
+from ..commit_message import sanitize
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..records.ids import role_id
+from ..text.shell_quote import command
+from . import HANDOFF_MICROS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..agents.serialize import SessionRow
+    from ..records.record_types import TaskRecord
+    from ..sessions.roster import Roster
+    from ..store import Store
+
+WAITING, RETURNED = "waiting", "returned"
+LISTED = 20
+RETURNED_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered
+# Those without an answer; not what was written in the name of this clone by others.
+_OPEN = (
+    "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
+    " AND t.decided_by IS NULL AND t.created > :since AND t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line){whose} ORDER BY t.created DESC, t.task_id LIMIT :most"
+)
+_ADDRESSEE = (
+    "(t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
+    " AND t.caller_session IS NOT :session)) AND t.created > :open"
+)
+
+
+class HandoffRow(Outcome):
+    """A handoff without an answer.
+
+    Attributes:
+        status: `waiting`, or `returned` after 24 hours.
+        giver: The agent who hands over; `giver_name` and `to` are names for people.
+        agent: Whom it is for; None for one that is for whoever has `target_role`.
+        until: The end of the 24 hours in ISO 8601.
+        text: A sentence about it; `next` has the command that answers it, or that withdraws it.
+    """
+
+    __slots__ = (
+        "task_id", "title", "status", "giver", "giver_session", "giver_name", "agent", "target_role", "to", "wu_id",
+        "tasks", "claims", "threads", "created_at", "until", "text", "next",
+    )  # fmt: skip
+
+    def __init__(self, record: TaskRecord, title: str, created: int, now: int, to: str) -> None:
+        self.task_id = record["task_id"]
+        self.title = title
+        self.status = WAITING if created + HANDOFF_MICROS > now else RETURNED
+        self.giver = record["sender_identity"]
+        self.giver_session = record.get("sender_session") or None
+        self.giver_name = record.get("sender_name") or self.giver
+        self.agent = record.get("agent")
+        self.target_role = record.get("target_role")
+        self.to = to
+        self.wu_id = record.get("wu_id")
+        self.tasks = len(record.get("handoff_tasks") or ())
+        self.claims = len(record.get("handoff_claims") or ())
+        self.threads = len(record.get("handoff_threads") or ())
+        self.created_at, self.until = format_at(created), format_at(created + HANDOFF_MICROS)
+        self.text = ""
+        self.next: list[str] = []
+
+    def is_for(self, one: SessionRow) -> bool:
+        """Return whether a session may accept it."""
+        if self.agent is not None:
+            return self.agent in (one["reader_identity"], one["session_id"])
+        return one["session_id"] != self.giver_session and _has_role(one["role"], self.target_role)
+
+
+class HandoffsOf(Outcome):
+    """The handoffs of one caller: those that others offer to it, and those that it has given without an answer yet."""
+
+    __slots__ = ("offered", "given")
+
+    def __init__(self, offered: Sequence[HandoffRow], given: Sequence[HandoffRow]) -> None:
+        self.offered = list(offered)
+        self.given = list(given)
+
+
+def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsOf:
+    """Return the handoffs that a caller may accept, and its own ones that wait or were returned, the latest first."""
+    db, now = store.db(), store.now()
+    record = caller.record or {}
+    values = {
+        "reader": caller.reader, "session": caller.session_id, "role": role_id(record.get("lifecycle_role"),
+        record.get("specialty_profile")), "lifecycle": record.get("lifecycle_role"), "open": now - HANDOFF_MICROS,
+    }  # fmt: skip
+    offered = _rows(db, now, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
+    given = _rows(db, now, " AND t.caller = :reader", values, RETURNED_MICROS, limit)
+    for each in offered:
+        each.text = f"{sanitize(each.giver_name)} offers to hand over {_what(each)}: {sanitize(each.title)}"
+        each.next = [command("gitmem", "task", "take", each.task_id)]
+    for each in given:
+        answer = "waiting" if each.status == WAITING else "returned: nobody has answered in 24 hours"
+        each.text = f"You hand over {_what(each)} to {sanitize(each.to)}, {answer}: {sanitize(each.title)}"
+        each.next = [command("gitmem", "task", "cancel", each.task_id)]
+    return HandoffsOf(offered, given)
+
+
+def add_to(store: Store, found: Roster) -> Roster:
+    """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
+    rows = _rows(store.db(), store.now(), "", {}, HANDOFF_MICROS, LISTED)
+    for one in found.sessions:
+        given = [f"handed over to {sanitize(each.to)}, {WAITING} ({each.task_id})" for each in rows
+                 if each.giver_session == one["session_id"]]  # fmt: skip
+        offered = [
+            f"offered by {sanitize(each.giver_name)} ({each.task_id})" for each in rows if each.is_for(one)
+        ]
+        one["handoffs"] = [*given, *offered]
+    return found
+
+
+def _rows(
+    db: sqlite3.Connection, now: int, whose: str, values: dict[str, str | int | None], age: int, limit: int
+) -> list[HandoffRow]:
+    rows = db.execute(_OPEN.format(whose=whose), {**values, "since": now - age, "most": limit}).fetchall()
+    names = presence.names_by_reader(db)
+    found = []
+    for _, created, title, body in rows:
+        record = records.read_kind("task", body.encode())
+        if record is not None:
+            agent = record.get("agent")
+            to = (names.get(agent) or agent) if agent else f"role:{record.get('target_role')}"
+            found.append(HandoffRow(record, title, created, now, to))
+    return found
+
+
+def _what(row: HandoffRow) -> str:
+    """Return what a handoff has, such as `2 tasks and 1 claim`."""
+    counts = ((row.tasks, "task"), (row.claims, "claim"), (row.threads, "thread"))
+    parts = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+    about = [sanitize(row.wu_id)] if row.wu_id else []
+    return " · ".join([*about, *parts]) or "the work"
+
+
+def _has_role(role: str | None, wanted: str | None) -> bool:
+    """Return whether an actual role is the wanted one; a wanted role without a specialty means each of them."""
+    return role is not None and wanted is not None and (role == wanted or role.partition("/")[0] == wanted)
