@@ -13,6 +13,7 @@ from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.signals import INTENTS, inbox, receipt_list, threads
+from gitmem.tasks import task_list
 
 
 class Option:
@@ -120,6 +121,19 @@ SCOPE = Option(
 )
 MODEL = Option("Model that runs the agent; '' removes it.")
 CAPABILITIES = Option("What the agent can do; '' removes it. They give no role.")
+
+DELEGATE = Option("Who shall do it: an agent, or role:ROLE for any one with a role.")
+REQUESTED_ROLE = Option("Role to work in (default: that of the addressee).")
+REQUESTED_SCOPE = Option(
+    "What it covers: paths, or KEY=VALUE (default: the work unit, else that of the addressee)."
+)
+REQUESTED_MODEL = Option("Model that it is for.")
+BRIEF = Option("File with the details; its SHA-256 is recorded.")
+DEADLINE = Option("Time after which nobody begins it, such as 2h.")
+TASK_ID = Option("A task id or a unique prefix.")
+TASK_LIMIT = Option(
+    f"Maximum number of tasks (default: {task_list.LISTED}).", default=task_list.LISTED, for_tools=(20, 200)
+)
 
 NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")

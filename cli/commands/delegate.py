@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
     from .options import AllowSecret, Initiative, Lane, Quiet, TaskText, Wu
 
 
@@ -23,30 +24,32 @@ def delegate(
         typer.Option(
             "--to",
             metavar="NAME|role:ROLE",
-            help="Who shall do it: an agent, or role:ROLE for any one with a role.",
+            help=shared.DELEGATE.help,
         ),
     ] = None,
     role: Annotated[
-        str | None, typer.Option("--role", metavar="ROLE", help="Role to work in (default: that of --to).")
+        str | None, typer.Option("--role", metavar="ROLE", help=shared.REQUESTED_ROLE.help)
     ] = None,
     scope: Annotated[
         list[str] | None,
         typer.Option(
             "--scope",
             metavar="SCOPE",
-            help="What it covers: paths, or KEY=VALUE (default: --wu, else that of --to).",
+            help=shared.REQUESTED_SCOPE.help,
         ),
     ] = None,
     brief: Annotated[
         str | None,
-        typer.Option("--brief", metavar="FILE", help="File with the details; its SHA-256 is recorded."),
+        typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="M", help="Model that it is for.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help=shared.REQUESTED_MODEL.help)
+    ] = None,
     priority: Annotated[
-        str | None, typer.Option("--priority", metavar="P0..P3", help="Priority; P0 is the highest.")
+        str | None, typer.Option("--priority", metavar="P0..P3", help=shared.PRIORITY.help)
     ] = None,
     deadline: Annotated[
-        str | None, typer.Option("--deadline", metavar="2h", help="Time after which nobody begins it.")
+        str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help)
     ] = None,
     wu: Wu = None,
     initiative: Initiative = None,

@@ -97,7 +97,7 @@ Reason = Annotated[
     str | None,
     typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
 ]
-TaskId = Annotated[str, typer.Argument(metavar="ID", help="A task id or a unique prefix.")]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
 TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input.")]
 
 AllowForeign = Annotated[

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
     from .options import AllowSecret, Reason, TaskId, TaskText, Wu
 
 VERIFIED = {"matches": 0, "changed": 1, "missing": 2}  # exit statuses
@@ -27,9 +28,7 @@ def listing(
     ] = False,
     blocked: Annotated[bool, typer.Option("--blocked", help="Only tasks that wait for others.")] = False,
     wu: Wu = None,
-    limit: Annotated[
-        str | None, typer.Option("--limit", metavar="N", help="Maximum number of tasks (default: 50).")
-    ] = None,
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
     from gitmem.tasks import task_list

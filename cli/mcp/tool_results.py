@@ -51,6 +51,7 @@ def of(
     *,
     peers: bool = False,
     stamped: bool = False,
+    is_framed: bool = False,
     text_next: Sequence[str] | None = None,
     whole: str = "",
     is_part: bool = False,
@@ -63,6 +64,7 @@ def of(
         lines: The text.
         peers: Whether it contains texts of peers.
         stamped: Whether `reply_line` in it is ours, and not a field of a record.
+        is_framed: Whether the lines say themselves that they are texts of peers.
         text_next: The next commands of the text (default: those of the outcome).
         whole: The command that shows everything, if the answer is cut.
         is_part: Whether the lines are only a part of everything.
@@ -79,7 +81,8 @@ def of(
         values["next"] = [sanitize_for_model(each) for each in output.with_options(commands)]
     if peers:
         values = {"peers": PEERS, **values}
-        lines = lines if stamped and LIMIT in lines[0] else [PEERS, *lines]  # an inbox says it itself
+        is_framed = is_framed or (stamped and LIMIT in lines[0])  # an inbox says it itself
+        lines = lines if is_framed else [PEERS, *lines]
     return CallToolResult(
         content=[
             TextContent(

@@ -13,17 +13,13 @@ import pytest
 
 from cli import app, shared_options
 from cli.mcp import server
-from cli.mcp.memory_tools import MemoryTools
-from cli.mcp.node_tools import NodeTools
-from cli.mcp.session_tools import SessionTools
-from cli.mcp.tools import Tools
 from cli.shared_options import Option
 from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.records.signal import Signal
 from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
 
-COMMANDS = {"session": "session set", "role": "role show"} | {
+COMMANDS = {"session": "session set", "role": "role show", "task": "task list"} | {
     f"mem_{name}": f"mem {name}"
     for name in (
         "create",
@@ -52,17 +48,16 @@ LIMITS = {
     "mem_search.limit": shared_options.SEARCH_LIMIT, "mem_context.max_size": shared_options.MAX_SIZE,
     "mem_ready.limit": shared_options.READY_LIMIT, "receipts.limit": shared_options.RECEIPTS_LIMIT,
     "thread.limit": shared_options.THREAD_LIMIT, "roster.limit": shared_options.ROSTER_LIMIT,
-    "mem_export.max_size": shared_options.EXPORT_SIZE,
+    "mem_export.max_size": shared_options.EXPORT_SIZE, "task.limit": shared_options.TASK_LIMIT,
 }  # fmt: skip
 
 
 def tool_schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each parameter of a tool."""
     mute: Any = None  # nothing is called
-    groups = Tools(mute, mute, mute), SessionTools(mute, mute), MemoryTools(mute, mute), NodeTools(mute, mute)
     return {
         f"{name}.{parameter}": schema
-        for name, tool in server.Server(*groups)._ours.items()
+        for name, tool in server.Server(*server.groups(mute, mute, mute))._ours.items()
         for parameter, schema in tool.parameters["properties"].items()
     }
 
@@ -109,7 +104,8 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
     for name, option in LIMITS.items():
         schema = tool_schemas()[name]
         assert (schema["default"], schema["maximum"]) == (option.tool_default, option.tool_most), name
-        assert option.default in (None, option.tool_default) or option is shared_options.THREAD_LIMIT
+        shorter = (shared_options.THREAD_LIMIT, shared_options.TASK_LIMIT)
+        assert option.default in (None, option.tool_default) or option in shorter
     assert tool_schemas()["mem_update.status"]["enum"] == ["", *node_fields.STATUSES]
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
     for operation, name, option in (

@@ -179,6 +179,7 @@ def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
                 "converged": {"id": sent["thread_id"]}, "mem_create": {"content": "x"}, "mem_search": {"query": "tabs"},
                 "mem_checkpoint": {"note": "x"}, "mem_show": {"id": node}, "mem_update": {"ids": [node], "priority": "P1"},
                 "mem_promote": {"id": node, "tag": "pitfall"}, "mem_delete": {"ids": [node]},
+                "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"},
             }  # fmt: skip
             for tool in server.NAMES:
                 if tool not in ("inbox", "sync"):  # a sync needs a remote

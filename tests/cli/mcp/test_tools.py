@@ -12,10 +12,6 @@ import pytest
 
 import gitmem
 from cli.mcp import server, tool_results
-from cli.mcp.memory_tools import MemoryTools
-from cli.mcp.node_tools import NodeTools
-from cli.mcp.session_tools import SessionTools
-from cli.mcp.tools import Tools
 from gitmem.repo import find
 from tests import in_process
 from tests.clones import agree
@@ -28,8 +24,8 @@ SCHEMA_MAX_BYTES = 16 * 1024
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "mem_create", "mem_search", "mem_context",
-    "mem_recover", "mem_checkpoint", "mem_ready", "gate", "mem_show", "mem_update", "mem_promote", "mem_delete", "mem_export",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "delegate", "task", "mem_create",
+    "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "gate", "mem_show", "mem_update", "mem_promote", "mem_delete", "mem_export",
 }  # fmt: skip
 
 
@@ -391,10 +387,7 @@ def test_an_agent_states_its_role_and_is_reached_by_it(serve: Serve) -> None:
 def test_what_a_model_reads_before_the_first_call_is_small() -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called
-    made = server.Server(
-        Tools(nobody, nobody, nobody), SessionTools(nobody, nobody), MemoryTools(nobody, nobody),
-        NodeTools(nobody, nobody),
-    )  # fmt: skip
+    made = server.Server(*server.groups(nobody, nobody, nobody))
     listed = asyncio.run(made.list_tools())
     sizes = {each.name: len(each.model_dump_json(by_alias=True, exclude_none=True)) for each in listed}
 

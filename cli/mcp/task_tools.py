@@ -1,0 +1,157 @@
+"""The MCP tools for tasks: ask for work, take it, and report and accept its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from gitmem.errors import UsageError
+from gitmem.text.shell_quote import command
+
+from .. import shared_options as shared
+from ..render import tasks as render
+from ..values import duration
+from . import tool_results
+from .calls import Ctx, ToolCalls, Words, Wu
+
+if TYPE_CHECKING:
+    from gitmem.agents.caller import Caller
+    from gitmem.store import Store
+    from gitmem.tasks.append import TaskChange
+
+    from .mcp_session import CallEnvironment
+
+Action = Literal["list", "show", "take", "renew", "release", "ask", "done", "reject", "message", "cancel", "seal", "close"]  # fmt: skip
+Filter = Literal["", "mine", "open", "blocked"]
+READS = ("list", "show")
+NEED_TEXT = {"ask": "the question", "done": "the result", "message": "the message", "close": "the reason"}
+TAKE_TEXT = (*NEED_TEXT, "release", "reject", "cancel")
+MAY_FAIL = ("done", "seal")
+
+
+class TaskTools(ToolCalls):
+    """Tools for tasks."""
+
+    async def delegate(
+        self,
+        ctx: Ctx,
+        message: str,
+        scope: Annotated[Words, Field(description=shared.REQUESTED_SCOPE.help)],
+        to: Annotated[str, Field(description=shared.DELEGATE.help)] = "",
+        role: Annotated[str, Field(description=shared.REQUESTED_ROLE.help)] = "",
+        brief: Annotated[str, Field(description=shared.BRIEF.help)] = "",
+        model: Annotated[str, Field(description=shared.REQUESTED_MODEL.help)] = "",
+        priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
+        deadline: Annotated[str, Field(description=shared.DEADLINE.help)] = "",
+        wu: Wu = "",
+        initiative: str = "",
+        lane: str = "",
+    ) -> CallToolResult:
+        """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it. Follow it with
+        task."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.tasks import brief as briefs
+            from gitmem.tasks import delegate as tasks
+
+            store, caller = at.store(), self._session.caller(at)
+            attested = briefs.attest(at.repo.worktree, at.paths([brief])[0]) if brief else {}
+            made = tasks.delegate(
+                store, caller, message, to=to or None, role=role or None, scopes=scope, requested_model=model or None,
+                priority=priority.upper() or None, wu=wu or None, initiative=initiative or None, lane=lane or None,
+                deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline else None, **attested,
+            )  # fmt: skip
+            return tool_results.of(made, render.delegated(made))
+
+        return await self._do(ctx, "delegate", job)
+
+    async def task(
+        self,
+        ctx: Ctx,
+        action: Action = "list",
+        id: Annotated[str, Field(description=shared.TASK_ID.help)] = "",
+        text: Annotated[str, Field(description="Result, question, message or reason.")] = "",
+        failed: Annotated[bool, Field(description="With done: it failed; with seal: give it up.")] = False,
+        only: Annotated[Filter, Field(description="Filter of list.")] = "",
+        wu: Wu = "",
+        limit: Annotated[int, Field(ge=1, le=shared.TASK_LIMIT.tool_most)] = shared.TASK_LIMIT.tool_default,
+    ) -> CallToolResult:
+        """List or show tasks, and work on them. Who does a task: take it before you begin, ask, then done; renew, release
+        or reject it. Who asked for it: answer with message, cancel, accept its result with seal; close it if its
+        writer has ended."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            _check(action, id, text, failed=failed, filtered=bool(only or wu))
+            if action == "list":
+                return self._list(at, only, wu, limit)
+            if action == "show":
+                return self._show(at, id)
+            found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
+            return tool_results.of(found, render.change(found))
+
+        return await self._do(ctx, "task", job)
+
+    def _list(self, at: CallEnvironment, only: str, wu: str, limit: int) -> CallToolResult:
+        from gitmem.tasks import task_list
+
+        caller = self._session.caller(at) if only == "mine" else None
+        found = task_list.list_tasks(
+            at.store(), caller, open=only == "open", blocked=only == "blocked", wu=wu or None, limit=limit
+        )
+        flags = [*([f"--{only}"] if only else []), *(["--wu", wu] if wu else [])]
+        every = command("gitmem", "task", "list", *flags, "--limit", str(len(found.tasks) + found.more))
+        lines = render.page(found)
+        return tool_results.of(found, lines, peers=bool(found.tasks), whole=every, is_part=found.more > 0)
+
+    def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
+        from gitmem.tasks import task_list
+
+        found = task_list.show(at.store(), id, self._session.reader(at))
+        whole = command("gitmem", "task", "show", found.task["task_id"])
+        return tool_results.of(found, render.detail(found), peers=True, is_framed=True, whole=whole)
+
+
+def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, failed: bool) -> TaskChange:
+    """Record what a caller does with a task."""
+    from gitmem.tasks import task_decisions, task_work
+
+    reason = text or None
+    if action == "done":
+        return task_work.report(store, caller, id, "failed" if failed else "completed", text)
+    if action == "ask":
+        return task_work.report(store, caller, id, "input-required", text)
+    if action == "message":
+        return task_decisions.message(store, caller, id, text)
+    if action == "close":
+        return task_decisions.close(store, caller, id, text)
+    if action == "seal":
+        return task_decisions.seal(store, caller, id, give_up=reason if failed else None)
+    if action == "reject":
+        return task_work.reject(store, caller, id, reason)
+    if action == "cancel":
+        return task_decisions.cancel(store, caller, id, reason=reason)
+    if action == "release":
+        return task_work.release(store, caller, id, reason=reason)
+    return task_work.renew(store, caller, id) if action == "renew" else task_work.take(store, caller, id)
+
+
+def _check(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> None:
+    """Raise UsageError for an argument that the action needs and has not, or has and does not use."""
+    wants_text = action in TAKE_TEXT or (action == "seal" and failed)
+    if action != "list" and not id:
+        problem = f"Missing id: which task to {action}."
+    elif (action in NEED_TEXT or (action == "seal" and failed)) and not text.strip():
+        problem = f"Missing text: {NEED_TEXT.get(action, 'the reason')}."
+    elif text and not wants_text:
+        problem = f"The action {action} takes no text."
+    elif failed and action not in MAY_FAIL:
+        problem = f"The action {action} takes no failed; only {' and '.join(MAY_FAIL)} do."
+    elif action == "list" and id:
+        problem = "The action list takes no id; show does."
+    elif filtered and action != "list":
+        problem = f"The action {action} takes neither only nor wu; list does."
+    else:
+        return
+    raise UsageError(f"{problem} Nothing was written.", code="usage", next=["gitmem task --help"])
