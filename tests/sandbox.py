@@ -49,7 +49,7 @@ class Clock:
 def no_role(implied: str | None = None, branch: str | None = "main") -> dict[str, object]:
     """The role fields in answers about a session that states none."""
     return {
-        "role": None, "implied_role": implied, "lifecycle_role": None, "specialty_profile": None, "role_alias": None,
+        "role": None, "implied_role": implied, "actual_role": None, "lifecycle_role": None, "specialty_profile": None, "role_alias": None,
         "role_pack": None, "capabilities": [], "actual_ownership_scope": None, "model": None, "branch": branch,
         "task_id": None,
     }  # fmt: skip

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns
-PARTS_OF_ROLE = ("lifecycle_role", "specialty_profile", "role_pack")  # text shows the role that they make
+PARTS_OF_ROLE = (
+    "actual_role",
+    "lifecycle_role",
+    "specialty_profile",
+    "role_pack",
+)  # text shows the role that they make
 HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
 OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are empty
 # In the order in which a narrow terminal shortens them.

@@ -125,6 +125,7 @@ def _row(each: TaskRow) -> tuple[str, ...]:
         "cancel asked for" if each.cancel_requested else "",
         "replaced" if each.replaced else "",
         f"waits for {len(each.blocked_by)}" if each.blocked_by else "",
+        mismatch.short(role=each.role_mismatch, scope=each.scope_mismatch, model=each.model_mismatch),
     ]
     state = ", ".join(filter(None, [str(each.state), *notes]))
     held = f"{each.holder} has it" if each.until else (each.agent or each.target_role or "")

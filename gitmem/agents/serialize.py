@@ -8,14 +8,15 @@ from . import presence
 
 # The fields of `RoleRow`.
 ROLE_FIELDS = (
-    "role", "implied_role", "lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities",
+    "role", "implied_role", "actual_role", "lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities",
     "actual_ownership_scope", "model", "branch", "task_id",
 )  # fmt: skip
+_DESCRIPTOR = ("lifecycle_role", "specialty_profile", "role_alias")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import NotRequired, TypedDict
+    from typing import Any, NotRequired, TypedDict
 
     from ..records.record_types import AuditRecord, NodeRecord, PatchRecord, SignalRecord
     from ..roles.scope import OwnershipScope
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
         role: str | None
         implied_role: str | None
+        actual_role: dict[str, Any] | None
         lifecycle_role: str | None
         specialty_profile: str | None
         role_alias: str | None
@@ -79,6 +81,7 @@ def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
     return {
         "role": role_id(record.get("lifecycle_role"), record.get("specialty_profile")),
         "implied_role": presence.implied_role(identity),
+        "actual_role": actual_role(record) or None,
         "lifecycle_role": record.get("lifecycle_role"),
         "specialty_profile": record.get("specialty_profile"),
         "role_alias": record.get("role_alias"),
@@ -89,6 +92,17 @@ def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
         "branch": record.get("branch"),
         "task_id": record.get("task_id"),
     }
+
+
+def actual_role(record: Mapping[str, str]) -> dict[str, Any]:
+    """Return the role that a folded session states, as a descriptor in the role contract's form; empty if it states none."""
+    if not record.get("lifecycle_role"):
+        return {}
+    found: dict[str, Any] = {name: record[name] for name in _DESCRIPTOR if record.get(name)}
+    capabilities = record.get("capabilities")
+    if capabilities:
+        found["capabilities"] = strict_json.read(capabilities)
+    return found
 
 
 def set_role_fields(answer: object, record: Mapping[str, str], identity: str | None) -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     Descriptor = Mapping[str, Any]
 
 PARTS = ("lifecycle_role", "specialty_profile")
+REQUESTED = ("requested_role", "requested_ownership_scope", "requested_model")
+ACTUAL = ("actual_role", "actual_ownership_scope", "model")
+# The fields of every answer about a task and whoever works on it.
+COMPARED = (*REQUESTED, *ACTUAL, "role_mismatch", "scope_mismatch", "scope_fields", "model_mismatch")
 
 
 class Mismatch(Outcome):
@@ -43,6 +47,38 @@ class Mismatch(Outcome):
     def is_any(self) -> bool:
         """Whether anything differs."""
         return bool(self.role_mismatch or self.scope_mismatch or self.model_mismatch)
+
+
+def fields_of(asked: Descriptor, said: Descriptor) -> dict[str, Any]:
+    """Return the fields `COMPARED` of a task and a take of it.
+
+    Args:
+        asked: The task, or the part of it that requests something.
+        said: The take, or the part of it that says what the worker is; empty while nobody has the task.
+    """
+    values: dict[str, Any] = {
+        **{name: asked.get(name) for name in REQUESTED},
+        **{name: said.get(name) for name in ACTUAL},
+    }
+    found = compare_fields(values)
+    return {**values, **found.as_json()}
+
+
+def set_fields(answer: object, values: Descriptor) -> None:
+    """Set the fields `COMPARED` in an answer that has them as attributes."""
+    for name in COMPARED:
+        setattr(answer, name, values[name])
+
+
+def compare_fields(values: Descriptor) -> Mismatch:
+    """Return the differences between the fields `REQUESTED` and `ACTUAL` of one object, which anybody may have written."""
+    from . import scope
+
+    return compare(
+        *(values.get(name) for name in ("requested_role", "actual_role")),
+        *(scope.read(values.get(f"{side}_ownership_scope")) for side in ("requested", "actual")),
+        *(values.get(name) for name in ("requested_model", "model")),
+    )
 
 
 def compare(
@@ -80,21 +116,31 @@ def role_text(role: Descriptor | None) -> str | None:
     return role_id(*_parts(role))
 
 
-def sentence(
-    name: str, requested_role: Descriptor | None, actual_role: Descriptor | None, found: Mismatch
-) -> str | None:
-    """Return the differences in a sentence about the worker of this name; None if there are none."""
+def sentence(name: str, values: Descriptor) -> str | None:
+    """Return the differences in a sentence about the worker of this name; None if there are none.
+
+    Args:
+        name: The worker's name.
+        values: The fields `COMPARED`.
+    """
     parts = []
-    if found.role_mismatch:
-        asked, is_now = role_text(requested_role), role_text(actual_role)
-        alias = (actual_role or {}).get("role_alias")
+    actual: Descriptor = values["actual_role"] or {}
+    if values["role_mismatch"]:
+        alias = actual.get("role_alias")
         called = f" (as {alias})" if isinstance(alias, str) and alias else ""
+        asked, is_now = role_text(values["requested_role"]), role_text(actual)
         parts.append(f"was asked as {asked} and works as {is_now}{called}")
-    if found.scope_mismatch:
-        parts.append(f"has another {', '.join(found.scope_fields)} than asked")
-    if found.model_mismatch:
+    if values["scope_mismatch"]:
+        parts.append(f"has another {', '.join(values['scope_fields'])} than asked")
+    if values["model_mismatch"]:
         parts.append("runs another model than asked")
     return f"{name} {'; '.join(parts)}" if parts else None
+
+
+def short(*, role: bool | None, scope: bool | None, model: bool | None) -> str:
+    """Return the differences in a few words, such as `other role, model`; "" if there are none."""
+    named = [name for name, differs in (("role", role), ("scope", scope), ("model", model)) if differs]
+    return f"other {', '.join(named)}" if named else ""
 
 
 def _parts(role: Descriptor | None) -> tuple[str | None, str | None]:

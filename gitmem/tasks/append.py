@@ -7,11 +7,12 @@ from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
+from ..roles import mismatch
 from . import TERMINAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, NotRequired, TypedDict
 
     from ..agents.caller import Caller
@@ -58,13 +59,19 @@ class TaskChange(Outcome):
         event: What happened.
         state: The state of the task after it.
         until: The end of the caller's lease in ISO 8601, of a take or renewal.
+        role_mismatch: Whether the taker has another role than requested; None if one of them is not stated. So for scope and model.
         recorded: Whether an event was written.
         commit: Its commit; None while it waits for one.
     """
 
-    __slots__ = ("task_id", "event_id", "event", "state", "until", "recorded", "commit", "warnings", "next")
+    __slots__ = (
+        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "recorded", "commit", "warnings", "next",
+    )  # fmt: skip
 
-    def __init__(self, task_id: str, event_id: str, event: str, state: str) -> None:
+    def __init__(
+        self, task_id: str, event_id: str, event: str, state: str, compared: Mapping[str, Any]
+    ) -> None:
+        mismatch.set_fields(self, compared)
         self.task_id = task_id
         self.event_id = event_id
         self.event = event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import addressing, headline, presence, role_holders
+from ..agents import addressing, headline, presence, role_holders, serialize
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records.ids import role_id
@@ -67,7 +67,7 @@ def delegate(
     roles = roles_file.read(store.repo.worktree)
     found = _addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
     remarks = [each.remark for each in found.signaled]
-    asked = found.role or task_roles.role_of(found.session)
+    asked = found.role or serialize.actual_role(found.session)
     if role:
         stated = lookup.resolve(roles, role)
         asked, remark = _parts(stated), lookup.warning(roles, stated, role)

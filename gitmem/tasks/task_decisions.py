@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import digest
-from . import TERMINAL, append, find_task, load, rules
+from . import TERMINAL, append, find_task, load, rules, task_roles
 from .append import TaskChange
 from .task_work import refuse, sender_of, write
 
@@ -57,7 +57,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
         store, caller, lines, f"cancels {task.record['task_id']}", task.record, text=reason or ""
     )
     after = load.load(store.db(), task.record["task_id"]) or task
-    found = TaskChange(task.record["task_id"], wish, "cancel", after.state)
+    found = TaskChange(task.record["task_id"], wish, "cancel", after.state, task_roles.fields_of(after))
     found.recorded, found.commit = True, appended.commit
     if task.holder is not None:
         found.warnings = [f"{task.holder.sender[0]} has it; it is canceled once they agree."]

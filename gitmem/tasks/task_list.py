@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .. import records
+from .. import records, strict_json
 from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import unit_key
+from ..roles import mismatch
 from ..text.shell_quote import command
 from . import WAITING, brief, find_task, rules, task_roles
 from .event_order import in_order
@@ -32,8 +33,11 @@ _FORGED = (
 )
 _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
-    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched",
+    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "actual",
 )  # fmt: skip
+_REQUESTED = (
+    f"json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in mismatch.REQUESTED)})"
+)
 
 
 class TaskRow(Outcome):
@@ -47,18 +51,26 @@ class TaskRow(Outcome):
         late: The number of results that did not become the outcome.
         replaced: Whether another task replaces it.
         blocked_by: The open tasks that must be finished first.
+        role_mismatch: Whether whoever works on it has another role than requested; None if one of them is not stated. So for
+            scope and model.
     """
 
     __slots__ = (
         "task_id", "title", "state", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
-        "caller", "holder", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "created_at", "touched_at",
+        "caller", "holder", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", *mismatch.COMPARED, "created_at", "touched_at",
     )  # fmt: skip
+    role_mismatch: bool | None
+    scope_mismatch: bool | None
+    model_mismatch: bool | None
 
-    def __init__(self, values: Sequence[str | int | None], blocked_by: Sequence[str]) -> None:
+    def __init__(self, values: Sequence[str | int | None], blocked_by: Sequence[str], requested: str) -> None:
         (
             self.task_id, self.title, self.state, decided_by, self.purpose, self.priority, self.agent, self.target_role,
             self.wu_id, self.initiative_id, self.caller, self.holder, until, conflict, cancels, self.late, replaced, created, touched,
+            actual,
         ) = values  # fmt: skip
+        asked = dict(zip(mismatch.REQUESTED, strict_json.read(requested), strict=True))
+        mismatch.set_fields(self, mismatch.fields_of(asked, strict_json.read(str(actual)) if actual else {}))
         self.confirmed = decided_by == "seal"
         self.until = format_at(int(until)) if until and decided_by is None else None
         self.conflict = bool(conflict)
@@ -159,14 +171,15 @@ def list_tasks(
     condition = " AND ".join(where)
     db = store.db()
     rows = db.execute(
-        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {_BLOCKERS} FROM task t WHERE {condition}"
+        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {_BLOCKERS}, {_REQUESTED} FROM task t JOIN line l ON l.id = t.line"
+        f" WHERE {condition}"
         " ORDER BY t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id LIMIT :limit",
         values,
     ).fetchall()
     more = 0
     if len(rows) == limit:
         more = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", values).fetchone()[0] - limit
-    return TaskPage([TaskRow(row[:-1], _ids(row[-1])) for row in rows], more)
+    return TaskPage([TaskRow(row[:-2], _ids(row[-2]), row[-1]) for row in rows], more)
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:

@@ -5,9 +5,9 @@ Requested and actual values stay apart in the records; the difference is compute
 
 from __future__ import annotations
 
-from .. import strict_json
+from ..agents import serialize
 from ..outcome import Outcome
-from ..roles import mismatch, scope
+from ..roles import mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .fold import FoldedTask
     from .task_facts import TaskEvent
 
-_PARTS = ("lifecycle_role", "specialty_profile", "role_alias")
 _TEXTS = ("model", "client", "worktree", "branch")
 SHOWN_MAX = 10  # takes of a task that are compared
 
@@ -33,32 +32,17 @@ class TakeMismatch(Outcome):
         scope_fields: The fields of the scope that differ.
     """
 
-    __slots__ = ("take", "text", "role_mismatch", "scope_mismatch", "scope_fields", "model_mismatch")
+    __slots__ = ("take", "text", *mismatch.COMPARED)
 
-    def __init__(self, take: str, text: str, found: mismatch.Mismatch) -> None:
+    def __init__(self, take: str, text: str, values: Mapping[str, Any]) -> None:
         self.take = take
         self.text = text
-        self.role_mismatch = found.role_mismatch
-        self.scope_mismatch = found.scope_mismatch
-        self.scope_fields = found.scope_fields
-        self.model_mismatch = found.model_mismatch
-
-
-def role_of(record: Mapping[str, str]) -> dict[str, Any]:
-    """Return the role that a folded session states, in parts; empty if it states none."""
-    if not record.get("lifecycle_role"):
-        return {}
-    found: dict[str, Any] = {name: record[name] for name in _PARTS if record.get(name)}
-    capabilities = record.get("capabilities")
-    if capabilities:
-        found["capabilities"] = strict_json.read(capabilities)
-    return found
+        mismatch.set_fields(self, values)
 
 
 def scope_of(record: Mapping[str, str]) -> dict[str, Any]:
     """Return the scope that a folded session states; empty if it states none."""
-    stored = record.get("actual_ownership_scope")
-    found = scope.read(strict_json.read(stored)) if stored else None
+    found = serialize.scope_of(record.get("actual_ownership_scope") or "{}")
     return dict(found.as_json()) if found is not None else {}
 
 
@@ -66,7 +50,7 @@ def facts_of(caller: Caller) -> TakeFacts:
     """Return what the caller's session says of itself, for its take."""
     record = caller.record or {}
     facts: Any = {name: record[name] for name in _TEXTS if record.get(name)}
-    if role := role_of(record):
+    if role := serialize.actual_role(record):
         facts["actual_role"] = role
     if covered := scope_of(record):
         facts["actual_ownership_scope"] = covered
@@ -80,15 +64,20 @@ def mismatches(task: FoldedTask) -> list[TakeMismatch]:
     return [each for each in found if each is not None]
 
 
+def worker_take(task: FoldedTask) -> TaskEvent | None:
+    """Return the take of whoever did the task, else of its holder, else the last one."""
+    by_outcome = task.outcome.take if task.outcome is not None else None
+    named = next((each for each in task.takes if each.id == by_outcome), None)
+    return named or task.holder or (task.takes[-1] if task.takes else None)
+
+
+def fields_of(task: FoldedTask, take_id: str | None = None) -> dict[str, Any]:
+    """Return the fields `mismatch.COMPARED` of a task and a take of it; of whoever works on it if that take is none."""
+    take = next((each for each in task.takes if each.id == take_id), None) or worker_take(task)
+    return mismatch.fields_of(task.record, take.record if take is not None else {})
+
+
 def _mismatch(task: FoldedTask, take: TaskEvent) -> TakeMismatch | None:
-    asked, said = task.record, take.record
-    roles = asked.get("requested_role"), said.get("actual_role")
-    compared = mismatch.compare(
-        *roles,
-        scope.read(asked.get("requested_ownership_scope")),
-        scope.read(said.get("actual_ownership_scope")),
-        asked.get("requested_model"),
-        said.get("model"),
-    )
-    text = mismatch.sentence(said.get("sender_name") or take.sender[0], *roles, compared)
-    return TakeMismatch(take.id, text, compared) if text else None
+    values = mismatch.fields_of(task.record, take.record)
+    text = mismatch.sentence(take.record.get("sender_name") or take.sender[0], values)
+    return TakeMismatch(take.id, text, values) if text else None

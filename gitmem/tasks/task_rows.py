@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..records.codec import as_json
 from ..records.ids import unit_key
-from . import load
+from ..roles.mismatch import ACTUAL, compare_fields
+from . import load, task_roles
 from .fold import FoldedTask
 from .task_facts import TaskEvent, micros
 
@@ -24,7 +26,8 @@ _BASE = (
     "created", "title",
 )  # fmt: skip
 _STATE = (
-    "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "touched",
+    "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "touched", "actual",
+    "mismatch",
 )  # fmt: skip
 _PUT = (
     f"INSERT INTO task (task_id, {', '.join(_BASE)}) VALUES (?{', ?' * len(_BASE)}) ON CONFLICT (task_id)"
@@ -137,7 +140,10 @@ def _state(task: FoldedTask) -> tuple[Value, ...]:
     replaced = 2 if task.stands_beside else int(task.is_replaced)
     last = max(task.events.values(), key=lambda each: each.line, default=None)
     touched = last.at if last is not None else micros(task.record["at"])
+    take = task_roles.worker_take(task)
+    said = {name: take.record[name] for name in ACTUAL if name in take.record} if take is not None else {}  # type: ignore[literal-required]
+    differs = bool(said) and compare_fields({**task.record, **said}).is_any
     return (
         task.state, task.decided_by, holder, session, until, int(task.conflict), len(task.cancels), len(task.late),
-        replaced, touched, task.record["task_id"],
+        replaced, touched, as_json(said) if said else None, int(differs), task.record["task_id"],
     )  # fmt: skip

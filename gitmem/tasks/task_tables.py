@@ -9,16 +9,20 @@ KINDS = ("task", "task_event")
 
 DDL = (
     # `line` is the lowest line of the id; from `state` on what `fold` says. Times are microseconds since the epoch. `unit` is the
-    # work unit as typed, `wu_id` the form in which work units are compared.
+    # work unit as typed, `wu_id` the form in which work units are compared. `actual` is what whoever works on it says of itself, as JSON.
     "CREATE TABLE task (task_id TEXT PRIMARY KEY, line INTEGER, caller TEXT, caller_session TEXT, purpose TEXT, agent TEXT,"
     " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, state TEXT,"
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
-    " replaced INTEGER, touched INTEGER) WITHOUT ROWID",
+    " replaced INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER) WITHOUT ROWID",
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",
     # For the roster, inboxes and contexts: handoffs without an answer.
     "CREATE INDEX task_handoff ON task (created) WHERE purpose = 'handoff' AND decided_by IS NULL",
+    # For what concerns somebody: tasks for a role, tasks that somebody has, and tasks without a seal of their caller.
+    "CREATE INDEX task_role ON task (target_role) WHERE decided_by IS NULL AND agent IS NULL",
+    "CREATE INDEX task_held ON task (holder) WHERE decided_by IS NULL AND holder IS NOT NULL",
+    "CREATE INDEX task_unsealed ON task (caller) WHERE decided_by IS NULL OR decided_by = 'status'",
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",

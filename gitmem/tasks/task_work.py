@@ -207,7 +207,7 @@ def write(
         store, caller, [line], f"{what} {title}", task.record, text=text, deferred=deferred
     )
     after = load.load(store.db(), task.record["task_id"]) or task
-    found = TaskChange(task.record["task_id"], id, event, after.state)
+    found = TaskChange(task.record["task_id"], id, event, after.state, task_roles.fields_of(after, id))
     found.recorded, found.commit = True, appended.commit
     found.warnings = [caller.remark] if caller.remark else []
     return found
@@ -223,7 +223,9 @@ def _own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[Folded
 
 
 def _unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
-    found = TaskChange(task.record["task_id"], event.id, event.event, task.state)
+    found = TaskChange(
+        task.record["task_id"], event.id, event.event, task.state, task_roles.fields_of(task, event.id)
+    )
     found.until = format_at(task.lease(event))
     return found
 

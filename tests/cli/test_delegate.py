@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.roles.mismatch import COMPARED
+
 from .conftest import Run
 
 Start = Callable[..., str]
@@ -112,6 +114,20 @@ def test_whoever_is_something_else_than_asked_is_shown_as_a_mismatch(run: Run, s
     assert (found["role_mismatch"], found["scope_fields"], found["model_mismatch"]) == (
         True, ["responsibility_kinds", "paths"], True,
     )  # fmt: skip
+    listed = run("task", "list", session=planck)
+    assert listed.status == 0 and "working, other role, scope, model" in listed.out
+    (row,) = run("task", "list", "--json", session=planck).json["tasks"]
+    renewed = run("task", "renew", id, "--json", session=bohr).json
+    for answer in (row, found, renewed):
+        assert {name: answer[name] for name in COMPARED} == {
+            "requested_role": {"lifecycle_role": "reviewer", "specialty_profile": "docs"},
+            "requested_ownership_scope": {"responsibility_kinds": ["verify"], "paths": ["docs/**"]},
+            "requested_model": "haiku", "model": "opus",
+            "actual_role": {"lifecycle_role": "implementer", "specialty_profile": "general"},
+            "actual_ownership_scope": {"responsibility_kinds": ["implement"], "paths": ["src/**"]},
+            "role_mismatch": True, "scope_mismatch": True, "scope_fields": ["responsibility_kinds", "paths"],
+            "model_mismatch": True,
+        }  # fmt: skip
 
 
 def test_a_brief_is_attested_and_a_change_of_it_is_shown(run: Run, start: Start, repo: Path) -> None:

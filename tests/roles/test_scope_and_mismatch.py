@@ -15,13 +15,17 @@ def role(lifecycle: str, specialty: str | None = "general", alias: str | None = 
     }  # fmt: skip
 
 
+def of_task(asked: dict[str, object], actual: dict[str, object]) -> dict[str, object]:
+    return mismatch.fields_of({"requested_role": asked}, {"actual_role": actual})
+
+
 def test_a_reviewer_session_picking_up_implementer_work_is_a_mismatch() -> None:
     """R27: the first example of the contract."""
     asked, actual = role("implementer"), role("reviewer")
     found = mismatch.compare(asked, actual)
 
     assert found.role_mismatch is True and found.is_any
-    assert mismatch.sentence("Curie", asked, actual, found) == (
+    assert mismatch.sentence("Curie", of_task(asked, actual)) == (
         "Curie was asked as implementer/general and works as reviewer/general"
     )
 
@@ -32,7 +36,7 @@ def test_a_recovery_actor_reusing_a_stale_implementer_alias_is_a_mismatch() -> N
     found = mismatch.compare(asked, actual)
 
     assert found.role_mismatch is True
-    assert mismatch.sentence("Bohr", asked, actual, found) == (
+    assert mismatch.sentence("Bohr", of_task(asked, actual)) == (
         "Bohr was asked as recovery/general and works as implementer/test (as test-engineer)"
     )
 
