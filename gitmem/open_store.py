@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
 
+    from .agents.caller import Caller
     from .index.index_file import View
     from .outcome import Progress
-    from .records.record_types import AnyFields
+    from .records.record_types import AnyFields, SignalFields, SignalRecord
     from .repo import Repo
+    from .signals.reply import TaskAnswer
     from .trust.clone_key import CloneKeyReader
 
 
 class DomainPackages:
-    """The functions of agents, mailboxes and memory that a store needs, see `store_index.Domain`.
+    """The functions of agents, mailboxes, memory and tasks that a store needs, see `store_index.Domain`.
 
     Modules that only some commands need are imported in the functions that use them.
     """
@@ -55,6 +57,14 @@ class DomainPackages:
         from .memory import session_checkpoints
 
         return session_checkpoints.last_text(db, session_id)
+
+    def answer_task(
+        self, store: Store, caller: Caller, answered: SignalRecord, about: SignalRecord, fields: SignalFields
+    ) -> TaskAnswer:
+        """Return what an answer in the thread of a task changes of the task."""
+        from .tasks import reply_events
+
+        return reply_events.of_reply(store, caller, answered, about, fields)
 
 
 DOMAIN = DomainPackages()

@@ -50,9 +50,11 @@ if TYPE_CHECKING:
         def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
             """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
 
+        def answer_task(self, store: Any, caller: Any, answered: Any, about: Any, fields: Any) -> Any:
+            """Return what a signal in the thread of a task changes of the task, see `signals.reply.TaskAnswer`."""
 
-# `Index.version` of `views.VIEWS`, as a constant because that import costs more than a query of the index. A test
-# reports the new value when it changes.
+
+# `Index.version` of `views.VIEWS`, a constant because that import costs more than a query. A test reports the new value.
 SHAPE = 1702937106
 
 

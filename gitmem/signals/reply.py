@@ -24,6 +24,23 @@ if TYPE_CHECKING:
     from .causality import ThreadSignal
 
 
+class TaskAnswer:
+    """What an answer in the thread of a task changes of the task, see `tasks.reply_events`.
+
+    Attributes:
+        lines: Lines of events, to be recorded with the signal.
+        warnings: Sentences for its writer.
+        next: What its writer may do next.
+    """
+
+    __slots__ = ("lines", "next", "warnings")
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bytes]] = []
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
 class ReplyContext:
     """The thread of a new signal.
 
@@ -31,9 +48,10 @@ class ReplyContext:
         thread_id: Its id.
         signals: Its signals by their ids; empty for a new thread.
         parent: The answered signal: the named one, else the thread's root; None for a new thread.
+        task: What the answer changes of the task that the thread is about.
     """
 
-    __slots__ = ("_db", "_is_reply", "_thread", "parent", "signals", "thread_id")
+    __slots__ = ("_db", "_is_reply", "_thread", "parent", "signals", "task", "thread_id")
 
     def __init__(
         self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: ThreadSignal | None
@@ -44,6 +62,7 @@ class ReplyContext:
         self.thread_id = thread_id
         self.signals = threads.load(db, thread_id)
         self.parent = answered or (causality.root(self.signals) if self.signals else None)
+        self.task = TaskAnswer()
 
     def members(self, store: Store, caller: Caller, intent: str) -> list[Resolved]:
         """Return the default recipients of a signal in this thread.
@@ -99,6 +118,15 @@ class ReplyContext:
         return causality.ids_for_after(
             caller.reader, self.signals, read, self.parent.id if self.parent is not None else None
         )
+
+    def answer_task(self, store: Store, caller: Caller, fields: SignalFields) -> None:
+        """Find out what the answer changes of the task that the answered signal, or else the root, names."""
+        if self.parent is None:
+            return
+        root = causality.root(self.signals) or self.parent
+        about = next((each.record for each in (self.parent, root) if each.record.get("task_id")), None)
+        if about is not None:
+            self.task = store.domain.answer_task(store, caller, self.parent.record, about, fields)
 
     def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `turn_limit.limit_loop`."""

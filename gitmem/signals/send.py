@@ -88,14 +88,17 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     if caller.workspace is not None:
         next_steps.refuse_other_workspaces(store, caller.workspace, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
+    if context:
+        context.answer_task(store, caller, fields)
     fields["sender_headline"] = headline.of_caller(store, db, caller)
     unit_remark = _unit_remark(store, caller, options.get("wu"))
     stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
-    record, appended = record_signal(store, caller, stream, line, resolved)
+    changed = context.task.lines if context else ()
+    record, appended = record_signal(store, caller, stream, line, resolved, changed)
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, unit_remark, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *_remarks(db, caller, context, record, line)]  # fmt: skip
-    sent.next = next_steps.after(store, sent.signal, resolved)
+    sent.next = [*(context.task.next if context else ()), *next_steps.after(store, sent.signal, resolved)]
     return sent
 
 
@@ -201,7 +204,7 @@ def _remarks(
 ) -> list[str]:
     """Return sentences about likely mistakes in a recorded signal."""
     thread = context.signals if context else {}
-    found = next_steps.remarks(record, thread, caller.ids)
+    found = [*(context.task.warnings if context else ()), *next_steps.remarks(record, thread, caller.ids)]
     if record["intent"] in DECISIONS:
         from . import own_decisions
 
@@ -276,13 +279,14 @@ def record_signal(
     stream: str,
     line: bytes,
     resolved: Sequence[Resolved],
+    more: Sequence[tuple[str, bytes]] = (),
 ) -> tuple[SignalRecord, Appended]:
-    """Record the line of a signal, and raise the flags of its recipients; return the record and its place."""
+    """Record the line of a signal and more lines, raise the flags of its recipients; return the record and its place."""
     record = records.read_kind("signal", line)
     assert record is not None  # it was checked as it was made
     names = [each.display_name or each.address for each in resolved]
     entry_message = commit_message.of_signal(caller.author, caller.name or caller.reader, names, record)
-    lines = [(stream, line), *own_sessions.keepalive(store, caller)]
+    lines = [(stream, line), *more, *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
     appended = store.record(lines, entry_message)
     announce(store, record, resolved)

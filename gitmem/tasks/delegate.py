@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..records.ids import role_id
 from ..roles import lookup, roles_file, scope
 from ..signals import next_steps, send
-from . import new_task, task_roles
+from . import new_task, task_roles, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .new_task import NewTask
     from .task_options import TaskOptions
 
-_SHARED = ("wu_id", "initiative_id", "lane", "artifact_path")  # fields that the signal has from the task
 _NOBODY = "no-role-holder"
 
 
@@ -177,11 +176,9 @@ def _signal(
 ) -> SignalFields:
     """Return the fields of the signal about a task. It asks for an answer, and decides nothing of the task."""
     fields: Any = send.addressed(store, caller, task["message"], resolved, None, None)
-    fields |= {name: task[name] for name in _SHARED if task.get(name)}
+    fields |= task_signals.thread_fields(task)
     fields |= {
-        "thread_id": task["thread_id"],
-        "task_id": task["task_id"],
-        "delegation_id": task["task_id"],
+        "artifact_path": task.get("artifact_path"),
         "target_role": task.get("target_role"),
         "intent": "PROPOSE",
         "requires_ack": True,

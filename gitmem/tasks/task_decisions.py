@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import digest
-from . import TERMINAL, append, find_task, load, rules, task_roles
+from . import TERMINAL, append, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 from .task_work import refuse, sender_of, write
 
@@ -53,9 +53,12 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
         fields: EventContent = {"outcome": wish, "answers_digest": digest(line[1]), "state": "canceled"}
         _, seal_line = append.event_line(store, caller, task, "seal", fields, more_seen=[wish])
         lines.append(seal_line)
+    told = task_signals.about(store, caller, task, "cancel", {"reason": reason})
+    lines += told.lines
     appended = append.record(
         store, caller, lines, f"cancels {task.record['task_id']}", task.record, text=reason or ""
     )
+    told.announce(store)
     after = load.load(store.db(), task.record["task_id"]) or task
     found = TaskChange(task.record["task_id"], wish, "cancel", after.state, task_roles.fields_of(after))
     found.recorded, found.commit = True, appended.commit

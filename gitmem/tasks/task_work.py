@@ -6,7 +6,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
-from . import HANDOFF, append, find_task, load, rules, task_roles
+from . import HANDOFF, append, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 
 TYPE_CHECKING = False
@@ -203,9 +203,12 @@ def write(
         store, caller, task, event, fields, more_seen=more_seen or (), allow_secret=allow_secret
     )
     title = text.strip().partition("\n")[0] or task.record["task_id"]
+    told = task_signals.about(store, caller, task, event, fields, allow_secret=allow_secret)
+    lines = [line, *told.lines]
     appended = append.record(
-        store, caller, [line], f"{what} {title}", task.record, text=text, deferred=deferred
+        store, caller, lines, f"{what} {title}", task.record, text=text, deferred=deferred
     )
+    told.announce(store)
     after = load.load(store.db(), task.record["task_id"]) or task
     found = TaskChange(task.record["task_id"], id, event, after.state, task_roles.fields_of(after, id))
     found.recorded, found.commit = True, appended.commit

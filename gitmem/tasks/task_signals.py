@@ -1,0 +1,138 @@
+"""The signals by which the two sides of a delegation learn what the other one did: in its thread, in one entry with the event."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import addressing, headline
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..signals import reply, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..records.record_types import SignalRecord
+    from ..signals.reply import ReplyContext
+    from ..store import Store
+    from .append import EventContent
+    from .fold import FoldedTask
+
+DELEGATION = "delegation"
+# How the text of an event begins in its signal. Events without a word here tell nobody.
+WORDS = {
+    "completed": "Done", "failed": "Failed", "canceled": "Canceled", "rejected": "", "input-required": "Question",
+    "auth-required": "Question", "message": "", "release": "Given back", "cancel": "Please stop",
+}  # fmt: skip
+MESSAGE_MAX, REASON_MAX = 4_000, 200  # characters
+_PROPOSAL = (
+    "SELECT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND s.intent = 'PROPOSE' AND s.sender = ?"
+    " AND json_extract(l.body, '$.task_id') = ? ORDER BY l.body LIMIT 1"
+)
+
+
+class TaskSignal:
+    """The signal about an event, to be recorded with it.
+
+    Attributes:
+        lines: The line of the signal with its stream.
+        resolved: Its recipients.
+    """
+
+    __slots__ = ("lines", "resolved")
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bytes]] = []
+        self.resolved: Sequence[Resolved] = ()
+
+    def announce(self, store: Store) -> None:
+        """Raise the flags of the recipients, after the lines were recorded."""
+        for _, line in self.lines:
+            record = records.read_kind("signal", line)
+            assert record is not None  # it was checked as it was made
+            send.announce(store, record, self.resolved)
+
+
+def about(
+    store: Store,
+    caller: Caller,
+    task: FoldedTask,
+    event: str,
+    content: EventContent,
+    *,
+    allow_secret: bool = False,
+) -> TaskSignal:
+    """Return the signal that tells the other side of a delegation about an event; without lines if it tells nobody.
+
+    Args:
+        event: The event, with the fields in `content`.
+
+    Raises:
+        UsageError: A text is invalid (RecordError, SecretError), or another agent's REJECT.
+    """
+    found = TaskSignal()
+    what = content.get("state") or "" if event == "status" else event
+    text = content.get("message") or content.get("reason") or ""
+    word = WORDS.get(what)
+    to = [each for each in _other_side(task, caller, event) if each not in caller.ids]
+    if word is None or not to or task.record["purpose"] != DELEGATION:
+        return found
+    found.resolved = addressing.from_addresses(store, to)
+    said = ": ".join(filter(None, (word, text))) or what
+    if len(said) > MESSAGE_MAX:
+        said = f"{cut(said, MESSAGE_MAX)}\nFull text: gitmem task show {task.record['task_id']}"
+    context = _context(store.db(), task)
+    fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
+    fields |= thread_fields(task.record)
+    fields["intent"] = "REJECT" if what == "rejected" and context is not None else "INFO"
+    fields["interrupt_class"] = "priority"
+    if context is not None:
+        fields["after"] = context.seen_by(caller)
+    send.set_recorder(store, caller, fields, insist=False)
+    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
+    found.lines.append(store.line("signal", fields, allow_secret=allow_secret))
+    return found
+
+
+def thread_fields(task: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields that all signals about a task have from it."""
+    shared = ("thread_id", "task_id", "wu_id", "initiative_id", "lane", "workspace_id")
+    return {
+        **{name: task[name] for name in shared if task.get(name)},
+        "delegation_id": task["task_id"],
+    }
+
+
+def is_by_caller(signal: SignalRecord, task: FoldedTask) -> bool:
+    """Return whether the session that wrote a task sent a signal: anybody may name a task in one."""
+    return (signal["sender_identity"], signal.get("sender_session") or None) == task.caller
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text, as a reason."""
+    return cut(sanitize(text.strip().partition("\n")[0]), REASON_MAX)
+
+
+def _other_side(task: FoldedTask, caller: Caller, event: str) -> list[str]:
+    """Return whom an event of this writer concerns: the task's caller, or whoever has the task; both of a person's cancellation."""
+    asker = [task.caller[0]] if task.caller[0] != caller.reader else []
+    holders = [each.sender[0] for each in task.held] if event == "cancel" or not asker else []
+    return list(dict.fromkeys([*asker, *holders]))
+
+
+def _context(db: sqlite3.Connection, task: FoldedTask) -> ReplyContext | None:
+    """Return the context of an answer to the delegation's signal; None if there is none, or if its lines conflict."""
+    record = task.record
+    row = db.execute(_PROPOSAL, (record["thread_id"], task.caller[0], record["task_id"])).fetchone()
+    if row is None:
+        return None
+    found = reply.find(db, str(row[0]), None)
+    try:
+        found.refuse_conflicting("REJECT")
+    except UsageError:
+        return None
+    return found

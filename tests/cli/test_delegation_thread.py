@@ -1,0 +1,189 @@
+"""A delegation and its thread agree: answers in the thread change the task, and its events are signals of the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, Said
+
+Start = Callable[..., str]
+Delegated = tuple[str, str, str]  # the asker's session, the task, the signal
+
+
+@pytest.fixture
+def delegate(run: Run, start: Start) -> Callable[..., Delegated]:
+    """`delegate(to)`: work that Planck asks for."""
+
+    def task(to: str = "Bohr", *more: str) -> Delegated:
+        planck = start("Planck")
+        role = () if to.startswith("role:") else ("--role", "implementer/test")
+        said = run("delegate", "Write it", "--to", to, *role, "--wu", "WU-7", *more, "--json", session=planck)
+        assert said.status == 0, said
+        return planck, said.json["task"]["task_id"], said.json["signal_id"]
+
+    return task
+
+
+def inbox(run: Run, session: str) -> list[dict[str, object]]:
+    return list(run("inbox", "--json", session=session).json["signals"])
+
+
+def state(run: Run, id: str) -> str:
+    return str(run("task", "show", id, "--json").json["state"])
+
+
+def test_d11_a_reject_by_reply_rejects_the_task_in_the_same_commit(
+    run: Run, start: Start, delegate: Callable[..., Delegated], git: Callable[..., str], repo: Path
+) -> None:
+    """R17: the outcome is the addressee's; one entry has signal and event, and the subject reads well."""
+    bohr = start("Bohr")
+    planck, id, signal = delegate()
+    before = int(git("rev-list", "--count", "gitmem/log", cwd=repo))
+    said = run("reply", signal, "no time\nbefore Monday", "--reject", "--json", "--commit", session=bohr)
+    assert said.status == 0 and said.json["warnings"] == [f"{id} is rejected."]
+    assert int(git("rev-list", "--count", "gitmem/log", cwd=repo)) == before + 1
+    shown = run("task", "show", id, "--json", session=planck).json
+    assert (shown["state"], shown["outcome"]["reason"]) == ("rejected", "no time")
+    assert shown["outcome"]["message"] == "no time\nbefore Monday"
+    assert "Bohr → Planck: REJECT no time" in git("log", "-1", "--format=%s", "gitmem/log", cwd=repo)
+    assert id in git("log", "-1", "--format=%(trailers:key=Task,valueonly)", "gitmem/log", cwd=repo)
+    (answer,) = inbox(run, planck)
+    assert (answer["intent"], answer["task_id"], answer["reply_to"]) == ("REJECT", id, signal)
+
+
+def test_d11_of_a_role_one_reject_leaves_the_task_to_others(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """R17: it is recorded once, and decides nothing."""
+    bohr, curie = (start(name, "--role", "code-reviewer") for name in ("Bohr", "Curie"))
+    _, id, signal = delegate("role:reviewer")
+    said = run("reply", signal, "no", "--reject", session=bohr)
+    assert f"note: {id} stays open for others." in said.out
+    run("reply", signal, "still no", "--reject", session=bohr)
+    assert len(run("task", "show", id, "--json").json["rejections"]) == 1
+    assert state(run, id) == "submitted"
+    assert run("task", "take", id, session=curie).status == 0
+
+
+def test_r17_an_agree_takes_nothing_and_names_the_command_that_does(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    bohr = start("Bohr")
+    _, id, signal = delegate()
+    said = run("reply", signal, "I will", "--agree", "--json", session=bohr).json
+    assert (said["warnings"], said["next"][0]) == (
+        [f"AGREE does not take {id}; `gitmem task take` does."], f"gitmem task take {id}",
+    )  # fmt: skip
+    assert state(run, id) == "submitted"
+
+
+def test_r17_a_reject_after_the_take_gives_nothing_back(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """It may be about a later proposal; giving back and failing have commands of their own."""
+    bohr = start("Bohr")
+    _, id, signal = delegate()
+    run("task", "take", id, session=bohr)
+    said = run("reply", signal, "not like this", "--reject", "--json", session=bohr).json
+    assert said["warnings"][0] == f"You have {id}, and this REJECT does not give it back."
+    assert said["next"][0] == f"gitmem task release {id} --reason 'your reason'"
+    assert state(run, id) == "working"
+
+
+def test_r17_who_is_not_asked_rejects_nothing(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """Nor does a signal of somebody else in the thread make its answers count."""
+    start("Bohr")
+    curie = start("Curie")
+    _, id, signal = delegate()
+    assert run("reply", signal, "no", "--reject", session=curie).status == 0
+    assert state(run, id) == "submitted"
+    other = run("signal", "Do you want this?", "--to", "Bohr", "--intent", "PROPOSE", "--requires-ack", "--thread",
+                run("task", "show", id, "--json").json["task"]["thread_id"], "--json", session=curie).json["signal"]  # fmt: skip
+    assert run("reply", other["signal_id"], "no", "--reject", session=curie).status == 0
+    assert state(run, id) == "submitted"
+
+
+def test_r17_a_result_is_a_signal_of_the_thread(
+    run: Run, start: Start, delegate: Callable[..., Delegated], git: Callable[..., str], repo: Path
+) -> None:
+    """The asker need not poll: its inbox has the end, as an answer to its own signal."""
+    bohr = start("Bohr")
+    planck, id, signal = delegate()
+    run("task", "take", id, session=bohr)
+    assert inbox(run, planck) == []
+    run("task", "done", id, "12 cases", "--commit", session=bohr)
+    (done,) = inbox(run, planck)
+    assert (done["message"], done["intent"], done["reply_to"], done["task_id"], done["wu_id"]) == (
+        "Done: 12 cases", "INFO", signal, id, "WU-7",
+    )  # fmt: skip
+    assert "Done: 12 cases" in run("thread", signal, session=planck).out
+    assert git("log", "-1", "--format=%s", "gitmem/log", cwd=repo).strip() == "Bohr completed: 12 cases"
+
+
+def test_r17_a_question_reaches_the_asker_and_its_reply_answers_it(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """`task ask` and `task message` are signals; a plain reply of the asker is the message that the holder waits for."""
+    bohr = start("Bohr")
+    planck, id, _ = delegate()
+    run("task", "take", id, session=bohr)
+    run("task", "ask", id, "Which year?", session=bohr)
+    assert state(run, id) == "input-required"
+    (question,) = inbox(run, planck)
+    assert question["message"] == "Question: Which year?"
+    run("reply", str(question["signal_id"]), "2026", session=planck)
+    assert state(run, id) == "submitted"
+    (answer,) = inbox(run, bohr)
+    assert answer["message"] == "2026"
+    run("task", "ask", id, "And which month?", session=bohr)
+    run("task", "message", id, "May", session=planck)
+    assert state(run, id) == "submitted"
+    assert [each["message"] for each in inbox(run, bohr)] == ["May"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["done", "no disk", "--failed"], "Failed: no disk"),
+        (["release", "--reason", "ill"], "Given back: ill"),
+        (["message", "half of it"], "half of it"),
+    ],
+)
+def test_r17_the_asker_learns_of_each_other_step(
+    args: list[str], message: str, run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    bohr = start("Bohr")
+    planck, id, _ = delegate()
+    run("task", "take", id, session=bohr)
+    word, *rest = args
+    said: Said = run("task", word, id, *rest, session=bohr)
+    assert said.status == 0, said
+    assert [each["message"] for each in inbox(run, planck)] == [message]
+
+
+def test_r17_the_holder_learns_that_the_task_is_to_be_canceled(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    bohr = start("Bohr")
+    planck, id, _ = delegate()
+    inbox(run, bohr)
+    run("task", "take", id, session=bohr)
+    run("task", "cancel", id, "--reason", "not needed", session=planck)
+    assert [each["message"] for each in inbox(run, bohr)] == ["Please stop: not needed"]
+
+
+def test_a_long_result_is_cut_in_its_signal_and_whole_in_the_task(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    bohr = start("Bohr")
+    planck, id, _ = delegate()
+    run("task", "take", id, session=bohr)
+    assert run("task", "done", id, "x" * 65_000, session=bohr).status == 0
+    (done,) = inbox(run, planck)
+    assert str(done["message"]).endswith(f"…\nFull text: gitmem task show {id}")
+    assert len(run("task", "show", id, "--json").json["outcome"]["message"]) == 65_000

@@ -1,0 +1,45 @@
+"""D11 with hostile signals: a REJECT acts on a task only as the answer of its addressee to its caller."""
+
+from __future__ import annotations
+
+from gitmem.log.entry import CommitMessage
+from gitmem.signals import send
+from gitmem.store import Store
+from gitmem.tasks import delegate, find_task
+from tests.sandbox import Agent
+
+PLANNER, BOHR, MALLORY = "codex:planner:one", "claude:worker:bohr", "claude:worker:mallory"
+
+
+def _delegated(store: Store) -> tuple[str, str]:
+    """A task for Bohr and its thread."""
+    planner = Agent(store, PLANNER).caller
+    made = delegate.delegate(store, planner, "Write it", to=BOHR, role="implementer/test", wu="WU-7")
+    return made.task["task_id"], made.task["thread_id"]
+
+
+def test_r17_who_answers_a_signal_that_only_names_the_task_rejects_nothing(store: Store) -> None:
+    """A peer could else trick an addressee into a refusal, by a proposal of its own in the thread or beside it."""
+    bohr, mallory = Agent(store, BOHR).caller, Agent(store, MALLORY).caller
+    task_id, thread_id = _delegated(store)
+    for number, thread in enumerate((thread_id, "thread-other00001")):
+        signal_id = f"sig-mallory{number:05}"
+        line = store.line("signal", {
+            "signal_id": signal_id, "message": "Lunch?", "sender_identity": MALLORY, "sender_session": mallory.session_id,
+            "recipients": [BOHR], "intent": "PROPOSE", "task_id": task_id, "thread_id": thread, "requires_ack": True,
+        })  # fmt: skip
+        store.record([line], CommitMessage("Mallory <m@example.org>", "forged"))
+        send.send(store, bohr, "no", reply_to=signal_id, intent="REJECT")
+    assert find_task.require(store, task_id).state == "submitted"
+    assert not find_task.require(store, task_id).rejections
+
+
+def test_a_signal_about_a_task_that_is_not_here_is_answered_as_any_other(store: Store) -> None:
+    """A peer may name any task."""
+    bohr = Agent(store, BOHR).caller
+    line = store.line("signal", {
+        "signal_id": "sig-nowhere00001", "message": "Lunch?", "sender_identity": MALLORY, "recipients": [BOHR],
+        "intent": "PROPOSE", "task_id": "task-nowhere00001", "thread_id": "thread-nowhere001",
+    })  # fmt: skip
+    store.record([line], CommitMessage("Mallory <m@example.org>", "forged"))
+    assert send.send(store, bohr, "no", reply_to="sig-nowhere00001", intent="REJECT").recorded
