@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, Required, TypedDict, Unpack
 
+from .work_adapter import WorkBus
+
 # The methods that an adapter may lack, and why the cases need them.
 OPTIONAL = {
     "count": "counts unread signals without reading them",
@@ -17,6 +19,9 @@ OPTIONAL = {
     "take": "stores a record of another program unchanged",
     "second": "opens another place of the same bus",
     "role": "states the actual role of a session",
+    "delegate": "delegates tasks, whose answers have what becomes of them",
+    "handoff": "hands tasks over to somebody else",
+    "claim": "claims paths",
 }
 
 
@@ -79,15 +84,6 @@ class Session(TypedDict):
     session_id: str
     display_name: str
     agent_identity: NotRequired[str | None]
-
-
-class Descriptor(TypedDict):
-    """The role of an agent (AgentRoleDescriptor). Its two parts count."""
-
-    lifecycle_role: str
-    specialty_profile: str
-    role_alias: NotRequired[str | None]
-    capabilities: list[str]
 
 
 class Options(TypedDict, total=False):
@@ -158,7 +154,7 @@ class Bus(Protocol):
         """End the use of the bus, after a case."""
 
 
-class FullBus(Bus, Protocol):
+class FullBus(Bus, WorkBus, Protocol):
     """A bus with all of `OPTIONAL`."""
 
     def count(self, session: str) -> int:
@@ -169,13 +165,6 @@ class FullBus(Bus, Protocol):
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Write another program's record unchanged: fields of the contract, `kind` is `signal` or `receipt`."""
-
-    def role(self, session: str, role: str) -> Descriptor | None:
-        """State a session's role, `a/b` or an alias; "" removes it. Return what the session has then, None without one.
-
-        Raises:
-            Refused: The text cannot be a role.
-        """
 
     def second(self) -> FullBus:
         """Return another place of the same bus, which shares records with this one only by `exchange`."""
@@ -189,13 +178,3 @@ class Factory(Protocol):
 
     def __call__(self, folder: Path) -> Bus:
         """Return a new, empty bus."""
-
-
-def as_descriptor(found: Mapping[str, Any]) -> Descriptor | None:
-    """Return the role in an answer about a session, or None."""
-    if not found.get("lifecycle_role"):
-        return None
-    return {
-        "lifecycle_role": found["lifecycle_role"], "specialty_profile": found["specialty_profile"],
-        "role_alias": found.get("role_alias"), "capabilities": list(found.get("capabilities") or ()),
-    }  # fmt: skip

@@ -46,8 +46,9 @@ def connect(folder: Path) -> Path:
 
 def another(folder: Path) -> Path:
     """Return another clone, beside this one."""
+    hub = connect(folder)
     clone = folder.parent / f"clone-{len(os.listdir(folder.parent))}"
-    git(folder, "clone", "--quiet", str(connect(folder)), str(clone))
+    git(folder, "clone", "--quiet", str(hub), str(clone))
     return clone
 
 

@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import Convergence, Descriptor, Options, Receipt, Refused, Session, Signal, as_descriptor
+from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository, sources
 from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
+from .work_adapter import Claim, Descriptor, Task, as_claim, as_descriptor, as_task
 
 WATCH_SECONDS = 60.0  # until a watch has shown what is unread
 USAGE = 2  # the exit status of a usage error
+TAKEN = 1  # of a refusal because somebody else has it
+WITH_TEXT = ("ask", "done", "message")  # commands of tasks
 FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
 NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
          "idempotency_key": "--idempotency-key", "wu_id": "--wu", "initiative_id": "--initiative", "lane": "--lane",
@@ -42,21 +45,27 @@ def program(args: Sequence[str]) -> tuple[int, str]:
 class CommandLine:
     """One clone, in which commands are run."""
 
-    lacks: Mapping[str, str] = {}
+    lacks: Mapping[str, str] = {"handoff": "not built yet"}
 
     def __init__(self, folder: Path, run: Run) -> None:
         self.folder = folder
         self.run = run
 
-    def ask(self, *args: str, session: str | None = None, ok: Sequence[int] = (0,)) -> Any:
+    def ask(
+        self,
+        *args: str,
+        session: str | None = None,
+        ok: Sequence[int] = (0,),
+        refused: Sequence[int] = (USAGE,),
+    ) -> Any:
         """Run a command as a session; return its output.
 
         Raises:
-            Refused: The command ended with a usage error.
+            Refused: The command ended with one of the statuses `refused`, by default that of a usage error.
         """
         who = ["--as", session] if session else []
         status, out = self.run(["-C", str(self.folder), *who, "--json", *args])
-        if status == USAGE:
+        if status in refused:
             raise Refused(out)
         assert status in ok, f"gitmem {' '.join(args)} ended with {status}: {out}"
         return json.loads(out)
@@ -133,6 +142,41 @@ class CommandLine:
         writer = Library(self.folder)
         writer.take(record)
         writer.close()
+
+    def delegate(
+        self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
+    ) -> Task:
+        """Delegate a task with `delegate`."""
+        words = [
+            "--to",
+            to,
+            *(["--role", role] if role else []),
+            *(word for each in paths for word in ("--scope", each)),
+        ]
+        return self.task(self.ask("delegate", *words, "--", message, session=session)["task"]["task_id"])
+
+    def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
+        """Change a task with `task`."""
+        words = ["--", text] if event in WITH_TEXT else []
+        self.ask("task", event, task_id, *words, session=session, refused=(USAGE, TAKEN))
+        return self.task(task_id)
+
+    def task(self, task_id: str) -> Task:
+        """Return a task by `task show`."""
+        return as_task(self.ask("task", "show", task_id))
+
+    def claim(self, session: str, paths: Sequence[str]) -> Claim:
+        """Claim paths with `claim`."""
+        made = self.ask("claim", *paths, session=session, refused=(USAGE, TAKEN))
+        return next(each for each in self.claims() if each["claim_id"] == made["claim_id"])
+
+    def unclaim(self, session: str, claim_id: str) -> None:
+        """Release a claim with `claim release`."""
+        self.ask("claim", "release", claim_id, session=session)
+
+    def claims(self) -> list[Claim]:
+        """Return the claims that `claim list` lists."""
+        return [as_claim(each) for each in self.ask("claim", "list")["claims"]]
 
     def second(self) -> CommandLine:
         """Return the adapter of a new clone of the same remote."""

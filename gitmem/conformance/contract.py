@@ -14,6 +14,8 @@ GROUPS = {
     "routing": ("to whom a signal goes, and in which thread", "gitmem.conformance.test_routing"),
     "fields": ("what a signal carries", "gitmem.conformance.test_fields"),
     "roles": ("who does which part of the work", "gitmem.conformance.test_roles"),
+    "tasks": ("what is asked of whom, who does it, and how it ends", "gitmem.conformance.test_tasks"),
+    "claims": ("who changes what", "gitmem.conformance.test_claims"),
     "receipt": ("who has read a signal, and who has accepted it", "gitmem.conformance.test_receipt"),
     "convergence": ("whether all recipients agree", "gitmem.conformance.test_convergence"),
 }

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..roles import roles_file
-from .adapter import Descriptor, Receipt, Signal
+from .adapter import Receipt, Signal
+from .work_adapter import Descriptor
 
 Called = Mapping[str, Collection[str]]  # a session's id → its other names
 
@@ -45,6 +46,10 @@ class PlaceRecords:
         self.receipts: dict[str, Mapping[str, Any]] = {}
         self.sessions: dict[str, Mapping[str, Any]] = {}
         self.ended: set[str] = set()
+        self.tasks: dict[str, Mapping[str, Any]] = {}
+        self.events: dict[str, Mapping[str, Any]] = {}  # of tasks
+        self.claims: dict[str, Mapping[str, Any]] = {}
+        self.unclaimed: set[str] = set()
 
     def add(self, other: PlaceRecords) -> None:
         """Add the records of another place."""
@@ -52,6 +57,10 @@ class PlaceRecords:
         self.receipts.update(other.receipts)
         self.sessions.update(other.sessions)
         self.ended.update(other.ended)
+        self.tasks.update(other.tasks)
+        self.events.update(other.events)
+        self.claims.update(other.claims)
+        self.unclaimed.update(other.unclaimed)
 
 
 def keyed(sender: str, key: str) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 from .. import api
-from ..errors import UsageError
+from ..errors import GateError, UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..mailbox import mailbox_view
 from ..signals import send
-from .adapter import Convergence, Descriptor, Options, Receipt, Refused, Session, Signal, as_descriptor
+from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
+from .work_adapter import Claim, Descriptor, Task, as_claim, as_descriptor, as_task
 
 NAMES = {field: option for option, field in send.FIELD_NAMES.items()} | {"thread_id": "thread"}
 DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}
@@ -31,7 +32,7 @@ class Library:
         folder: Its work tree. Other clones and the shared remote are created beside it.
     """
 
-    lacks: Mapping[str, str] = {}
+    lacks: Mapping[str, str] = {"handoff": "not built yet"}
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -117,6 +118,57 @@ class Library:
             return as_descriptor(self._logs[session].sessions.change(role=role).as_json())
         except UsageError as error:
             raise Refused(str(error)) from error
+
+    def delegate(
+        self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
+    ) -> Task:
+        """Delegate a task."""
+        from ..tasks import delegate
+
+        log = self._logs[session]
+        try:
+            made = delegate.delegate(log.store, log.caller, message, to=to, role=role, scopes=paths)
+        except UsageError as error:
+            raise Refused(str(error)) from error
+        return self.task(made.task["task_id"])
+
+    def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
+        """Change a task by the methods of `log.tasks`."""
+        tasks = self._logs[session].tasks
+        texts: dict[str, Callable[[str, str], object]] = {"ask": tasks.ask, "message": tasks.message}
+        others: dict[str, Callable[[str], object]] = {
+            "take": tasks.take, "release": tasks.release, "cancel": tasks.cancel, "seal": tasks.seal,
+        }  # fmt: skip
+        try:
+            if event == "done":
+                tasks.report(task_id, "completed", text)
+            elif event in texts:
+                texts[event](task_id, text)
+            else:
+                others[event](task_id)
+        except (GateError, UsageError) as error:
+            raise Refused(str(error)) from error
+        return self.task(task_id)
+
+    def task(self, task_id: str) -> Task:
+        """Return a task as `log.tasks.show` shows it."""
+        return as_task(self.log().tasks.show(task_id).as_json())
+
+    def claim(self, session: str, paths: Sequence[str]) -> Claim:
+        """Claim paths; a `GateError` of gitmem becomes `Refused`."""
+        try:
+            made = self._logs[session].claims.claim(paths)
+        except (GateError, UsageError) as error:
+            raise Refused(str(error)) from error
+        return next(each for each in self.claims() if each["claim_id"] == made.claim_id)
+
+    def unclaim(self, session: str, claim_id: str) -> None:
+        """Release a claim."""
+        self._logs[session].claims.release(claim_id)
+
+    def claims(self) -> list[Claim]:
+        """Return the claims that stand."""
+        return [as_claim(each.as_json()) for each in self.log().claims.list().claims]
 
     def second(self) -> Library:
         """Return the adapter of a new clone of the same remote."""

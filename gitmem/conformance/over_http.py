@@ -16,22 +16,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import (
-    OPTIONAL,
-    Convergence,
-    Descriptor,
-    Options,
-    Receipt,
-    Refused,
-    Session,
-    Signal,
-    as_descriptor,
-)
+from .adapter import OPTIONAL, Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import sources
+from .work_adapter import Claim, Descriptor, Task, as_descriptor
 
 SECONDS = 30.0  # for one request and its whole answer
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 SHOWN = 500  # characters of an answer in an error
+# Fields of a task that may be missing.
+DEFAULTS = dict.fromkeys(("agent", "requested_role", "holder", "actual_role", "result"))
 CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
@@ -178,6 +171,43 @@ class RemoteBus:
         """State a session's role."""
         found = self.ask("role", None, session=session, role=role)
         return as_descriptor(found) if isinstance(found, dict) else None
+
+    def delegate(
+        self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
+    ) -> Task:
+        """Delegate a task."""
+        fields = {"session": session, "message": message, "to": to, "role": role, "paths": list(paths)}
+        return self._task("delegate", **fields)
+
+    def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
+        """Change a task."""
+        return self._task("work", session=session, task_id=task_id, event=event, text=text)
+
+    def task(self, task_id: str) -> Task:
+        """Return a task."""
+        return self._task("task", task_id=task_id)
+
+    def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
+        """Offer tasks to another reader."""
+        return self._task("handoff", session=session, task_ids=list(task_ids), to=to)
+
+    def _task(self, operation: str, **fields: Any) -> Task:
+        whole: Any = {**DEFAULTS, **self.ask(operation, dict, **fields)}
+        return whole  # type: ignore[no-any-return]
+
+    def claim(self, session: str, paths: Sequence[str]) -> Claim:
+        """Claim paths."""
+        found: Claim = self.ask("claim", dict, session=session, paths=list(paths))
+        return found
+
+    def unclaim(self, session: str, claim_id: str) -> None:
+        """Release a claim."""
+        self.ask("unclaim", None, session=session, claim_id=claim_id)
+
+    def claims(self) -> list[Claim]:
+        """Return the claims that stand."""
+        found: list[Claim] = self.ask("claims", list)
+        return found
 
     def second(self) -> RemoteBus:
         """Return another place of the same bus."""

@@ -1,61 +1,22 @@
-"""The contract as a simple program, a bus in memory: `--adapter gitmem.conformance.reference:Reference`.
-
-Records never change, and every answer is computed from all of them: the union of two places' records, in any order,
-makes their answers the same.
-"""
+"""The contract as a simple program, a bus in memory: `--adapter gitmem.conformance.reference:Reference`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
 
-from .adapter import Convergence, Descriptor, Options, Receipt, Refused, Session, Signal
-from .definitions import (
-    PlaceRecords,
-    age,
-    content,
-    decision_of,
-    descriptor_of,
-    holds,
-    is_by,
-    keyed,
-    named_by,
-    receipts_of,
-    role_of,
-    root_of,
-    text,
-    thread_of,
-)  # fmt: skip
+from ..roles import roles_file
+from .adapter import Refused
+from .definitions import descriptor_of, holds
+from .reference_signals import SignalReference
+from .work_adapter import Claim, Descriptor, Task
 
-INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
-MESSAGE_BYTES_MAX = 64 * 1024
+Event = Mapping[str, Any]
 
 
-class Reference:
-    """One place of the bus. It does not use `folder`; `hub` has the records of exchanges, None for a new bus."""
-
-    lacks: Mapping[str, str] = {}
-
-    def __init__(self, folder: Path, hub: PlaceRecords | None = None) -> None:
-        self.folder = folder
-        self.hub = hub or PlaceRecords()
-        self.records = PlaceRecords()
-        self._last = 0
-
-    def start(
-        self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
-    ) -> Session:
-        """Start a session; without a name its id is the display name."""
-        id = f"sess-{self._new()}"
-        record = {"id": id, "identity": identity, "name": name or id, "workspace": workspace}
-        self.records.sessions[id] = record
-        return {"session_id": id, "display_name": name or id, "agent_identity": identity}
-
-    def end(self, session: str) -> None:
-        """End a session, which frees its display name."""
-        self.records.ended.add(session)
+class Reference(SignalReference):
+    """One place of the bus: signals, roles, tasks and claims."""
 
     def role(self, session: str, role: str) -> Descriptor | None:
         """State a session's role."""
@@ -63,238 +24,168 @@ class Reference:
         self.records.sessions[session] = {**self.records.sessions[session], "role": found}
         return found
 
-    def reader(self, session: str) -> str:
-        """Return the reader of a session: its agent identity, or the session id if it has none."""
-        return self.records.sessions[session]["identity"] or session
+    def delegate(
+        self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
+    ) -> Task:
+        """Record a task, and send it to whom it is for."""
+        asked = descriptor_of(role or "")
+        if asked is None or not paths:
+            raise Refused("A delegation names a role and a scope.")
+        kinds = roles_file.builtin().lifecycle_roles.get(asked["lifecycle_role"], ())
+        scope = {"responsibility_kinds": [*kinds], "paths": [*paths]}
+        wanted = to.removeprefix("role:") if to.startswith("role:") else None
+        task = self._record(
+            session, message, agent=None if wanted else self.address(to, False), wanted=wanted, role=asked,
+            scope=scope, handed=[],
+        )  # fmt: skip
+        told = [each for each in self.records.sessions.values() if wanted and holds(each, wanted)]
+        if told or not wanted:
+            self.send(
+                session, message, to=[to], delegation_id=task["task_id"], intent="PROPOSE", requires_ack=True
+            )
+        return task
 
-    def address(self, text: str, allow_unseen: bool) -> str:
-        """Return the reader that a text names."""
-        seen = {self.reader(id) for id in self.records.sessions}
-        seen.update(each["sender_identity"] for each in self.signals().values())
-        if text in self.records.sessions:
-            return self.reader(text)
-        if text in seen:
-            return text
-        for id, session in self.records.sessions.items():
-            if session["name"] == text and id not in self.records.ended:
-                return self.reader(id)
-        if allow_unseen and text.count(":") == 2:
-            return text
-        raise Refused(f"Unknown recipient: {text}.")
+    def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
+        """Record a task that hands others over."""
+        for id in task_ids:
+            if self._holder(id) != session:
+                raise Refused(f"{id} is not yours.")
+        return self._record(session, "handoff", agent=self.address(to, False), wanted=None, role=None,
+                            scope={"responsibility_kinds": []}, handed=[*task_ids])  # fmt: skip
 
-    def addresses(self, session: str, text: str, allow_unseen: bool) -> list[str]:
-        """Return the readers that a text names: one, or all who hold a role but the sender."""
-        if not text.startswith("role:"):
-            return [self.address(text, allow_unseen)]
-        others = {
-            id: each for id, each in self.records.sessions.items() if id not in (session, *self.records.ended)
-        }
-        held = [self.reader(id) for id, each in others.items() if holds(each, text[len("role:") :])]
-        if not held:
-            raise Refused(f"Nobody holds {text}.")
-        return held
+    def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
+        """Record an event of a task, and of a taken handoff one of each task that it hands over."""
+        task, shown = self.records.tasks[task_id], self.task(task_id)
+        is_caller = task["session"] == session
+        if event == "seal":
+            if not is_caller or shown["confirmed"] or shown["result"] is None:
+                raise Refused("Only the session that asked accepts an end, once.")
+        elif shown["state"] in ("completed", "canceled"):
+            raise Refused(f"It is {shown['state']}.")
+        elif event == "take":
+            self._check_take(session, task, shown)
+        elif event in ("message", "cancel"):
+            if not is_caller:
+                raise Refused("Somebody else asked for it.")
+        elif self._holder(task_id) != session and session not in [
+            each["session"] for each in self._held(task_id)
+        ]:
+            raise Refused("You have not taken it.")
+        ended = next((each["id"] for each in self._ends(task_id)), None)
+        for id in (task_id, *(task["handed"] if event == "take" else ())):
+            self._add(id, session, event, text, ended)
+        return self.task(task_id)
 
-    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
-        """Send a signal as a session; the same key and content return the first signal again."""
-        if not 0 < len(message.encode()) <= MESSAGE_BYTES_MAX:
-            raise Refused("A message has 1 byte to 64 KiB.")
-        if options.get("intent", "INFO") not in INTENTS:
-            raise Refused(f"Invalid intent: {options['intent']}.")
-        answered = self.signals().get(options.get("reply_to", ""))
-        if answered is None and options.get("reply_to"):
-            raise Refused(f"Unknown signal: {options['reply_to']}.")
-        thread = options.get("thread_id") or (thread_of(answered) if answered else None)
-        signals = self.thread(thread)
-        recipients = self.recipients(session, options, answered, signals)
-        if answered is None and signals:
-            answered = root_of(signals)
-        sender, key = self.reader(session), options.get("idempotency_key")
-        id = keyed(sender, key) if key else self._new()
-        if thread is None and recipients:
-            thread = f"thread-{id}"
-        signal: Signal = {
-            "schema_version": "A2A.V1", "signal_id": f"sig-{id}", "created_at": self._now(),
-            "sender_identity": sender, "sender_session": session, "recipients": recipients,
-            "target_agent": recipients[0] if recipients else None,
-            "workspace_id": self.records.sessions[session]["workspace"], "thread_id": thread,
-            "reply_to": answered["signal_id"] if answered else None,
-            "after": self.seen(sender, signals, answered),
-            "answers_digest": content(answered) if answered else None,
-            "intent": options.get("intent", "INFO"),
-            "interrupt_class": options.get("interrupt_class", "priority" if recipients else "advisory"),
-            "requires_ack": options.get("requires_ack", False), "message": message, "idempotency_key": key,
-            "origin": "local", "wu_id": options.get("wu_id"), "initiative_id": options.get("initiative_id"),
-            "lane": options.get("lane"), "sender_role": role_of(self.records.sessions[session]),
-            "target_role": options.get("target_role"), "delegation_id": options.get("delegation_id"),
-            "artifact_path": options.get("artifact_path"),
-        }  # fmt: skip
-        before = self.signals().get(signal["signal_id"])
-        if before is None:
-            self.records.signals[text(signal)] = signal
-        elif content(before) != content(signal):
-            raise Refused("The key was used for other content.")
-        return before or signal
-
-    def recipients(
-        self, session: str, options: Options, answered: Signal | None, signals: Mapping[str, Signal]
-    ) -> list[str]:
-        """Return the named recipients, else the answered sender, else the thread's members; [] for a broadcast."""
-        named = [part for each in options.get("to", ()) for part in each.split(",")]
-        if options.get("broadcast"):
-            return []
-        if named:
-            unseen = options.get("allow_unseen", False)
-            return list(dict.fromkeys(who for each in named for who in self.addresses(session, each, unseen)))
-        if answered is not None:
-            members = [answered["sender_identity"]]
-        elif signals:
-            members = [root_of(signals)["sender_identity"], *root_of(signals)["recipients"]]
-        elif options.get("thread_id"):
-            raise Refused(f"Unknown thread: {options['thread_id']}.")
-        else:
-            return []
-        return [each for each in members if each not in (self.reader(session), session)]
-
-    def seen(self, reader: str, signals: Mapping[str, Signal], answered: Signal | None) -> list[str]:
-        """Return the `after` of a new signal: the ids that its writer knows, without those that the others imply."""
-        ids = {id for id, each in signals.items() if is_by(each, reader) or self.has_read([reader], id)
-               or (answered and id == answered["signal_id"])}  # fmt: skip
-        return sorted(ids - {id for each in ids for id in named_by(signals[each])})
-
-    def take(self, record: Mapping[str, Any]) -> None:
-        """Keep a record as it is; a missing `recipients` becomes `target_agent`."""
-        if record["kind"] == "receipt":
-            self.records.receipts[text(record)] = dict(record)
-            return
-        signal: Any = {name: value for name, value in record.items() if name != "kind"}
-        alias = signal.get("target_agent")
-        signal.setdefault("recipients", [alias] if alias else [])
-        self.records.signals[text(signal)] = signal
-
-    def signals(self) -> dict[str, Signal]:
-        """Return every signal by id; if an id has several records, the oldest."""
-        found: dict[str, Signal] = {}
-        for each in sorted(self.records.signals.values(), key=age):
-            if each["schema_version"] == "A2A.V1":
-                found.setdefault(each["signal_id"], each)
-        return found
-
-    def inbox(
-        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
-    ) -> list[Signal]:
-        """Return the unread signals of a session, oldest first."""
-        unread = [
-            each
-            for id, each in self.signals().items()
-            if self.is_for(session, each) and not self.has_read([self.reader(session), session], id)
-        ]
-        shown = [
-            each
-            for each in unread
-            if (thread is None or thread_of(each) == thread) and (not intents or each["intent"] in intents)
-        ]
-        for each in shown if mark else ():
-            self.take({"kind": "receipt", "signal_id": each["signal_id"], "read_at": self._now(),
-                       "reader_identity": self.reader(session), "delivery_state": "delivered"})  # fmt: skip
-        return shown
-
-    def is_for(self, session: str, signal: Signal) -> bool:
-        """Return whether a session's inbox may show a signal, read or not."""
-        workspace = self.records.sessions[session]["workspace"]
-        if workspace and signal.get("workspace_id") not in (None, workspace):
-            return False
-        own = (self.reader(session), session)
-        if signal["recipients"]:
-            return any(each in own for each in signal["recipients"])
-        return signal["sender_identity"] not in own and signal.get("sender_session") not in own
-
-    def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
-        """Return whether a receipt or answer of a reader has no digest, or that of one of the signal's contents."""
-        return any(
-            each["signal_id"] == signal_id
-            and each["reader_identity"] in readers
-            and each.get("answers_digest") in (None, *self.contents(signal_id))
-            for each in self.records.receipts.values()
-        ) or any(
-            (each.get("reply_to"), each.get("via")) == (signal_id, None) and self.counts(each)
-            for each in self.signals().values()
-            if any(is_by(each, reader) for reader in readers)
+    def task(self, task_id: str) -> Task:
+        """Return a task with what its events make of it."""
+        task, events = self.records.tasks[task_id], self._events(task_id)
+        seal = next((each for each in events if each["event"] == "seal"), None)
+        end = next(
+            (each for each in self._ends(task_id) if seal is None or each["id"] == seal["ended"]), None
         )
+        held = self._held(task_id)
+        holder = held[0] if held else None
+        actual = holder["role"] if holder else None
+        is_canceled = any(each["event"] == "cancel" for each in events) and not held
+        state = "completed" if end else "canceled" if is_canceled else self._open_state(events, holder)
+        asked = task["role"]
+        return {
+            "task_id": task_id, "message": task["message"], "sender_identity": task["sender"], "agent": task["agent"],
+            "state": state, "requested_role": asked, "requested_ownership_scope": task["scope"],
+            "holder": holder["by"] if holder else None, "actual_role": actual,
+            "role_mismatch": bool(asked and actual and _parts(asked) != _parts(actual)), "conflict": len(held) > 1,
+            "result": end["text"] if end else None, "confirmed": seal is not None or is_canceled,
+        }  # fmt: skip
 
-    def contents(self, signal_id: str) -> set[str]:
-        """Return the digests of all records of an id."""
-        return {content(each) for each in self.records.signals.values() if each["signal_id"] == signal_id}
+    def claim(self, session: str, paths: Sequence[str]) -> Claim:
+        """Record a claim on paths that nobody else claims."""
+        who, stands = self.reader(session), self.claims()
+        if any(each["owner"] != who and self.overlap(each["paths"], paths) for each in stands):
+            raise Refused("Somebody else claims one of these paths.")
+        id = f"claim-{self._new()}"
+        seen = [*self.records.claims]
+        self.records.claims[id] = {"claim_id": id, "owner": who, "paths": [*paths], "seen": seen}
+        return self._shown(id)
 
-    def counts(self, signal: Signal) -> bool:
-        """Return whether a signal answers nothing or an existing content. Signals from elsewhere may have no digest."""
-        answered, digest = signal.get("reply_to"), signal.get("answers_digest")
-        return not answered or (digest in self.contents(answered) if digest else signal["origin"] != "local")
+    def unclaim(self, session: str, claim_id: str) -> None:
+        """Record that a claim has ended."""
+        self.records.unclaimed.add(claim_id)
 
-    def count(self, session: str) -> int:
-        """Return the number of unread signals of a session."""
-        return len(self.inbox(session, mark=False))
+    def claims(self) -> list[Claim]:
+        """Return the claims that have not ended."""
+        return [self._shown(id) for id in sorted(self.records.claims) if id not in self.records.unclaimed]
 
-    def watch(self, session: str) -> list[Signal]:
-        """Return the unread signals of a session, and mark them as read."""
-        return self.inbox(session)
+    @staticmethod
+    def overlap(some: Iterable[str], others: Sequence[str]) -> bool:
+        """Return whether two lists of paths have a file in common. Of two patterns one must be a path without `*`."""
+        return any(_covers(one, other) or _covers(other, one) for one in some for other in others)
 
-    def receipts(self, signal_id: str) -> list[Receipt]:
-        """Return one receipt for each reader of a signal; a decision overrides a recorded state."""
-        signal = self.signals()[signal_id]
-        said = self.thread(thread_of(signal))
-        has_read = {each for each in signal["recipients"] if self.has_read([each], signal_id)}
-        decided = {each: self.decision(each, said) for each in signal["recipients"]}
-        return receipts_of(signal, self.records.receipts.values(), has_read, decided, self.signals().values())
+    def _shown(self, id: str) -> Claim:
+        one = self.records.claims[id]
+        contested = any(
+            other["owner"] != one["owner"] and self.overlap(other["paths"], one["paths"]) and id not in other["seen"]
+            and name not in one["seen"] and name not in self.records.unclaimed
+            for name, other in self.records.claims.items()
+        )  # fmt: skip
+        return {"claim_id": id, "owner": one["owner"], "paths": [*one["paths"]], "contested": contested}
 
-    def thread(self, thread: str | None) -> dict[str, Signal]:
-        """Return the signals of a thread; decisions on unknown contents become INFO."""
-        found = {id: each for id, each in self.signals().items() if thread and thread_of(each) == thread}
-        for id, each in found.items():
-            if not self.counts(each):
-                found[id] = {**each, "intent": "INFO"}
-        return found
+    def _record(self, session: str, message: str, **fields: Any) -> Task:
+        id = f"task-{self._new()}"
+        self.records.tasks[id] = {
+            "session": session,
+            "sender": self.reader(session),
+            "message": message,
+            **fields,
+        }
+        return self.task(id)
 
-    def converged(self, thread: str) -> Convergence:
-        """Return whether a thread has converged, and the state of each recipient of its root."""
-        signals = self.thread(thread)
-        if not signals or not root_of(signals)["recipients"]:
-            raise Refused("The thread is unknown, or its root has no recipients.")
-        found: Convergence = {"converged": False, "agreed": [], "rejected": [], "countered": [], "pending": [],
-                              "ambiguous": self.ambiguous(signals)}  # fmt: skip
-        lists = {"AGREE": found["agreed"], "REJECT": found["rejected"], "COUNTER": found["countered"]}
-        for reader in root_of(signals)["recipients"]:
-            decision = self.decision(reader, signals)
-            (lists[decision["intent"]] if decision else found["pending"]).append(reader)
-        found["converged"] = found["agreed"] == root_of(signals)["recipients"] and not found["ambiguous"]
-        return found
+    def _add(self, task_id: str, session: str, event: str, text: str, ended: str | None) -> None:
+        id = f"tev-{self._new()}"
+        self.records.events[id] = {
+            "id": id, "task": task_id, "event": event, "by": self.reader(session), "session": session, "text": text,
+            "at": self._now(), "ended": ended, "seen": [each["id"] for each in self._events(task_id)],
+            "role": self.records.sessions[session].get("role"),
+        }  # fmt: skip
 
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
-        """Return a reader's latest decision in a thread, or None."""
-        every = self.records.sessions.values()
-        return decision_of(reader, signals, {each["id"]: [each["identity"] or each["id"]] for each in every})
+    def _check_take(self, session: str, task: Mapping[str, Any], shown: Task) -> None:
+        """Raise Refused if somebody else has a task, or it is for somebody else."""
+        if task["agent"] not in (None, self.reader(session)):
+            raise Refused(f"It is for {task['agent']}.")
+        if shown["holder"]:
+            raise Refused(f"{shown['holder']} has it.")
 
-    def ambiguous(self, signals: Mapping[str, Signal]) -> list[str]:
-        """Return the ids with more than one content."""
-        return [id for id in signals if len(self.contents(id)) > 1]
+    def _events(self, task_id: str) -> list[Event]:
+        found = [each for each in self.records.events.values() if each["task"] == task_id]
+        return sorted(found, key=lambda each: (each["at"], each["id"]))
 
-    def second(self) -> Reference:
-        """Return another place of the same bus."""
-        return type(self)(self.folder, self.hub)
+    def _held(self, task_id: str) -> list[Event]:
+        """Return the takes that nobody had seen who took it later, and that their takers have not given back."""
+        events = self._events(task_id)
+        takes = [each for each in events if each["event"] == "take"]
+        given_back = {each["session"]: each["seen"] for each in events if each["event"] == "release"}
+        return [
+            each for each in takes if each["id"] not in given_back.get(each["session"], ())
+            and not any(each["id"] in later["seen"] for later in takes)
+        ]  # fmt: skip
 
-    def exchange(self) -> None:
-        """Give all records to the hub, and take all of its records."""
-        self.hub.add(self.records)
-        self.records.add(self.hub)
+    def _holder(self, task_id: str) -> str | None:
+        held = self._held(task_id)
+        return str(held[0]["session"]) if held else None
 
-    def close(self) -> None:
-        """Do nothing."""
-        return
+    def _ends(self, task_id: str) -> list[Event]:
+        return [each for each in self._events(task_id) if each["event"] == "done"]
 
-    def _now(self) -> str:
-        """Return the time, later than every earlier result of this place."""
-        self._last = max(time.time_ns() // 1000, self._last + 1)
-        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self._last // 1_000_000))
-        return f"{at}.{self._last % 1_000_000:06}Z"
+    @staticmethod
+    def _open_state(events: Sequence[Event], holder: Event | None) -> str:
+        said = [each["event"] for each in events if each["event"] in ("take", "ask", "message", "release")]
+        if holder is None:
+            return "submitted"
+        return {"ask": "input-required", "message": "submitted"}.get(said[-1], "working")
 
-    def _new(self) -> str:
-        return keyed(str(id(self)), self._now())
+
+def _covers(pattern: str, path: str) -> bool:
+    return path == pattern or path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)
+
+
+def _parts(role: Mapping[str, Any]) -> tuple[str, str]:
+    return role["lifecycle_role"], role["specialty_profile"]

@@ -22,7 +22,12 @@ TWO_PLACES = {
     "decisions_in_two_places_give_one_answer[there]",
     "the_same_key_is_the_same_signal_in_two_places",
     "receipts_are_shared_across_places",
+    "takes_in_two_places_are_a_conflict_with_one_holder",
+    "claims_in_two_places_contest_each_other",
 }
+PUBLISHED = {case.group for case in contract.cases() if case.source == "A2A.V1"}
+# What gitmem's own adapters lack.
+LACKING = {"a_task_that_is_handed_over_changes_hands_when_it_is_accepted"}
 # Class of `wrong` → the cases that have to catch it.
 CAUGHT = {
     "ShowsBroadcastsToTheirSender": {"a_broadcast_does_not_show_to_its_sender"},
@@ -59,6 +64,18 @@ CAUGHT = {
     "ReadsWhenItIsAsked": {"a_receipt_has_the_time_of_reading", "a_receipt_keeps_its_time"},
     "ForgetsTheKeyOfAReceipt": {"a_receipt_of_another_program_keeps_its_fields"},
     "ForgetsToSayWhatItLacks": WATCH,
+    "ForgetsTheScopeThatIsRequested": {"a_delegation_has_a_role_and_a_scope"},
+    "FlattensMismatches": {"the_role_of_a_holder_stays_beside_the_requested_one"},
+    "DelegatesWithoutRole": {"a_delegation_without_role_or_scope_is_refused[role]", "a_delegation_without_role_or_scope_is_refused[paths]"},
+    "TellsNobodyOfADelegation": {"a_delegation_reaches_its_addressee"},
+    "LetsEverybodyTake": {"a_task_is_for_its_addressee", "whoever_takes_a_task_first_has_it"},
+    "ConfirmsWhatItIsTold": {"an_end_is_confirmed_by_whoever_asked"},
+    "HidesConflicts": {"takes_in_two_places_are_a_conflict_with_one_holder"},
+    "HandsOverAtOnce": {"a_task_that_is_handed_over_changes_hands_when_it_is_accepted"},
+    "ClaimsFilesAlone": {"a_claimed_path_is_refused[src]", "a_claimed_path_is_refused[src/*.py]", "a_claimed_path_is_refused[docs/guide.md]"},
+    "ClaimsAgainstItself": {"claims_of_one_agent_do_not_contest"},
+    "KeepsReleasedClaims": {"a_claim_stands_until_it_is_released"},
+    "LetsTheFirstClaimWin": {"claims_in_two_places_contest_each_other"},
 }  # fmt: skip
 
 
@@ -74,23 +91,24 @@ CAUGHT = {
                 "gitmem.conformance.library:make",
                 group,
                 id=f"library-{group}",
-                marks=[] if group == "visibility" else [pytest.mark.deep],
+                marks=[] if group in ("visibility", "tasks") else [pytest.mark.deep],
             )
             for group in contract.GROUPS
         ),
     ],
 )
 def test_gitmem_keeps_the_contract(adapter: str, group: str, tmp_path: Path) -> None:
-    """The reference in memory, and the library: every case, and all of them apply."""
+    """R36: the reference in memory, and the library, so that launchers anywhere share one schema of roles, tasks and claims."""
     ran = run(adapter, tmp_path, of=[contract.GROUPS[group][1]])
+    lacking = LACKING if group == "tasks" and "library" in adapter else set()
 
     assert ran.status == 0, ran.said()
-    assert plain(ran.passed) == {case.name for case in contract.cases() if case.group == group}
-    assert ran.not_applicable == set()
+    assert plain(ran.passed) == {case.name for case in contract.cases() if case.group == group} - lacking
+    assert ran.not_applicable == lacking
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("group", contract.GROUPS)
+@pytest.mark.parametrize("group", [group for group in contract.GROUPS if group in PUBLISHED])
 def test_the_program_keeps_what_is_published(group: str, tmp_path: Path) -> None:
     """By what `--json` prints. The other cases, as slow and of the same operations, are run by hand."""
     of_group = [case for case in contract.cases() if case.group == group]
@@ -173,7 +191,7 @@ def test_the_command_of_the_page_reports_what_did_not_apply(tmp_path: Path) -> N
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\d+ passed, 4 not applicable in", done.stdout.splitlines()[-1])
+    assert re.search(r"\d+ passed, 6 not applicable in", done.stdout.splitlines()[-1])
     assert "the_same_key_is_the_same_signal_in_two_places: the adapter has no second" in done.stdout
     assert "one place for everybody" in done.stdout
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
-from gitmem.conformance.adapter import Convergence, Descriptor, Options, Receipt, Refused, Signal
+from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
 from gitmem.conformance.definitions import DECISIONS, age, decision_of, is_by
 from gitmem.conformance.reference import Reference
+from gitmem.conformance.work_adapter import Claim, Descriptor, Task
 
 
 class ShowsBroadcastsToTheirSender(Reference):
@@ -262,3 +263,87 @@ class ReadsWhenItIsAsked(_ChangesReceipts):
 class ForgetsTheKeyOfAReceipt(_ChangesReceipts):
     def changed(self, receipt: Any) -> Any:
         return {**receipt, "idempotency_key": None}
+
+
+class _ChangesTasks(Reference):
+    def changed(self, task: Any) -> Any:
+        raise NotImplementedError
+
+    def task(self, task_id: str) -> Task:
+        return self.changed(super().task(task_id))  # type: ignore[no-any-return]
+
+
+class ForgetsTheScopeThatIsRequested(_ChangesTasks):
+    def changed(self, task: Any) -> Any:
+        return {**task, "requested_ownership_scope": {"responsibility_kinds": []}}
+
+
+class FlattensMismatches(_ChangesTasks):
+    def changed(self, task: Any) -> Any:
+        return {
+            **task,
+            "requested_role": task["actual_role"] or task["requested_role"],
+            "role_mismatch": False,
+        }
+
+
+class ConfirmsWhatItIsTold(_ChangesTasks):
+    def changed(self, task: Any) -> Any:
+        return {**task, "confirmed": task["confirmed"] or task["result"] is not None}
+
+
+class HidesConflicts(_ChangesTasks):
+    def changed(self, task: Any) -> Any:
+        return {**task, "conflict": False}
+
+
+class LetsEverybodyTake(Reference):
+    def _check_take(self, session: str, task: Any, shown: Task) -> None:
+        return
+
+
+class DelegatesWithoutRole(Reference):
+    def delegate(
+        self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
+    ) -> Task:
+        return super().delegate(session, message, to=to, role=role or "a/b", paths=paths or ["."])
+
+
+class TellsNobodyOfADelegation(Reference):
+    def inbox(
+        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
+    ) -> list[Signal]:
+        found = super().inbox(session, mark=mark, thread=thread, intents=intents)
+        return [each for each in found if not each.get("delegation_id")]
+
+
+class HandsOverAtOnce(Reference):
+    def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
+        offer = super().handoff(session, task_ids, to)
+        taker = next(id for id in self.records.sessions if self.reader(id) == to)
+        for id in task_ids:
+            self._add(id, taker, "take", "", None)
+        return offer
+
+
+class ClaimsFilesAlone(Reference):
+    @staticmethod
+    def overlap(some: Iterable[str], others: Sequence[str]) -> bool:
+        return bool({*some} & {*others})
+
+
+class LetsTheFirstClaimWin(Reference):
+    def claims(self) -> list[Claim]:
+        return [{**each, "contested": False} for each in super().claims()]
+
+
+class ClaimsAgainstItself(Reference):
+    def claim(self, session: str, paths: Sequence[str]) -> Claim:
+        if any(self.overlap(each["paths"], paths) for each in self.claims()):
+            raise Refused("It is claimed.")
+        return super().claim(session, paths)
+
+
+class KeepsReleasedClaims(Reference):
+    def unclaim(self, session: str, claim_id: str) -> None:
+        return

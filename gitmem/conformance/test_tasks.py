@@ -1,0 +1,203 @@
+"""Cases: what is asked of whom, who does it, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..roles import roles_file
+from .adapter import FullBus, Refused
+from .case_setup import A, B, C, read, sessions
+from .contract import needs
+from .work_adapter import Task
+
+PACK = roles_file.builtin()
+FIRST, SECOND, *_ = PACK.lifecycle_roles
+PROFILE, OTHER, *_ = PACK.specialty_profiles
+ROLE, PATHS = f"{FIRST}/{PROFILE}", ["src/tax"]
+
+
+def asked(bus: FullBus, session: str, to: str = B) -> str:
+    """Delegate a task and return its id."""
+    return bus.delegate(session, "do it", to=to, role=ROLE, paths=PATHS)["task_id"]
+
+
+def shown(task: Task) -> tuple[str, str | None, str | None, bool]:
+    """Return the state of a task, who holds it, its result, and whether its end is confirmed."""
+    return task["state"], task["holder"], task["result"], task["confirmed"]
+
+
+@needs("delegate")
+def test_a_delegation_has_a_role_and_a_scope(bus: FullBus) -> None:
+    """A2A.V1: “A delegation has the role and the ownership scope that it requests, whoever takes it.”"""
+    a, b = sessions(bus, A, B)
+    task = bus.task(bus.delegate(a, "do it", to=B, role=ROLE, paths=PATHS)["task_id"])
+    role, scope = task["requested_role"], task["requested_ownership_scope"]
+
+    assert role is not None
+    assert (role["lifecycle_role"], role["specialty_profile"], role["capabilities"]) == (FIRST, PROFILE, [])
+    assert (scope["paths"], scope["responsibility_kinds"]) == (PATHS, [*PACK.lifecycle_roles[FIRST]])
+    assert (task["message"], task["sender_identity"], task["agent"]) == ("do it", A, B)
+    assert shown(task) == ("submitted", None, None, False)
+    after = bus.work(b, task["task_id"], "take")
+    assert (after["requested_role"], after["requested_ownership_scope"]) == (role, scope)
+
+
+@needs("delegate")
+@pytest.mark.parametrize("lack", ["role", "paths"])
+def test_a_delegation_without_role_or_scope_is_refused(bus: FullBus, lack: str) -> None:
+    """A2A.V1: “A delegation that requests no role or no scope, and whose addressee states none, is refused; nothing is written.”"""
+    a, b = sessions(bus, A, B)
+    with pytest.raises(Refused):
+        bus.delegate(
+            a, "do it", to=B, role=None if lack == "role" else ROLE, paths=() if lack == "paths" else PATHS
+        )
+
+    assert read(bus, b) == [[]]
+
+
+@needs("delegate")
+def test_a_delegation_reaches_its_addressee(bus: FullBus) -> None:
+    """gitmem: “A delegation sends a signal to its addressee that asks for a decision; its `delegation_id` is the task's id.”"""
+    a, b, c = sessions(bus, A, B, C)
+    task_id = asked(bus, a)
+    (signal,) = bus.inbox(b)
+
+    assert (signal.get("delegation_id"), signal["requires_ack"], signal["message"]) == (
+        task_id,
+        True,
+        "do it",
+    )
+    assert read(bus, c) == [[]]
+
+
+@needs("delegate", "role")
+def test_the_role_of_a_holder_stays_beside_the_requested_one(bus: FullBus) -> None:
+    """A2A.V1: “If the holder's actual role is not the requested one, the task has both, and names the mismatch; nothing is refused.”"""
+    a, b = sessions(bus, A, B)
+    for each, differs in (
+        (f"{SECOND}/{PROFILE}", True),
+        (f"{FIRST}/{OTHER}", True),
+        (ROLE, False),
+        ("", False),
+    ):
+        bus.role(b, each)
+        task = bus.work(b, asked(bus, a), "take")
+        wanted, actual = task["requested_role"], task["actual_role"]
+        assert wanted is not None
+        assert f"{wanted['lifecycle_role']}/{wanted['specialty_profile']}" == ROLE
+        assert (f"{actual['lifecycle_role']}/{actual['specialty_profile']}" if actual else "") == each
+        assert task["role_mismatch"] is differs
+
+
+@needs("delegate")
+def test_a_task_is_for_its_addressee(bus: FullBus) -> None:
+    """gitmem: “Only its addressee may take a task that is for one agent.”"""
+    a, b, c = sessions(bus, A, B, C)
+    task_id = asked(bus, a)
+    with pytest.raises(Refused):
+        bus.work(c, task_id, "take")
+
+    assert shown(bus.task(task_id)) == ("submitted", None, None, False)
+    assert shown(bus.work(b, task_id, "take")) == ("working", B, None, False)
+
+
+@needs("delegate", "role")
+def test_whoever_takes_a_task_first_has_it(bus: FullBus) -> None:
+    """gitmem: “A task for a role is taken by one; a second take is refused, until the first one is released.”"""
+    a, b, c = sessions(bus, A, B, C)
+    bus.role(b, ROLE)
+    bus.role(c, ROLE)
+    task_id = asked(bus, a, f"role:{ROLE}")
+    bus.work(b, task_id, "take")
+    with pytest.raises(Refused):
+        bus.work(c, task_id, "take")
+    assert shown(bus.task(task_id)) == ("working", B, None, False)
+    assert bus.work(b, task_id, "release")["state"] == "submitted"
+
+    assert shown(bus.work(c, task_id, "take")) == ("working", C, None, False)
+
+
+@needs("delegate")
+def test_a_question_waits_for_its_answer(bus: FullBus) -> None:
+    """gitmem: “A holder's question makes a task `input-required`, until a message of whoever asked for it.”"""
+    a, b = sessions(bus, A, B)
+    task_id = asked(bus, a)
+    bus.work(b, task_id, "take")
+
+    assert bus.work(b, task_id, "ask", "which?")["state"] == "input-required"
+    assert bus.work(a, task_id, "message", "both")["state"] == "submitted"
+
+
+@needs("delegate")
+def test_an_end_is_confirmed_by_whoever_asked(bus: FullBus) -> None:
+    """gitmem: “A holder's end is unconfirmed until the session that asked accepts it; nothing follows it.”"""
+    a, b, c = sessions(bus, A, B, C)
+    task_id = asked(bus, a)
+    bus.work(b, task_id, "take")
+    for who, event in ((a, "done"), (c, "done"), (a, "seal")):
+        with pytest.raises(Refused):
+            bus.work(who, task_id, event, "mine")
+    assert shown(bus.work(b, task_id, "done", "12 cases")) == ("completed", B, "12 cases", False)
+    for who, event in ((b, "seal"), (b, "take"), (b, "done"), (a, "cancel")):
+        with pytest.raises(Refused):
+            bus.work(who, task_id, event, "x")
+
+    assert shown(bus.work(a, task_id, "seal")) == ("completed", B, "12 cases", True)
+
+
+@needs("delegate")
+def test_a_task_that_nobody_has_is_canceled_at_once(bus: FullBus) -> None:
+    """gitmem: “Whoever asked for a task cancels it while nobody has it; nobody takes it then.”"""
+    a, b = sessions(bus, A, B)
+    task_id = asked(bus, a)
+    with pytest.raises(Refused):
+        bus.work(b, task_id, "cancel")
+    bus.work(a, task_id, "cancel")
+    with pytest.raises(Refused):
+        bus.work(b, task_id, "take")
+
+    assert shown(bus.task(task_id)) == ("canceled", None, None, True)
+
+
+@needs("delegate", "second")
+def test_takes_in_two_places_are_a_conflict_with_one_holder(bus: FullBus) -> None:
+    """gitmem: “If two places take a task apart, both show the conflict, the same holder, and after a seal the same result.”"""
+    there = bus.second()
+    a, here = sessions(bus, A, C)
+    (b,) = sessions(there, B)
+    task_id = asked(bus, a, f"role:{ROLE}")
+    _meet(bus, there)
+    for place, who in ((bus, here), (there, b)):
+        place.work(who, task_id, "take")
+        place.work(who, task_id, "done", f"by {who}")
+    _meet(bus, there)
+    one, other = bus.task(task_id), there.task(task_id)
+    assert one == other
+    assert one["conflict"] and one["state"] == "completed"
+
+    bus.work(a, task_id, "seal")
+    _meet(bus, there)
+    assert bus.task(task_id) == there.task(task_id) == {**one, "confirmed": True}
+
+
+@needs("delegate", "handoff")
+def test_a_task_that_is_handed_over_changes_hands_when_it_is_accepted(bus: FullBus) -> None:
+    """gitmem: “A handoff moves the tasks that it names when it is taken; until then the giver has them, and only the giver offers them.”"""
+    a, b, c = sessions(bus, A, B, C)
+    task_id = asked(bus, a)
+    bus.work(b, task_id, "take")
+    with pytest.raises(Refused):
+        bus.handoff(a, [task_id], to=C)
+    offer = bus.handoff(b, [task_id], to=C)
+    assert (bus.task(task_id)["holder"], offer["state"], offer["agent"]) == (B, "submitted", C)
+    bus.work(c, offer["task_id"], "take")
+    assert bus.task(task_id)["holder"] == C
+    with pytest.raises(Refused):
+        bus.work(b, task_id, "done", "late")
+
+    assert shown(bus.work(c, task_id, "done", "12 cases")) == ("completed", C, "12 cases", False)
+
+
+def _meet(*places: FullBus) -> None:
+    for each in (*places, *places):
+        each.exchange()
