@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .store import serialized
 from .tasks import brief as briefs
-from .tasks import new_task, task_decisions, task_list, task_work
+from .tasks import launch, new_task, task_decisions, task_list, task_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .session_api import Opened
     from .tasks.append import TakeFacts, TaskChange
     from .tasks.brief import BriefCheck
+    from .tasks.launch import Launched, LaunchOptions
     from .tasks.new_task import NewTask
     from .tasks.task_list import TaskDetail, TaskPage
     from .tasks.task_options import TaskOptions
@@ -50,6 +51,14 @@ class Tasks:
     def verify(self, task_id: str, brief: str | None = None) -> BriefCheck:
         """Compare a file, by default the one that the task names, with the brief that its caller attested."""
         return briefs.verify(self._log.store, task_id, brief)
+
+    def launch(self, task_id: str, **options: Unpack[LaunchOptions]) -> Launched:
+        """Record that the caller starts a worker for a task; it is refused while somebody has it."""
+        return launch.launch(self._log.store, self._log.caller, task_id, **options)
+
+    def relaunch(self, task_id: str, reason: str, **options: Unpack[LaunchOptions]) -> Launched:
+        """Record that the caller starts another worker for a task, and why; it is refused while its worker is live."""
+        return launch.relaunch(self._log.store, self._log.caller, task_id, reason, **options)
 
     def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
         """Take a task, for a lease in microseconds: an hour, or a minute for a call."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         message: NotRequired[str | None]
         payload: NotRequired[dict[str, Any]]
         reason: NotRequired[str | None]
+        relaunch_of: NotRequired[str | None]
 
 
 AFTER_MAX = 64  # ids in `after`; heads beyond that are concurrent events of no consequence

@@ -69,7 +69,7 @@ def delegate(
     asked = found.role or serialize.actual_role(found.session)
     if role:
         stated = lookup.resolve(roles, role)
-        asked, remark = _parts(stated), lookup.warning(roles, stated, role)
+        asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role)
         remarks.append(remark)
     if not asked:
         raise UsageError(
@@ -118,7 +118,7 @@ def _addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_un
         typed = to.strip()
         typed = typed[len(role_holders.PREFIX) :].strip() if role_holders.is_role(typed) else typed
         known = lookup.find(roles.pack, typed) or lookup.resolve(roles, typed, policy=lookup.REFUSE)
-        found.role = _parts(known)
+        found.role = task_roles.parts(known)
         return found
     named = {each.role for each in found.signaled}
     if len(named) > 1 or (None in named and len(found.signaled) > 1):
@@ -138,16 +138,6 @@ def _session(store: Store, address: str) -> Mapping[str, str]:
     every = [one] if one is not None else presence.of_identity(store, address)
     stated = next((each for each in every if each.role is not None), None)
     return stated.record if stated is not None else {}
-
-
-def _parts(role: lookup.Role) -> dict[str, Any]:
-    values = {
-        "lifecycle_role": role.lifecycle_role,
-        "specialty_profile": role.specialty_profile,
-        "role_alias": role.role_alias,
-        "capabilities": role.capabilities,
-    }
-    return {name: value for name, value in values.items() if value}
 
 
 def _scope(

@@ -67,6 +67,12 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
     return _too_many(task)
 
 
+def launch(task: FoldedTask, now: int) -> Refusal | None:
+    """Return why no worker may be launched for a task now: because nobody could take it."""
+    agent = task.record.get("agent")
+    return take(task, ("", None), [agent] if agent is not None else (), now)
+
+
 def accept(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int) -> Refusal | None:
     """Return why a caller may not accept a handoff: a handoff is a task whose take accepts it."""
     if sender == task.caller:

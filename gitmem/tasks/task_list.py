@@ -9,7 +9,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import WAITING, brief, find_task, rules, task_roles
+from . import WAITING, brief, find_task, launches, rules, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..records.shown_types import ShownTask, ShownTaskEvent
     from ..store import Store
     from .fold import FoldedTask
+    from .launches import LaunchReceipt
     from .task_facts import TaskEvent
 
 LISTED = 50
@@ -106,12 +107,13 @@ class TaskDetail(Outcome):
         late: Ids of the results that did not become the outcome.
         left_out: The number of events that were not read: there are too many.
         mismatches: How its takers differ from the role, scope and model that were requested.
+        launches: The receipts of its last launches.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "mismatches", "events", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "mismatches", "launches", "events", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask, forged: Sequence[tuple[str, str]]) -> None:
@@ -130,6 +132,7 @@ class TaskDetail(Outcome):
         self.stands_beside = found.stands_beside
         self.left_out = found.left_out
         self.mismatches = task_roles.mismatches(found)
+        self.launches: list[LaunchReceipt] = []
         self.events = [records.shown(each.record) for each in in_order(found.events.values())]
         self.warnings = [
             f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
@@ -190,6 +193,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
+    shown.launches = launches.receipts(store.db(), found)
     checked = brief.check(store.repo.worktree, found.record)
     if checked is not None and checked.sentence:
         shown.warnings.append(checked.sentence)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..roles import lookup
     from .append import TakeFacts
     from .fold import FoldedTask
     from .task_facts import TaskEvent
@@ -38,6 +39,17 @@ class TakeMismatch(Outcome):
         self.take = take
         self.text = text
         mismatch.set_fields(self, values)
+
+
+def parts(role: lookup.Role) -> dict[str, Any]:
+    """Return a role that was looked up, in parts."""
+    values = {
+        "lifecycle_role": role.lifecycle_role,
+        "specialty_profile": role.specialty_profile,
+        "role_alias": role.role_alias,
+        "capabilities": role.capabilities,
+    }
+    return {name: value for name, value in values.items() if value}
 
 
 def scope_of(record: Mapping[str, str]) -> dict[str, Any]:

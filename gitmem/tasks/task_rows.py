@@ -33,6 +33,7 @@ _PUT = (
     f"INSERT INTO task (task_id, {', '.join(_BASE)}) VALUES (?{', ?' * len(_BASE)}) ON CONFLICT (task_id)"
     f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _BASE)}"
 )
+_PUT_LAUNCH = "INSERT INTO task_launch VALUES (?, ?, ?) ON CONFLICT (task_id, event_id) DO UPDATE SET at = min(at, excluded.at)"
 _PUT_STATE = f"UPDATE task SET {', '.join(f'{name} = ?' for name in _STATE)} WHERE task_id = ?"
 
 
@@ -65,8 +66,12 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     db.executemany(_PUT, [_base(line, record) for _, line, record in lowest.values()])
 
     own: dict[str, list[tuple[TaskEventRecord, bytes]]] = {}
+    launches = []
     for row in events:
         own.setdefault(row.record["task_id"], []).append((row.record, row.line))
+        if row.record["event"] == "launch":
+            launches.append((row.record["task_id"], row.record["event_id"], row.record["at"]))
+    db.executemany(_PUT_LAUNCH, launches)
     linked = _linked(db, changed)
     apart = new - seen_before - linked - _linking(db, new)  # all that concerns these is in these lines
     states = []
