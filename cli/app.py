@@ -72,6 +72,8 @@ COMMANDS = {
     "task list": "task:listing",
     "task show": "task:show",
     "task verify": "task:verify",
+    "task launch": "task_launch:launch",
+    "task relaunch": "task_launch:relaunch",
     "task take": "task:take",
     "task renew": "task:renew",
     "task release": "task:release",

@@ -39,6 +39,8 @@ COMMANDS = {
     'task list': 'task:listing --mine --open:open_ --blocked --wu= --issue=:wu --limit=',
     'task show': 'task:show id',
     'task verify': 'task:verify id --brief=',
+    'task launch': 'task_launch:launch id --attempt= --wave= --lane= --claimed-mode= --branch= --worktree= --handoff= --client= --model= --role= --scope=*',
+    'task relaunch': 'task_launch:relaunch id --reason= --attempt= --wave= --lane= --claimed-mode= --branch= --worktree= --handoff= --client= --model= --role= --scope=*',
     'task take': 'task:take id --for=:for_',
     'task renew': 'task:renew id',
     'task release': 'task:release id --reason=',

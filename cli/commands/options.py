@@ -100,6 +100,37 @@ Reason = Annotated[
 TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
 TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input.")]
 
+LaunchAttempt = Annotated[
+    str | None, typer.Option("--attempt", metavar="LABEL", help="A label of this attempt.")
+]
+LaunchWave = Annotated[str | None, typer.Option("--wave", metavar="WAVE", help="Wave that it belongs to.")]
+LaunchMode = Annotated[
+    str | None,
+    typer.Option("--claimed-mode", metavar="MODE", help="How the work unit is claimed for the worker."),
+]
+LaunchBranch = Annotated[str | None, typer.Option("--branch", metavar="NAME", help="Branch of the worker.")]
+LaunchWorktree = Annotated[
+    str | None,
+    typer.Option("--worktree", metavar="DIR", help="Worktree of the worker; its folder's name is recorded."),
+]
+LaunchHandoff = Annotated[
+    str | None, typer.Option("--handoff", metavar="FILE", help="File that the worker starts with.")
+]
+LaunchClient = Annotated[
+    str | None, typer.Option("--client", metavar="NAME", help="Program that runs the worker.")
+]
+LaunchModel = Annotated[
+    str | None, typer.Option("--model", metavar="M", help="Model that it is started with.")
+]
+LaunchRole = Annotated[
+    str | None,
+    typer.Option("--role", metavar="ROLE", help="Role that it is started with, if you know it."),
+]
+LaunchScope = Annotated[
+    list[str] | None,
+    typer.Option("--scope", metavar="SCOPE", help="What it covers, if you know: paths, or KEY=VALUE."),
+]
+
 AllowForeign = Annotated[
     bool, typer.Option("--allow-foreign", help="Join the log of another project; this cannot be undone.")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment
-from ..render import output
+from ..render import output, task_launches
 from ..render import tasks as render
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ def verify(
 
     path = at.paths([brief])[0] if brief is not None else None
     found = briefs.verify(at.store(), id, path)
-    output.answer(at.json, found, render.brief)
+    output.answer(at.json, found, task_launches.brief)
     return VERIFIED[found.status]
 
 

@@ -7,13 +7,13 @@ from gitmem.roles import mismatch
 from .claims import minute
 from .output import paint
 from .sessions import plain
+from .task_launches import attempt
 from .text import SEPARATOR, format_ago, plural, quote_lines, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.records.shown_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
-    from gitmem.tasks.brief import BriefCheck
     from gitmem.tasks.new_task import NewTask
     from gitmem.tasks.task_list import TaskDetail, TaskPage, TaskRow
 
@@ -45,18 +45,6 @@ def delegated(found: NewTask) -> list[str]:
     parts = [task["task_id"], f"to {whom}", f"as {role}" if found.resolved else "", task.get("wu_id"), *told]
     lines = [plain(SEPARATOR.join(str(part) for part in parts if part))]
     return [*lines, *_notes(found.warnings)]
-
-
-def brief(found: BriefCheck) -> list[str]:
-    """Return whether a brief is the attested one, and what was attested."""
-    size = plural(found.attested_length, "byte") if found.attested_length is not None else None
-    via = f"with {found.attested_client}" if found.attested_client else None
-    attested = [f"attested {format_ago(found.attested_at)}", via, size, f"SHA-256 {found.attested_sha256}"]
-    lines = [
-        plain(SEPARATOR.join((found.task_id, found.path, found.status))),
-        plain(SEPARATOR.join(filter(None, attested))),
-    ]
-    return [*lines, *_notes([found.sentence] if found.sentence else [])]
 
 
 def page(found: TaskPage) -> list[str]:
@@ -103,8 +91,10 @@ def detail(found: TaskDetail) -> list[str]:
 def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
     """Return an event: what, by whom, when, whether it counts, and its text in a frame."""
     id = each["event_id"]
+    receipt = next((one for one in found.launches if one.launch == id), None)
     parts = [
         each["event"],
+        *(attempt(receipt) if receipt is not None else ()),
         each.get("state"),
         sender_text(each.get("sender_name"), each["sender_identity"]),
         format_ago(each["created_at"]),
