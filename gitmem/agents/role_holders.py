@@ -100,12 +100,16 @@ def _others(
         )
     if not found:
         alone = " but you" if every else ""
+        delegate = command(
+            "gitmem", "delegate", "what to do", "--to", f"{PREFIX}{role.role_id}", "--wu", "WU-7"
+        )
         raise UsageError(
             f"--to: nobody{alone} holds {shown}: no open session with a record of the last 24 hours states this role. "
             "Nothing was written.",
-            hint="`gitmem role list` shows who holds which role; `gitmem session set --role` states one.",
+            hint="`gitmem role list` shows who holds which role; `gitmem session set --role` states one. "
+            "A delegation waits for whoever takes the role.",
             code="no-role-holder",
             suggestions=[f"{PREFIX}{each}" for each in similar],
-            next=["gitmem role list", command("gitmem", "signal", "your message", "--broadcast")],
+            next=[*([delegate] if role.resolved_by != lookup.UNKNOWN else []), "gitmem role list"],
         )
     return found

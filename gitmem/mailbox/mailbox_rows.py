@@ -106,12 +106,12 @@ def _add_mail(
             if to in own:
                 continue
             if asks:
-                asked.add((to, id, workspace))
+                asked.add((to, id, workspace, record.get("task_id") or ""))
             if content is not digest:
                 keyed.append((to, id, workspace, content))
             if (id, to, digest) not in read:
                 mail.append((to, id, workspace, bytearray(content)))
     db.executemany(_UNREAD, mail)
     db.executemany(_SAME, keyed)
-    db.executemany("INSERT OR IGNORE INTO asked VALUES (?, ?, ?)", sorted(asked))
+    db.executemany("INSERT OR IGNORE INTO asked VALUES (?, ?, ?, ?)", sorted(asked))
     broadcasts.add(db, to_all)

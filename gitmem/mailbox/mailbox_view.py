@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..index.rows import Rows
+    from ..records.shown_types import ShownSignal
 
 ADVANCED, ADVANCED_ROWS = 8, 300_000  # cursors moved at once, and broadcasts read for that
 ADVANCE_ROWS = 100  # the cost of moving one cursor without any broadcast, in broadcasts read
@@ -32,8 +33,8 @@ DDL = (
     # Every line of an id counts, so the rows do not depend on the order of arrival.
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
     " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
-    "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id, workspace))"
-    " WITHOUT ROWID",
+    "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, task TEXT,"
+    " PRIMARY KEY (reader, signal_id, workspace, task)) WITHOUT ROWID",
     *broadcasts.DDL,
     *receipts.DDL,
 )
@@ -83,6 +84,11 @@ URGENT = (
 )
 IN_WORKSPACE_OF_LINE = IN_WORKSPACE.replace(
     "workspace IN", "coalesce(json_extract(l.body, '$.workspace_id'), '') IN"
+)
+# Of a task that somebody has taken, or that has ended, nobody owes an answer any more.
+_SETTLED = "(t.taken OR t.decided_by IS NOT NULL OR t.replaced = 1)"
+OWED = (
+    f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
 )
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (
@@ -220,7 +226,29 @@ def directed_to(
         unread: Select the signals that it has not read; else those that want an answer, read or not.
     """
     own, values = _own(db, reader, session, workspace)
-    return _directed(own, "mail" if unread else "asked"), values
+    return _directed(own, "mail") if unread else _directed(own, "asked") + OWED, values
+
+
+def settled(db: sqlite3.Connection, task_id: str | None) -> str | None:
+    """Return why nobody owes an answer to the signal of a task, in words; None while somebody does, and for an unknown task."""
+    if not task_id:
+        return None
+    query = (
+        f"SELECT decided_by IS NOT NULL, state, replaced, holder FROM task t WHERE task_id = ? AND {_SETTLED}"
+    )
+    row = db.execute(query, (task_id,)).fetchone()
+    if row is None:
+        return None
+    is_finished, state, replaced, holder = row
+    if is_finished or replaced == 1:
+        return str(state) if is_finished else "replaced"
+    return f"taken by {holder}" if holder else "taken before"
+
+
+def put_settled(db: sqlite3.Connection, fields: ShownSignal) -> None:
+    """Set `settled` in a signal for an answer, if it asks for a decision on a task that needs none."""
+    if fields.get("requires_ack") and (why := settled(db, fields.get("task_id"))):
+        fields["settled"] = why
 
 
 def unread_counts(
@@ -261,4 +289,4 @@ def all_ids(
 
 
 # Stored contents depend on the keyed fields.
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=(10, KEYED_FIELDS))
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(11, KEYED_FIELDS))

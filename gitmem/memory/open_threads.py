@@ -28,11 +28,12 @@ MESSAGE_MAX = 200  # bytes of a message's first line; for a longer one the line 
 class OpenThread:
     """The last message of a thread that asks the reader for a decision."""
 
-    __slots__ = ("at", "message", "sender", "signal_id", "thread_id", "what")
+    __slots__ = ("at", "message", "record", "sender", "signal_id", "thread_id", "what")
 
-    def __init__(self, at: str, signal_id: str, thread_id: str, sender: str, what: str, message: str) -> None:
-        self.at = at
-        self.signal_id = signal_id
+    def __init__(self, record: SignalRecord, thread_id: str, sender: str, what: str, message: str) -> None:
+        self.at = record["at"]
+        self.record = record
+        self.signal_id = record["signal_id"]
         self.thread_id = thread_id
         self.sender = sender
         self.what = what
@@ -127,7 +128,7 @@ class _SignalCache:
         what = record["intent"] if record["intent"] in ASKS else "asks for AGREE or REJECT"
         sender = cut(sanitize(sender_name(self._store, record) or record["sender_identity"]), NAME_MAX)
         lines = record["message"].strip().replace("\r", "\n").split("\n")
-        return OpenThread(record["at"], signal_id, thread_id, sender, what, lines[0].rstrip())
+        return OpenThread(record, thread_id, sender, what, lines[0].rstrip())
 
 
 def unread(store: Store, reader: Caller) -> int:
@@ -148,7 +149,7 @@ def pieces(store: Store, reader: Caller, *, live: bool) -> list[Section]:
     """
     found = []
     for place, one in enumerate(find(store, reader)):
-        answer = f"answer: {next_steps.decide(one.signal_id)[0]}, or --reject"
+        answer = f"answer: {next_steps.decide(one.record)[0]}, or --reject"
         if len(conflicts.versions(store.db(), one.signal_id)) > 1:
             answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"

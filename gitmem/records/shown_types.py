@@ -52,6 +52,7 @@ class ShownSignal(SignalContent):
         conflict: Set if other lines with this id differ.
         counts: False if it answers a line that the log lacks.
         decides: False if its decision is void.
+        settled: Of a signal about a task: why nobody owes an answer any more, such as who has taken the task.
     """
 
     created_at: str
@@ -70,6 +71,7 @@ class ShownSignal(SignalContent):
     conflict: NotRequired[Conflict]
     counts: NotRequired[bool]
     decides: NotRequired[bool]
+    settled: NotRequired[str]
 
 
 class BlockingSignal(TypedDict):

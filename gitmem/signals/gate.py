@@ -226,7 +226,8 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     """Return a signal as it is shown."""
     record = signal.record
     read = command("gitmem", "inbox", "--thread", record.get("thread_id") or signal.id)
-    settles = next_steps.compare if threads.is_conflicting(signal) else next_steps.decide
+    is_conflicting = threads.is_conflicting(signal)
+    settles = next_steps.compare(signal.id) if is_conflicting else next_steps.decide(record)
     return {
         "signal_id": signal.id,
         "created_at": record["at"],
@@ -238,7 +239,7 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
         "wu_id": record.get("wu_id"),
         "initiative_id": record.get("initiative_id"),
         "why": why,
-        "commands": [read] if why == "unread" else settles(signal.id),
+        "commands": [read] if why == "unread" else settles,
     }
 
 

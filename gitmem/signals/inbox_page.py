@@ -88,6 +88,7 @@ class PageContext:
         else:
             fields["delivery_state"] = receipts.states(self._db, signal_id, content).get(self._reader)
         fields["sender_name"] = sender_name_from(self._names, record)
+        mailbox_view.put_settled(self._db, fields)
         answers = None if self._whose.peek else self._reader  # a peek must not answer for the owner
         message_frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields

@@ -38,7 +38,8 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
     path = within(fields.get("artifact_path") or "", PART_MAX)
     for_role = within(fields.get("target_role") or "", PART_MAX)
     delegation = within(fields.get("delegation_id") or "", PART_MAX)
-    asks = fields.get("requires_ack") and not (line and _is_asked(fields))
+    settled = fields.get("settled")
+    asks = fields.get("requires_ack") and not settled and not (line and _is_asked(fields))
     parts = [
         "" if line else fields["signal_id"],
         _conflict(fields),
@@ -54,6 +55,7 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
         age,
         f"file {path}" if path else "",
         "needs AGREE or REJECT" if asks else "",
+        settled,
         fields.get("unverified"),
         _recorded(fields),
         note,
@@ -63,6 +65,8 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
 
 def _is_asked(fields: ShownSignal) -> bool:
     """Return whether the reader still has to agree or reject."""
+    if fields.get("settled"):
+        return False
     return bool(fields.get("requires_ack")) and fields.get("delivery_state") not in _DECIDED
 
 
@@ -142,7 +146,11 @@ def reply_line(
     name = title(fields.get("sender_headline") or fields.get("sender_name") or "")
     by = f'"{name}"' if name and name != session else session
     reply = f"{via} reply {sanitize_for_model(fields['signal_id'])}"
-    if _is_asked(fields):
+    if _is_asked(fields) and fields.get("task_id"):
+        ways = (
+            f'To take it: {via} task take {fields["task_id"]} (to refuse: {reply} "<your reason>" --reject)'
+        )
+    elif _is_asked(fields):
         ways = f'To agree: {reply} "agreed" --agree (to reject: "<your reason>" --reject)'
     else:
         ways = f'To reply: {reply} "<your reply>"'

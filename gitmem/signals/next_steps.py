@@ -100,16 +100,17 @@ def asks_for_decision(fields: ShownSignal | SignalRecord) -> bool:
     return bool(fields.get("requires_ack") or (fields["intent"] in ASKS and fields.get("recipients")))
 
 
-def last_open_question(signals: Sequence[ShownSignal], states: Sequence[str | None]) -> str | None:
-    """Return the id of the last signal that asks for a decision and has none, or None.
+def last_open_question(signals: Sequence[ShownSignal], states: Sequence[str | None]) -> ShownSignal | None:
+    """Return the last signal that asks for a decision and has none, or None.
 
     Args:
         signals: Records as displayed to a reader, in order.
         states: The reader's delivery state of each; `""` if the reader is not asked.
     """
     for fields, state in reversed(list(zip(signals, states, strict=True))):
-        if asks_for_decision(fields) and not has_conflict(fields) and state != "" and state not in ANSWERED:
-            return fields["signal_id"]
+        is_open = asks_for_decision(fields) and not has_conflict(fields) and not fields.get("settled")
+        if is_open and state != "" and state not in ANSWERED:
+            return fields
     return None
 
 
@@ -118,9 +119,11 @@ def compare(signal_id: str) -> list[str]:
     return [command("gitmem", "thread", signal_id), "gitmem doctor"]
 
 
-def decide(signal_id: str, *more: str) -> list[str]:
-    """Return the commands that agree and reject."""
+def decide(signal: ShownSignal | SignalRecord, *more: str) -> list[str]:
+    """Return the commands that agree and reject; those that take and refuse a task if the signal is about one."""
+    signal_id, task_id = signal["signal_id"], signal.get("task_id")
+    yes = ["task", "take", task_id] if task_id else ["reply", signal_id, "agreed", "--agree"]
     return [
-        command("gitmem", "reply", signal_id, "agreed", "--agree", *more),
+        command("gitmem", *yes, *more),
         command("gitmem", "reply", signal_id, "your reason", "--reject", *more),
     ]

@@ -9,7 +9,7 @@ from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
-from ..mailbox import receipts
+from ..mailbox import mailbox_view, receipts
 from ..mailbox.content import content_of, digest_bytes
 from ..text.shell_quote import command
 from . import ASKS, causality, conflicts, has_conflict, next_steps
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
+    from ..records.record_types import SignalRecord
     from ..records.shown_types import ShownSignal
     from ..store import Store
 
@@ -147,6 +148,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     for signal in (every[0], *every[outcome.more + 1 :]):
         fields = records.shown(signal.record)
         fields["sender_name"] = sender_name_from(names, signal.record)
+        mailbox_view.put_settled(db, fields)
         marks.put(fields, signal.line)
         recorded = receipts.states(db, signal.id)
         states = {
@@ -182,7 +184,7 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
     return found
 
 
-def _next(outcome: Thread, asked: str | None) -> list[str]:
+def _next(outcome: Thread, asked: SignalRecord | None) -> list[str]:
     plain = [each["signal_id"] for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
     if asked or plain:
@@ -201,16 +203,18 @@ def _open_question(
     every: Sequence[ThreadSignal],
     conflicting: Sequence[str],
     caller: Caller,
-) -> str | None:
-    """Return the id of the last signal of the whole thread that asks the caller for a decision and has none, or None."""
+) -> SignalRecord | None:
+    """Return the last signal of the whole thread that asks the caller for a decision and has none, or None."""
     for signal in reversed(every):
         addressed = [reader for reader in caller.ids if reader in signal.record["recipients"]]
         if not addressed or signal.id in conflicting or not next_steps.asks_for_decision(signal.record):
             continue
+        if mailbox_view.settled(db, signal.record.get("task_id")):
+            continue
         recorded = receipts.states(db, signal.id)
         states = (delivery_state(reader, signal, found, recorded.get(reader)) for reader in addressed)
         if next(filter(None, states), "unread") not in next_steps.ANSWERED:
-            return signal.id
+            return signal.record
     return None
 
 
@@ -241,7 +245,7 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
     outcome.next = _next_of(store, outcome, others, strict)
     proposals = [signal.id for signal in found.signals.values() if signal.intent in ASKS]
     if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
-        outcome.next = [*next_steps.decide(root.id), *outcome.next]
+        outcome.next = [*next_steps.decide(root.record), *outcome.next]
     moved_back.add_warning(store, outcome)
     return outcome
 

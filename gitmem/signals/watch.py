@@ -290,5 +290,5 @@ def steps(fields: ShownSignal, of: WatchOwner) -> list[str]:
     if has_conflict(fields):
         return next_steps.compare(signal_id)
     if next_steps.last_open_question([fields], [fields.get("delivery_state") or "unread"]):
-        return next_steps.decide(signal_id)
+        return next_steps.decide(fields)
     return [command("gitmem", "reply", signal_id, "your reply")]

@@ -26,7 +26,7 @@ _BASE = (
     "created", "title",
 )  # fmt: skip
 _STATE = (
-    "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "touched", "actual",
+    "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "taken", "touched", "actual",
     "mismatch",
 )  # fmt: skip
 _PUT = (
@@ -150,5 +150,11 @@ def _state(task: FoldedTask) -> tuple[Value, ...]:
     differs = bool(said) and compare_fields({**task.record, **said}).is_any
     return (
         task.state, task.decided_by, holder, session, until, int(task.conflict), len(task.cancels), len(task.late),
-        replaced, touched, as_json(said) if said else None, int(differs), task.record["task_id"],
+        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), task.record["task_id"],
     )  # fmt: skip
+
+
+def _is_taken(task: FoldedTask) -> bool:
+    """Return whether somebody has taken a task for whom it is: others take no duty from the addressee."""
+    agent = task.record.get("agent")
+    return any(agent is None or agent in take.sender for take in task.takes)

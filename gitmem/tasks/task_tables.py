@@ -9,11 +9,12 @@ KINDS = ("task", "task_event")
 
 DDL = (
     # `line` is the lowest line of the id; from `state` on what `fold` says. Times are microseconds since the epoch. `unit` is the
-    # work unit as typed, `wu_id` the form in which work units are compared. `actual` is what whoever works on it says of itself, as JSON.
+    # work unit as typed, `wu_id` the form in which work units are compared. `taken` is whether somebody who may has ever taken it;
+    # `actual` is what whoever works on it says of itself, as JSON.
     "CREATE TABLE task (task_id TEXT PRIMARY KEY, line INTEGER, caller TEXT, caller_session TEXT, purpose TEXT, agent TEXT,"
     " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, state TEXT,"
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
-    " replaced INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER) WITHOUT ROWID",
+    " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER) WITHOUT ROWID",
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import gitmem
+from gitmem.log.entry import CommitMessage
+
 from .conftest import Run, Said
 
 Start = Callable[..., str]
@@ -187,3 +190,65 @@ def test_a_long_result_is_cut_in_its_signal_and_whole_in_the_task(
     (done,) = inbox(run, planck)
     assert str(done["message"]).endswith(f"…\nFull text: gitmem task show {id}")
     assert len(run("task", "show", id, "--json").json["outcome"]["message"]) == 65_000
+
+
+def test_m5_after_the_first_take_nobody_else_owes_an_answer(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """R17, in inbox, notice, gate, thread and context: the others see who has it; before, each is told how to take it."""
+    bohr, curie = (start(name, "--role", "code-reviewer") for name in ("Bohr", "Curie"))
+    _, id, signal = delegate("role:reviewer")
+    read = run("inbox", "--no-mark", session=curie)
+    assert f"To take it: gitmem task take {id} (to refuse: gitmem reply {signal}" in read.out
+    assert f"next: gitmem task take {id}" in read.out
+    assert "1 unread (1 wants an answer)" in run("roster", session=curie).err
+    run("inbox", session=curie)
+    closed = run("gate", "--wu", "WU-7", "--json", session=curie).json
+    assert (closed["unanswered"], closed["signals"][0]["commands"][0]) == (1, f"gitmem task take {id}")
+    assert f"gitmem task take {id}" in run("thread", signal, session=curie).out
+    assert f"answer: gitmem task take {id}" in run("mem", "context", "--wu", "WU-7", session=curie).out
+
+    assert run("task", "take", id, session=bohr).status == 0
+
+    for session in (bohr, curie):
+        shown = run("inbox", "--all", session=session)
+        assert "taken by test:worker:bohr" in shown.out and "task take" not in shown.out
+        assert "needs AGREE or REJECT" not in run("thread", signal, session=session).out
+        assert "task take" not in run("thread", signal, session=session).out
+        assert signal not in run("mem", "context", "--wu", "WU-7", session=session).out
+    assert run("gate", "--wu", "WU-7", session=curie).status == 0
+    run("task", "release", id, session=bohr)
+    assert run("gate", "--wu", "WU-7", session=curie).status == 0
+
+
+def test_m5_a_take_by_somebody_else_takes_no_duty_from_the_addressee(
+    run: Run, start: Start, delegate: Callable[..., Delegated], repo: Path
+) -> None:
+    """Readers accept every take, since another clone may know more; the addressee still sees what it is asked."""
+    bohr, curie = start("Bohr"), start("Curie")
+    _, id, _ = delegate()
+    run("inbox", session=bohr)
+    with gitmem.open(str(repo), session=curie) as log:
+        line = log.store.line("task_event", {
+            "event_id": "tev-mallory0001", "task_id": id, "event": "take", "sender_identity": "test:worker:curie",
+            "sender_session": curie, "until": "2126-01-01T00:00:00.000000Z",
+        })  # fmt: skip
+        log.store.record([line], CommitMessage("Curie <c@example.org>", "forged"))
+    assert run("gate", "--wu", "WU-7", "--json", session=bohr).json["unanswered"] == 1
+
+
+def test_m5_a_signal_to_a_role_that_nobody_holds_names_the_delegation_instead(run: Run, start: Start) -> None:
+    """R35: nothing is written."""
+    said = run("signal", "x", "--to", "role:reviewer/docs", session=start("Planck"))
+    assert said.status == 2 and "nobody holds role:reviewer/docs" in said.err
+    assert "next: gitmem delegate 'what to do' --to role:reviewer/docs --wu WU-7" in said.err
+
+
+def test_m5_each_recipients_age_is_shown(run: Run, start: Start) -> None:
+    """Holders are those with a record of the last 24 hours, so the sender should know how old it is."""
+    planck = start("Planck")
+    start("Bohr", "--role", "reviewer/docs")
+    said = run("signal", "x", "--to", "role:reviewer/docs", session=planck)
+    assert "note: Bohr holds reviewer/docs; its last record: just now." in said.out
+    said = run("delegate", "x", "--to", "role:reviewer/docs", "--wu", "WU-7", session=planck)
+    assert "note: Bohr holds reviewer/docs; its last record: just now." in said.out

@@ -60,9 +60,11 @@ def test_the_last_open_question_is_the_one() -> None:
         {"signal_id": "4", "intent": "INFO", "recipients": ["me"]},
     ]
 
-    assert next_steps.last_open_question(signals, ["unread", "delivered", None, None]) == "2"
-    assert next_steps.last_open_question(signals, ["unread", "acked", None, None]) == "1"
+    assert next_steps.last_open_question(signals, ["unread", "delivered", None, None]) is signals[1]
+    assert next_steps.last_open_question(signals, ["unread", "acked", None, None]) is signals[0]
     assert next_steps.last_open_question(signals, ["", "rejected", None, None]) is None
     signals[2]["requires_ack"] = True
-    assert next_steps.last_open_question(signals, ["unread", "unread", "delivered", None]) == "3"
-    assert next_steps.decide("2")[1] == "gitmem reply 2 'your reason' --reject"
+    assert next_steps.last_open_question(signals, ["unread", "unread", "delivered", None]) is signals[2]
+    assert next_steps.decide(signals[1])[1] == "gitmem reply 2 'your reason' --reject"
+    signals[2]["settled"] = "taken by a:b:curie"
+    assert next_steps.last_open_question(signals, ["acked", "acked", "delivered", None]) is None
