@@ -289,7 +289,7 @@ def _notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | 
 def _tell_about_claims(at: Environment) -> None:
     """Renew the session's claims and tell it about contested ones. Where it has none, this only tests two files."""
     name = at.own_name or "/"
-    paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "contested"))
+    paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "notices"))
     if "/" not in name and any(map(os.path.exists, paths)):
         from .commands import claim
 

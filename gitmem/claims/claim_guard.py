@@ -60,6 +60,7 @@ def check(
     *,
     mode: str = BLOCK,
     anyway: str | None = None,
+    before_edit: bool = False,
 ) -> Guard:
     """Return whether callers may change paths from the top of the work tree.
 
@@ -67,6 +68,7 @@ def check(
         callers: Who may be changing them: their claims are not in the way.
         mode: `warn` lets claims that would block only warn; `off` checks nothing.
         anyway: The reason for passing the guard; it is recorded if a claim blocks.
+        before_edit: Whether the paths are about to be changed, not changed already.
 
     Raises:
         UsageError: The reason is invalid. Nothing was written.
@@ -92,7 +94,7 @@ def check(
         if not touched or claim.id in passed:
             continue
         is_known = claim.status == standing_claims.HELD and not _of_same_task(claim, callers, found)
-        if is_known and any(_was_changed_after(store, each, claim) for each in touched):
+        if is_known and (before_edit or any(_was_changed_after(store, each, claim) for each in touched)):
             blocks.append(claim)
         else:
             warns.append(claim)

@@ -6,7 +6,8 @@ They are derived from the index, and written where lines arrive. Below `claims/`
 - `only-own/in-<git folder>`: exists for a worktree while all claims that stand are of its only session;
 - `seen/<claim id>`: its time is when this clone first saw the claim;
 - `due/<session id>`: its time is when half the lease of a claim of that session is over;
-- `contested/<session id>`: what a session has to be told; `told/<session id>` has the claims that it was told about.
+- `notices/<session id>`: what a session has to be told; `told/<session id>` has the contested claims that it was told about;
+- `warned/<claim id>.<digest>`: a session was warned about the claim before it edited a path.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from ..store import Store
     from .standing_claims import StandingClaim
 
-FOLDER, CLAIMED, SEEN, DUE, CONTESTED, TOLD = (
-    "claims", "claimed", "seen", "due", "contested", "told",
+FOLDER, CLAIMED, SEEN, DUE, NOTICES, TOLD, WARNED = (
+    "claims", "claimed", "seen", "due", "notices", "told", "warned",
 )  # fmt: skip
+NOTICES_MAX = 4_000  # bytes for a session
 AGAIN_MICROS = 60 * 1_000_000
 SESSION_MICROS = 24 * 3600 * 1_000_000
 
@@ -54,15 +56,19 @@ def _update(store: Store) -> None:
     folder = path(state)
     if found or os.path.isdir(folder):
         shared_mode.make_dirs(folder)
-        for name in (SEEN, DUE, CONTESTED, TOLD):
+        for name in (SEEN, DUE, NOTICES, TOLD):
             shared_mode.make_dirs(path(state, name))
         shared_mode.make_dirs(os.path.join(state, ONLY_OWN))
         _set(path(state, CLAIMED), bool(found))
-        _keep(path(state, SEEN), {each.id for each in found})
         for each in found:
             seen = path(state, SEEN, each.id)
             if not os.path.lexists(seen):
                 _touch(seen, now)
+        ids = {each.id for each in found}
+        _keep(path(state, SEEN), ids)
+        for name in atomic_write.names_in(path(state, WARNED)):
+            if name.partition(".")[0] not in ids:
+                atomic_write.remove_quietly(path(state, WARNED, name))
         _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, found)), create=True)
         _tell(store, [each for each in found if each.is_here])
     ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
@@ -108,15 +114,32 @@ def _tell(store: Store, own: Collection[StandingClaim]) -> None:
         if not new:
             continue
         line = f"contested: your claim {each.id} overlaps {text_of(new[0])}; neither knew of the other. Agree with {new[0].who}."
-        before = read_small(path(state, CONTESTED, session)).decode("utf-8", "replace")
-        atomic_write.replace(path(state, CONTESTED, session), f"{before}{line}\n".encode())
+        tell(store, session, line)
         told |= {f"{each.id}/{other.id}" for other in new}
         atomic_write.replace(path(state, TOLD, session), " ".join(sorted(told)).encode())
-        names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
-        heartbeats.raise_flags(state, names, urgent=True)
     _keep(path(state, DUE), due.keys())
     for session, at in due.items():
         _touch(path(state, DUE, session), at)
+
+
+def tell(store: Store, session: str, text: str) -> None:
+    """Have a session of this clone told something at its next command or hook.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    if not heartbeats.is_safe(session):
+        return
+    where = path(store.repo.state, NOTICES, session)
+    before = read_small(where)
+    if len(before) + len(text.encode("utf-8", "replace")) > NOTICES_MAX:
+        text = "There is more about claims: gitmem claim list"
+        if text.encode() in before:
+            return
+    shared_mode.make_dirs(os.path.dirname(where))
+    atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
+    names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
+    heartbeats.raise_flags(store.repo.state, names, urgent=True)
 
 
 def has_work(state: str, session: str, now: int) -> bool:
@@ -138,7 +161,7 @@ def take_notice(state: str, session: str) -> list[str]:
     """Return what a session has to be told, once."""
     if not heartbeats.is_safe(session):
         return []
-    where = path(state, CONTESTED, session)
+    where = path(state, NOTICES, session)
     lines = read_small(where).decode("utf-8", "replace").splitlines()
     if lines:
         atomic_write.remove_quietly(where)
