@@ -22,6 +22,7 @@ class Client:
         program: The program that the package brings.
         dialect: What it speaks with its model.
         shell: The tool call that runs a command in its shell.
+        edit: The tool call that writes a new file.
         hears_start: Whether its model reads what a hook says when a session begins, as whom its user started it.
         hands_over: Whether it can be kept going at the end of a turn.
         says_end: Whether it tells its hooks that a session is over.
@@ -34,6 +35,7 @@ class Client:
         program: str,
         dialect: wire.Dialect,
         shell: Callable[[str], wire.Step],
+        edit: Callable[[str], wire.Step],
         *,
         hears_start: bool = True,
         hands_over: bool = True,
@@ -44,6 +46,7 @@ class Client:
         self.program = program
         self.dialect = dialect
         self.shell = shell
+        self.edit = edit
         self.hears_start = hears_start
         self.hands_over = hands_over
         self.says_end = says_end
@@ -62,6 +65,11 @@ class Client:
 
 def _tool(name: str, argument: str, **more: str) -> Callable[[str], wire.Step]:
     return lambda command: wire.Step(tool=name, arguments={argument: command, **more})
+
+
+def _patch(path: str) -> wire.Step:
+    """The tool of Codex's own models, whose argument is a text and no object."""
+    return wire.Step(tool="apply_patch", text=f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch")
 
 
 def _settle(path: Path, settings: Mapping[str, Any]) -> None:
@@ -100,6 +108,7 @@ class ClaudeCode(Client):
 
 class Codex(Client):
     sandbox: Sequence[str] = ("--dangerously-bypass-approvals-and-sandbox",)
+    model = "scripted"
 
     def variables(self, url: str) -> Mapping[str, str]:
         return {"SCRIPTED_KEY": "none"}
@@ -108,7 +117,7 @@ class Codex(Client):
         config = home / ".codex" / "config.toml"
         config.parent.mkdir(exist_ok=True)
         settings = f"""\
-model = "scripted"
+model = "{self.model}"
 model_provider = "scripted"
 check_for_update_on_startup = false
 [model_providers.scripted]
@@ -205,7 +214,7 @@ class OpenCode(Client):
                 "model": "scripted/scripted",
                 "small_model": "scripted/scripted",
                 "enabled_providers": ["scripted"],
-                "permission": {"bash": "allow", "doom_loop": "allow"},
+                "permission": {"bash": "allow", "edit": "allow", "doom_loop": "allow"},
                 "provider": {"scripted": provider},
             },
         )
@@ -248,20 +257,22 @@ class Cline(Client):
 
 
 CLIENTS: Sequence[Client] = (
-    ClaudeCode("claude-code", "@anthropic-ai/claude-code@2.1.330", "claude", wire.messages, _tool("Bash", "command")),
-    Codex("codex", "@openai/codex@0.169.0", "codex", wire.responses, _tool("exec_command", "cmd")),
-    Gemini("gemini", "@google/gemini-cli@0.61.0", "gemini", wire.contents, _tool("run_shell_command", "command")),
+    ClaudeCode("claude-code", "@anthropic-ai/claude-code@2.1.330", "claude", wire.messages, _tool("Bash", "command"), _tool("Write", "file_path", content="x")),
+    Codex("codex", "@openai/codex@0.169.0", "codex", wire.responses, _tool("exec_command", "cmd"), _patch),
+    Gemini("gemini", "@google/gemini-cli@0.61.0", "gemini", wire.contents, _tool("run_shell_command", "command"), _tool("write_file", "file_path", content="x")),
     OpenCode(
         "opencode",
         "opencode-ai@1.18.33",
         "opencode",
         wire.completions,
         _tool("bash", "command", description="A command"),
+        _tool("write", "filePath", content="x"),
         hands_over=False,
         says_end=False,
     ),
     Copilot(
-        "copilot", "@github/copilot@1.0.102", "copilot", wire.completions, _tool("bash", "command", description="A command")
+        "copilot", "@github/copilot@1.0.102", "copilot", wire.completions, _tool("bash", "command", description="A command"),
+        _tool("create", "path", file_text="x"),
     ),
     Cline(
         "cline",
@@ -269,6 +280,7 @@ CLIENTS: Sequence[Client] = (
         "cline",
         wire.completions,
         lambda command: wire.Step(tool="run_commands", arguments={"commands": [command]}),
+        _tool("editor", "path", new_text="x"),
         hears_start=False,
         hands_over=False,
         says_end=False,

@@ -55,14 +55,15 @@ def _events(*events: Mapping[str, Any] | str, named: bool = False) -> tuple[str,
 
 def responses(step: Step, request: Request, number: int) -> tuple[str, bytes]:
     """OpenAI Responses, always streamed."""
+    called: dict[str, Any] = {
+        "type": "function_call",
+        "name": step.tool,
+        "arguments": json.dumps(step.arguments),
+    }
+    if step.text:  # a tool whose argument is a text
+        called = {"type": "custom_tool_call", "name": step.tool, "input": step.text}
     items: list[dict[str, Any]] = [
-        {
-            "type": "function_call",
-            "id": f"fc_{number}_{each}",
-            "call_id": f"call_{number}_{each}",
-            "name": step.tool,
-            "arguments": json.dumps(step.arguments),
-        }
+        {**called, "id": f"fc_{number}_{each}", "call_id": f"call_{number}_{each}"}
         for each in range(step.times)
     ]
     if not items:
