@@ -84,12 +84,15 @@ def quiet(workbench: Workbench) -> list[Figure]:
         for command in (agent.command("PostToolUse"), ["/bin/sh", "-c", ":"])
     )
     got, base = in_turn(workbench.size.rounds * 10, one, other, warm=5)
+    before = wall_of(agent.command("PreToolUse"), agent.where, agent.environment, stdin=agent.input)
+    edit, bare = in_turn(workbench.size.rounds * 10, before, other, warm=5)
     guard = Path(agent.where, ".git", "guard of the benchmark")
     guard.write_text(git_hook.text(git_hook.PRE_COMMIT))
     commit = wall_of(["/bin/sh", str(guard)], agent.where, agent.environment, stdin=agent.input)
     free, shell = in_turn(workbench.size.rounds * 10, commit, other, warm=5)
     return [
         Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms"),
+        Figure("hook with nothing claimed by others before an edit, wall", "`sh -c :`", edit, bare, 2, "ms"),
         Figure("hook with nothing new before a commit, wall", "`sh -c :`", free, shell, 2, "ms"),
     ]
 

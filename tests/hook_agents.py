@@ -77,9 +77,34 @@ def said(client: str, event: str, session: str, folder: Path, **more: object) ->
     return {**found, **every.get("", {}), **every.get(event, {}), **more}
 
 
+# What each client says before a tool changes a file.
+_EDITS: dict[str, Callable[[str], dict[str, object]]] = {
+    "claude-code": lambda path: {"tool_name": "Write", "tool_input": {"file_path": path, "content": "x"}},
+    "codex": lambda path: {
+        "tool_name": "apply_patch",
+        "tool_input": {"command": f"*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch"},
+    },
+    "gemini": lambda path: {"tool_name": "replace", "tool_input": {"file_path": path, "old_string": "a"}},
+    "cursor": lambda path: {"tool_name": "Write", "tool_input": {"file_path": path}},
+    "opencode": lambda path: {"args": {"filePath": path, "content": "x"}},
+    "cline": lambda path: {
+        "preToolUse": {"toolName": "editor", "parameters": {"path": path, "new_text": "x"}}
+    },
+    "copilot": lambda path: {"toolName": "create", "toolArgs": {"path": path, "file_text": "x"}},
+}
+
+
+def editing(client: str, path: str) -> dict[str, object]:
+    """What a client says about an edit, beside what it says at every event."""
+    return _EDITS[client](path)
+
+
 def handed(client: str, event: str, out: str) -> str:
     """The text that reaches the model, of what a hook printed; the client refuses anything else."""
     kind = events.kind(client, event)
+    assert (client, kind) != ("gemini", events.EDIT)  # it shows no text before a tool
+    if (client, kind) == ("opencode", events.EDIT):
+        return _exactly(json.loads(out), {}, "context")
     if client == "opencode":
         assert out.endswith("\n") and not out.endswith("\n\n")
         return out[:-1]
@@ -97,6 +122,20 @@ def handed(client: str, event: str, out: str) -> str:
         return _exactly(value, {}, "additionalContext")
     assert set(value) == {"hookSpecificOutput"}
     return _exactly(value["hookSpecificOutput"], {"hookEventName": event}, "additionalContext")
+
+
+def refusal(client: str, event: str, out: str) -> str:
+    """The reason for which a client does not run a tool, of what a hook printed."""
+    value = json.loads(out)
+    deny = {"permissionDecision": "deny"}
+    if client == "opencode":
+        return _exactly(value, {}, "refused")
+    if client == "gemini":
+        return _exactly(value, {"decision": "deny"}, "reason")
+    if client == "copilot":
+        return _exactly(value, deny, "permissionDecisionReason")
+    assert set(value) == {"hookSpecificOutput"}
+    return _exactly(value["hookSpecificOutput"], {**deny, "hookEventName": event}, "permissionDecisionReason")
 
 
 def _exactly(value: dict[str, Any], fixed: Mapping[str, object], text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.clients.hooks.events import START, STOP
+from gitmem.clients.hooks.events import EDIT, START, STOP
 
 from ..render.as_json import encode
 
@@ -21,9 +21,21 @@ def answer(given: HookInput, text: str, variables: Mapping[str, str]) -> str | N
         variables: Environment variables for the commands of a starting session.
     """
     if given.client == "opencode":  # our own plugin inserts the text
-        return text or None
+        return encode({"context": text}) if text and given.kind == EDIT else text or None
     found = _FORMS.get(given.client, _usual)(given, text, variables)
     return encode(found) if found else None
+
+
+def refuse(given: HookInput, reason: str) -> str:
+    """Return the output that keeps a tool from running, for the clients of `events.REFUSES`."""
+    usual = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    if given.client == "opencode":
+        return encode({"refused": reason})
+    if given.client == "gemini":
+        return encode({"decision": "deny", "reason": reason})
+    if given.client == "copilot" and given.name is None:
+        return encode(usual)
+    return encode({"hookSpecificOutput": {"hookEventName": given.name or given.event, **usual}})
 
 
 def _usual(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:

@@ -57,7 +57,9 @@ def _main(args: Sequence[str]) -> int:
     try:
         call = hook_input.read(client, event, kind)
         call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
-        return 0 if call.in_subagent and not call.saves else _try(call, clock)
+        if call.in_subagent and not call.saves and kind != events.EDIT:
+            return 0
+        return _try(call, clock)
     finally:
         clock.end()
 
@@ -101,6 +103,11 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         from . import stop_wait
 
         return stop_wait.wait(at, call)
+    if call.kind == events.EDIT:
+        from . import edit_warnings
+
+        edit_warnings.before_edit(at, call, clock)
+        return 0
     if call.saves or call.kind in (events.START, events.END):
         from . import client_session
 

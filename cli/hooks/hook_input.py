@@ -32,6 +32,8 @@ class HookInput:
         client: Our name of the client, such as `claude-code`.
         event: The client's own name of the event.
         kind: The kind of the event, see `events`.
+        cwd: The folder that a tool's relative paths start from, or None.
+        edited: The paths that a tool changes, as the client names them.
         folder: The folder of the session, if this process may run in another one; otherwise None.
         name: The event's name in the JSON, or None.
         session: The client's id of the session, or None.
@@ -44,6 +46,8 @@ class HookInput:
     __slots__ = (
         "again",
         "client",
+        "cwd",
+        "edited",
         "event",
         "folder",
         "in_subagent",
@@ -68,6 +72,13 @@ class HookInput:
         name = fields.get("hook_event_name")
         self.name = name if isinstance(name, str) else None
         self.folder = _folder(fields.get("workspaceRoots")) if client in events.SHARED_ENVIRONMENT else None
+        cwd = fields.get("cwd")
+        self.cwd = cwd if isinstance(cwd, str) and "\0" not in cwd else self.folder
+        self.edited: list[str] = []
+        if kind == events.EDIT or (kind == events.TOOL and not events.names(client, events.EDIT)):
+            from . import edit_input
+
+            self.edited = edit_input.edited(fields)
         self.in_subagent = any(fields.get(key) for key in _SUBAGENT.get(client, _SUBAGENT_USUAL))
         loops = fields.get("loop_count")
         self.again = any(fields.get(key) is True for key in ("stop_hook_active", "stopHookActive")) or (

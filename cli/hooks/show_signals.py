@@ -59,6 +59,10 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         via = hook_caller.reply_program(at, call, caller)
         told = "\n".join(renewals.at_command(store, caller)) if local_state.is_used(store.repo.state) else ""
         told = output.sanitize(told, keep="\n")
+        if call.edited:
+            from . import edit_warnings
+
+            told = "\n".join(filter(None, (told, edit_warnings.after_edit(at, call, store, caller))))
         deliver(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro, before=told)
     limit_retries(store, call)
     return False

@@ -134,6 +134,12 @@ is_counted() {
   true >"$calls"
 }
 
+#@ guarded
+# Return whether somebody else has perhaps claimed paths in this worktree. No program is started to find out.
+is_guarded() {
+  [ -e "$state/claims/claimed" ] && [ ! -e "$state/claims/only-own/in-${git##*/}" ] && [ ! -e "$state/hook-stuck" ]
+}
+
 #@ waiting
 # Return whether an agent in a sandbox has left records that this process can commit. After a failure, once a turn.
 has_records() {
@@ -209,10 +215,12 @@ input='' go='' due='' also='' here=''
   if repository; then
     case $kind in
       start | end | checkpoint) go=1 ;;
+      edit) is_guarded && go=1 ;;
       wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it to end
       *)
         [ "$kind" = prompt ] && keep_prompt
         case $kind in @READS@) has_signals && go=1 ;; esac
+        [ "$kind" = "@EDITS@" ] && is_guarded && go=1 # a client without an event before an edit
         is_counted && go=1 also=checkpoint
         [ -n "$go" ] || { has_records && go=1; }
         [ -n "$go" ] || { is_due && due=1; } # otherwise gitmem checks this itself

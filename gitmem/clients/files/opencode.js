@@ -10,6 +10,7 @@ const script = ["signal-received.sh", "gitmem-signal-received.sh"]
   .map((name) => join(folder, name))
   .findLast((path) => existsSync(path))
 const LIMIT = 10000 // milliseconds
+const EDITS = new Set(["apply_patch", "edit", "multiedit", "patch", "write"])
 
 // Return the output of the script; "" if it fails or takes too long.
 function runScript(event, directory, session, more) {
@@ -40,12 +41,16 @@ function runScript(event, directory, session, more) {
 export const Gitmem = async ({ directory }) => {
   const fresh = new Set()
   const begun = new Set()
-  const children = new Set() // sessions of subagents, which get no signals of their parent
+  const children = new Map() // sessions of subagents, each with its parent, whose signals it does not get
+  const warnings = new Map() // by call: what the model reads after an edit
 
   return {
     event: async ({ event }) => {
       const info = event.properties?.info
-      if (event.type === "session.created" && info) (info.parentID ? children : fresh).add(info.id)
+      if (event.type === "session.created" && info) {
+        if (info.parentID) children.set(info.id, children.get(info.parentID) ?? info.parentID)
+        else fresh.add(info.id)
+      }
       if (event.type === "session.deleted" && info && begun.delete(info.id)) {
         await runScript("session.deleted", directory, info.id, {})
       }
@@ -74,8 +79,20 @@ export const Gitmem = async ({ directory }) => {
       if (sessionID) env.OPENCODE_SESSION_ID = sessionID // commands of the model run as this session
     },
 
-    "tool.execute.after": async ({ sessionID }, output) => {
-      if (children.has(sessionID) || typeof output.output !== "string") return
+    "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
+      if (!EDITS.has(tool)) return
+      const found = await runScript("tool.execute.before", directory, children.get(sessionID) ?? sessionID, { args })
+      if (!found) return
+      const { refused, context } = JSON.parse(found)
+      if (refused) throw new Error(refused)
+      if (context) warnings.set(callID, context)
+    },
+
+    "tool.execute.after": async ({ sessionID, callID }, output) => {
+      if (typeof output.output !== "string") return
+      if (warnings.has(callID)) output.output += "\n\n" + warnings.get(callID)
+      warnings.delete(callID)
+      if (children.has(sessionID)) return
       const signals = await runScript("tool.execute.after", directory, sessionID, {})
       if (signals) output.output += "\n\n" + signals
     },

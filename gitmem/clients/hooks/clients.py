@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...digests import sha256
 from ...text.shell_quote import quote
 from .. import hook_paths
+from . import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,9 +129,11 @@ class Client(NamedTuple):
             handler = {"command": line, "timeout": seconds}
         elif self.name == "copilot":
             handler = {"type": "command", "bash": line, "timeoutSec": seconds}
-        if self.form == FLAT:
-            return HookEntry(event, line, handler)
         matcher = {"matcher": "*"} if self.name == "claude-code" and event == "PostToolUse" else {}
+        if events.kind(self.name, event) == events.EDIT:
+            matcher = {"matcher": events.MATCHERS[self.name]}
+        if self.form == FLAT:
+            return HookEntry(event, line, {**matcher, **handler})
         return HookEntry(event, line, {**matcher, "hooks": [handler]})
 
     def in_command(self, scope: str, path: str, root: str, home: str) -> str:
@@ -156,18 +159,19 @@ CLIENTS: dict[str, Client] = {
             "claude-code", "Claude Code", GROUPS, ".claude", "settings.json",
             # Not PostToolBatch: a version that does not know an event ignores the whole file.
             [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 10),
-             ("PreCompact", 10), ("SubagentStop", 10)],
+             ("PreCompact", 10), ("SubagentStop", 10), ("PreToolUse", 10)],
             programs=["claude"],
         ),
         Client(
             "codex", "Codex CLI", GROUPS, ".codex", "hooks.json",
             [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 3),
-             ("PreCompact", 10), ("SubagentStop", 10)],
+             ("PreCompact", 10), ("SubagentStop", 10), ("PreToolUse", 10)],
             programs=["codex"],
         ),
         Client(
             "gemini", "Gemini CLI", GROUPS, ".gemini", "settings.json",
-            [("AfterTool", 10), ("BeforeAgent", 10), ("SessionStart", 20), ("AfterAgent", 10), ("SessionEnd", 10)],
+            [("AfterTool", 10), ("BeforeAgent", 10), ("SessionStart", 20), ("AfterAgent", 10), ("SessionEnd", 10),
+             ("BeforeTool", 10)],
             comments=True, programs=["gemini"],
         ),
         Client(
@@ -177,18 +181,20 @@ CLIENTS: dict[str, Client] = {
         ),
         Client(
             "opencode", "OpenCode", PLUGIN, ".opencode", "plugins/gitmem.js",
-            [("tool.execute.after", 10), ("chat.message", 10), ("session.created", 20), ("session.deleted", 10)],
+            [("tool.execute.after", 10), ("chat.message", 10), ("session.created", 20), ("session.deleted", 10),
+             ("tool.execute.before", 10)],
             home_base=".config/opencode", signs=[".opencode", "opencode.json", "opencode.jsonc"], programs=["opencode"],
         ),
         Client(
             "cline", "Cline", FILES, ".clinerules", "hooks",
-            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("TaskStart", 20), ("TaskResume", 20), ("TaskCancel", 10)],
+            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("TaskStart", 20), ("TaskResume", 20), ("TaskCancel", 10),
+             ("PreToolUse", 10)],
             home_base=".cline", signs=[".clinerules", ".cline"], programs=["cline"],
         ),
         Client(
             "copilot", "GitHub Copilot", FLAT, ".github", "hooks/gitmem.json",
             [("postToolUse", 10), ("postToolUseFailure", 10), ("userPromptSubmitted", 10), ("sessionStart", 20),
-             ("agentStop", 10), ("sessionEnd", 10)],
+             ("agentStop", 10), ("sessionEnd", 10), ("preToolUse", 10)],
             extra=[("version", 1)], home_base=".copilot",
             signs=[".github/hooks", ".github/copilot-instructions.md"], programs=["copilot"],
         ),

@@ -60,8 +60,10 @@ def digest(entry: HookEntry) -> str:
     handlers = entry.value["hooks"]
     assert isinstance(handlers, list)
     handler = handlers[0]
+    matcher = entry.value.get("matcher")
     reviewed = {
         "event_name": _snake(entry.event),
+        **({"matcher": matcher} if matcher is not None else {}),
         "hooks": [
             {"async": False, "command": handler["command"], "timeout": handler["timeout"], "type": "command"}
         ],

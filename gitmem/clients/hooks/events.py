@@ -7,6 +7,7 @@ The names are the clients' own, from their settings files. The hook script gets 
 from __future__ import annotations
 
 TOOL = "tool"  # a tool has run: the model reads on in a moment
+EDIT = "edit"  # a tool is about to change files
 PROMPT = "prompt"  # the user has sent a prompt
 START = "start"
 STOP = "stop"  # the agent is done and would wait for its user
@@ -16,44 +17,54 @@ WAKE = "wake"  # in the background of an idle agent
 
 EVENTS: dict[str, dict[str, str]] = {
     "claude-code": {
-        "PostToolUse": TOOL, "PostToolUseFailure": TOOL, "PostToolBatch": TOOL, "UserPromptSubmit": PROMPT,
+        "PreToolUse": EDIT, "PostToolUse": TOOL, "PostToolUseFailure": TOOL, "PostToolBatch": TOOL, "UserPromptSubmit": PROMPT,
         "SessionStart": START, "Stop": STOP, "SessionEnd": END, "Wake": WAKE,
         "PreCompact": CHECKPOINT, "SubagentStop": CHECKPOINT,
     },
     "codex": {
-        "PostToolUse": TOOL, "UserPromptSubmit": PROMPT, "SessionStart": START, "Stop": STOP, "SessionEnd": END,
+        "PreToolUse": EDIT, "PostToolUse": TOOL, "UserPromptSubmit": PROMPT, "SessionStart": START, "Stop": STOP, "SessionEnd": END,
         "PreCompact": CHECKPOINT, "SubagentStop": CHECKPOINT,
     },
     "gemini": {
-        "AfterTool": TOOL, "BeforeAgent": PROMPT, "SessionStart": START, "AfterAgent": STOP, "SessionEnd": END,
+        "BeforeTool": EDIT, "AfterTool": TOOL, "BeforeAgent": PROMPT, "SessionStart": START, "AfterAgent": STOP, "SessionEnd": END,
     },
     "cursor": {
         "postToolUse": TOOL, "postToolUseFailure": TOOL, "sessionStart": START, "stop": STOP, "sessionEnd": END,
     },
     "opencode": {
-        "tool.execute.after": TOOL, "chat.message": PROMPT, "session.created": START, "session.idle": STOP,
+        "tool.execute.before": EDIT, "tool.execute.after": TOOL, "chat.message": PROMPT, "session.created": START, "session.idle": STOP,
         "session.deleted": END,
     },
     "cline": {
-        "PostToolUse": TOOL, "UserPromptSubmit": PROMPT, "TaskStart": START, "TaskResume": START,
+        "PreToolUse": EDIT, "PostToolUse": TOOL, "UserPromptSubmit": PROMPT, "TaskStart": START, "TaskResume": START,
         "TaskCancel": END,
     },
     "copilot": {
-        "postToolUse": TOOL, "postToolUseFailure": TOOL, "userPromptSubmitted": PROMPT, "sessionStart": START,
+        "preToolUse": EDIT, "postToolUse": TOOL, "postToolUseFailure": TOOL, "userPromptSubmitted": PROMPT, "sessionStart": START,
         "agentStop": STOP, "sessionEnd": END,
     },
 }  # fmt: skip
 
 # The events whose output reaches the model. For others the client drops it, or another client's hook may show it.
 READS = {
-    "claude-code": (TOOL, PROMPT, START, STOP),
-    "codex": (TOOL, PROMPT, START, STOP),
+    "claude-code": (EDIT, TOOL, PROMPT, START, STOP),
+    "codex": (EDIT, TOOL, PROMPT, START, STOP),
     "gemini": (TOOL, PROMPT, START, STOP),
     "cursor": (TOOL, START, STOP),
-    "opencode": (TOOL, PROMPT, START, STOP),
-    "cline": (TOOL,),
-    "copilot": (TOOL, START, STOP),
+    "opencode": (EDIT, TOOL, PROMPT, START, STOP),
+    "cline": (EDIT, TOOL),
+    "copilot": (EDIT, TOOL, START, STOP),
 }
+
+# The tools before which a client runs the hooks of its edit event. Cline has no such choice; our plugin has one of its own.
+MATCHERS = {
+    "claude-code": "Edit|MultiEdit|NotebookEdit|Write",
+    "codex": "apply_patch",
+    "gemini": "replace|write_file",
+    "copilot": "apply_patch|create|edit",
+}
+# The clients whose hooks can keep a tool from running. In Cline that would end the whole task.
+REFUSES = ("claude-code", "codex", "gemini", "opencode", "copilot")
 
 # The variables with the client's own session id, and with the folder of the session, in a hook's environment.
 SESSION_VARIABLES = {

@@ -72,3 +72,56 @@ def test_the_plugin_hands_over_what_the_script_says(tmp_path: Path) -> None:
     assert {session for _, session, _ in asked} == {"ses_main"}
     assert json.loads(asked[0][2]) == {"session_id": "ses_main", "cwd": str(tmp_path), "source": "startup"}
     assert json.loads(asked[1][2])["prompt"] == "hello"
+
+
+EDITS = """
+const { Gitmem } = await import(process.argv[2])
+const hooks = await Gitmem({ directory: process.cwd() })
+const created = (info) => hooks.event({ event: { type: "session.created", properties: { info } } })
+await created({ id: "ses_child", parentID: "ses_main" })
+const said = []
+for (const [tool, filePath, sessionID] of [["write", "free", "ses_main"], ["edit", "claimed", "ses_child"], ["edit", "blocked", "ses_main"],
+                                           ["read", "claimed", "ses_main"]]) {
+  const callID = tool + filePath
+  const output = { title: "", output: "result", metadata: {} }
+  try {
+    await hooks["tool.execute.before"]({ tool, sessionID, callID }, { args: { filePath } })
+    await hooks["tool.execute.after"]({ tool, sessionID, callID, args: { filePath } }, output)
+    said.push(output.output)
+  } catch (error) {
+    said.push("refused: " + error.message)
+  }
+}
+console.log(JSON.stringify(said))
+"""
+EDIT_SCRIPT = """#!/bin/sh
+[ "$1" = tool.execute.before ] || exit 0
+case $OPENCODE_SESSION_ID$(cat) in
+  ses_main*claimed* | ses_main*child*) echo '{"context": "somebody claims it"}' ;;
+  *blocked*) echo '{"refused": "not now"}' ;;
+esac
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node")
+def test_the_plugin_warns_with_the_result_of_an_edit_or_refuses_it(tmp_path: Path) -> None:
+    """Other tools are never asked about; a subagent's edit is its parent's."""
+    base = tmp_path / ".opencode"
+    plugin = base / "plugins" / "gitmem.mjs"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(content("opencode.js"))
+    (base / "hooks").mkdir()
+    (base / "hooks" / "signal-received.sh").write_text(EDIT_SCRIPT)
+    calls = tmp_path / "calls.mjs"
+    calls.write_text(EDITS)
+
+    done = subprocess.run(
+        [str(NODE), str(calls), str(plugin)], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+
+    assert json.loads(done.stdout) == [
+        "result",
+        "result\n\nsomebody claims it",
+        "refused: not now",
+        "result",
+    ], done

@@ -225,6 +225,43 @@ def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) ->
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("client", [each for each in CLIENTS if each != "cline"])
+def test_an_edit_asks_gitmem_only_where_somebody_else_claims(
+    place: Place, client: str, shell: tuple[str, ...]
+) -> None:
+    """Nothing claimed, or only by this worktree's own session: no program starts. Other tools never ask for claims."""
+    (event, *_) = events.names(client, events.EDIT) or events.names(client, events.TOOL)
+    (tool, *_) = events.names(client, events.TOOL)
+    linked = place.folder.parent / "linked of claims"
+    git = place.folder / ".git" / "worktrees" / "linked"
+    for path in (linked, git):
+        path.mkdir(parents=True)
+    (linked / ".git").write_text(f"gitdir: {git}\n")
+    (git / "commondir").write_text("../..\n")
+
+    def asks(event: str = event, cwd: Path = place.folder) -> bool:
+        folder = events.FOLDER_VARIABLES.get(client)
+        return (
+            place.run(event, client=client, shell=shell, cwd=cwd, **({folder: str(cwd)} if folder else {}))
+            != ""
+        )
+
+    assert not asks()
+    own = place.state / "claims" / "only-own"
+    own.mkdir(parents=True)
+    (place.state / "claims" / "claimed").touch()
+    assert asks() and asks(cwd=linked)
+    assert asks(tool) is (event == tool)
+    (own / "in-.git").touch()
+    assert not asks() and asks(cwd=linked)
+    (own / "in-linked").touch()
+    assert not asks(cwd=linked)
+    (own / "in-.git").unlink()
+    (place.state / "hook-stuck").touch()
+    assert not asks()
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize(
     "client", [each for each in CLIENTS if each != "cline"]
 )  # it is called by its name alone

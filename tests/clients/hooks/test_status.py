@@ -112,7 +112,8 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
     assert target.settings is not None
     digests = {each.command: codex_trust.digest(each) for each in target.wanted(False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
-             "Stop": "stop", "SessionEnd": "session_end", "PreCompact": "pre_compact", "SubagentStop": "subagent_stop"}  # fmt: skip
+             "Stop": "stop", "SessionEnd": "session_end", "PreCompact": "pre_compact", "SubagentStop": "subagent_stop",
+             "PreToolUse": "pre_tool_use"}  # fmt: skip
     lines = [f'[projects."{folders.worktree}"]\ntrust_level = "{trust}"\n'] if trust else []
     for each in target.settings.ours():
         key = f"{target.settings.path}:{names[each.event]}:{each.group}:{each.handler}"
