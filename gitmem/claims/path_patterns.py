@@ -12,8 +12,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PATTERNS_MAX = 100  # of one claim; readers ignore further ones
-LENGTH_MAX = 1_024  # characters of a pattern or path; longer patterns match nothing
+LENGTH_MAX = 1_024  # characters of a pattern; longer ones match nothing
+PATH_MAX = 4_096  # characters of a path; longer ones are not matched
+MATCH_STEPS_MAX = PATH_MAX * 16  # more than any match takes
+STEP_BITS = 256  # positions of a pattern that one step of a match handles
 DEEP = "**"
+
+
+class Budget:
+    """The steps that are left for matches and comparisons: peers write patterns, and any number of them.
+
+    Attributes:
+        is_spent: Whether something was not compared for want of steps.
+    """
+
+    __slots__ = ("is_spent", "left")
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+        self.is_spent = False
+
+    def take(self, steps: int) -> bool:
+        """Take steps; return False if too few are left."""
+        if steps > self.left:
+            self.is_spent = True
+            return False
+        self.left -= steps
+        return True
 
 
 class PathPattern:
@@ -22,48 +47,69 @@ class PathPattern:
     Names that differ only in case or in the form of their accents are the same: on some file systems they are one file.
     """
 
-    __slots__ = ("_folders", "_inside", "_masks", "_names", "_positions", "_skips", "is_valid")
+    __slots__ = (
+        "_begin",
+        "_folders",
+        "_inside",
+        "_length",
+        "_masks",
+        "_names",
+        "_part",
+        "_positions",
+        "_skips",
+        "is_valid",
+    )
 
     def __init__(self, pattern: str) -> None:
-        text = _normal(pattern).strip("/")
-        self.is_valid = 0 < len(text) <= LENGTH_MAX
-        names = [name for name in text.split("/") if name not in ("", ".")] if self.is_valid else []
+        text = normal(pattern) if len(pattern) <= LENGTH_MAX else ""
+        names = [name for name in text.split("/") if name not in ("", ".")]
+        self.is_valid = bool(names)
         self._names = [
             name for name, before in zip(names, ["", *names], strict=False) if (name, before) != (DEEP, DEEP)
         ]
-        # An automaton whose states are the bits of an integer. `_masks` has the states that each character leads on, "" those that
-        # any character of a name leads on. `_skips` are the states for `*`: a character keeps them, and they lead on without one.
-        # `_folders` are those for `**`, at the beginning of a name; the state after each, of `_inside`, is for the rest of a name.
-        self._masks: dict[str, int] = {"": 0}
-        self._skips = self._folders = self._inside = 0
-        self._positions = 0
-        for name in self._names:
-            if name == DEEP:
-                self._folders |= 1 << self._positions
-                self._inside |= 2 << self._positions
-                self._masks[""] |= 1 << self._positions
-                self._positions += 2
-                continue
-            for char in name:
-                if char == "*":
-                    self._skips |= 1 << self._positions
-                    self._positions += 1
-                else:
-                    self._add("" if char == "?" else char)
-            self._add("/")
+        self._length = sum(map(len, self._names))
+        whole = fixed_part("/".join(self._names))
+        rest = self._names[whole.count("/") + 1 if whole else 0 :]
+        self._begin = whole  # each path that it matches begins so
+        if rest and rest[0] != DEEP:
+            self._begin = f"{whole}/{_fixed_beginning(rest[0])}" if whole else _fixed_beginning(rest[0])
+        fixed = "/".join(rest).replace("?", "*").replace("/", "*").split("*")
+        self._part = max(fixed, key=len)  # each path that it matches has this in it
+        self._masks: dict[str, int] | None = None  # made at the first match that needs it
+
+    @property
+    def weight(self) -> int:
+        """What a match of it costs, roughly: little if paths have to begin with something."""
+        return 1 if self._begin else 1 + self._length
+
+    @property
+    def names(self) -> int:
+        """The number of its names."""
+        return len(self._names)
 
     def matches(self, path: str) -> bool:
         """Return whether the pattern covers a path from the top of the work tree."""
-        text = _normal(path).strip("/")
-        if not self.is_valid or not text or len(text) > LENGTH_MAX:
+        return self.covers(normal(path), Budget(MATCH_STEPS_MAX))
+
+    def covers(self, text: str, budget: Budget) -> bool:
+        """Return whether the pattern covers a path that `normal` has returned; False if the budget is spent."""
+        if not (self.is_valid and text and budget.take(1)):
             return False
+        if not text.startswith(self._begin) or self._part not in text:
+            return False
+        return budget.take(len(text) * (1 + self._length // STEP_BITS)) and self._run(text)
+
+    def _run(self, text: str) -> bool:
+        if self._masks is None:
+            self._masks = self._prepare()
         end = 1 << self._positions
+        any_character, at_end = self._masks[""], self._masks["/"]
         states = self._without_character(1)
         for char in text + "/":
             if char == "/":
-                states = (states & self._masks.get("/", 0)) << 1 | (states & self._inside) >> 1
+                states = (states & at_end) << 1 | (states & self._inside) >> 1
             else:
-                leads_on = self._masks[""] | self._masks.get(char, 0)
+                leads_on = any_character | self._masks.get(char, 0)
                 states = (states & leads_on) << 1 | states & (self._skips | self._inside)
             states = self._without_character(states)
             if states & end:
@@ -72,9 +118,34 @@ class PathPattern:
                 return False
         return False
 
-    def _add(self, char: str) -> None:
-        self._masks[char] = self._masks.get(char, 0) | 1 << self._positions
-        self._positions += 1
+    def _prepare(self) -> dict[str, int]:
+        """Make an automaton whose states are the bits of an integer.
+
+        `_skips` are the states for `*`: a character keeps them, and they lead on without one. `_folders` are those for `**`, at the
+        beginning of a name; the state after each, of `_inside`, is for the rest of a name.
+
+        Returns:
+            The states that each character leads on, "" those that any character of a name leads on.
+        """
+        masks = {"": 0, "/": 0}
+        self._skips = self._folders = self._inside = 0
+        position = 0
+        for name in self._names:
+            if name == DEEP:
+                self._folders |= 1 << position
+                self._inside |= 2 << position
+                masks[""] |= 1 << position
+                position += 2
+                continue
+            for char in name + "/":
+                if char == "*":
+                    self._skips |= 1 << position
+                else:
+                    key = "" if char == "?" else char
+                    masks[key] = masks.get(key, 0) | 1 << position
+                position += 1
+        self._positions = position
+        return masks
 
     def _without_character(self, states: int) -> int:
         """Add the states that are reached without a character. A sum carries a bit through neighbouring skips."""
@@ -94,14 +165,29 @@ class PathPattern:
         return True  # one is above the other, and covers it
 
 
-def covers(patterns: Iterable[str], path: str) -> bool:
-    """Return whether any of the patterns covers a path."""
-    return any(PathPattern(pattern).matches(path) for pattern in patterns)
+def normal(path: str) -> str:
+    """Return the form in which paths are compared; "" for one that is too long."""
+    text = path.strip("/")
+    if text.isascii():
+        return text.lower() if len(text) <= PATH_MAX else ""
+    import unicodedata
+
+    if len(text) > PATH_MAX:
+        return ""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def may_overlap(ours: Sequence[PathPattern], theirs: Sequence[PathPattern]) -> bool:
-    """Return whether a path may be covered by a pattern of each list."""
-    return any(one.may_overlap(two) for one in ours for two in theirs)
+def may_overlap(
+    ours: Sequence[PathPattern], theirs: Sequence[PathPattern], budget: Budget | None = None
+) -> bool:
+    """Return whether a path may be covered by a pattern of each list; False if the budget is spent."""
+    for one in ours:
+        for two in theirs:
+            if budget is not None and not budget.take(1 + min(one.names, two.names)):
+                return False
+            if one.may_overlap(two):
+                return True
+    return False
 
 
 def prepared(patterns: Iterable[str]) -> list[PathPattern]:
@@ -132,12 +218,3 @@ def _names_may_overlap(one: str, two: str) -> bool:
 
 def _fixed_beginning(name: str) -> str:
     return name.partition("*")[0].partition("?")[0]
-
-
-def _normal(path: str) -> str:
-    """Return the form in which paths are compared."""
-    if path.isascii():
-        return path.lower()
-    import unicodedata
-
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path[: LENGTH_MAX * 4]).casefold())

@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 import re
 import time
+import unicodedata
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gitmem.claims import path_patterns
 from gitmem.claims.path_patterns import PathPattern
@@ -35,6 +38,16 @@ from gitmem.claims.path_patterns import PathPattern
         ("caf\u00e9", "cafe\u0301", True),
         ("", "a", False),
         ("a" * 2000, "a" * 2000, False),
+        ("a", "a/" + "b" * 2000, True),
+        ("a", "a/" + "b" * 70_000, False),
+        ("a\\b", "a\\b", True),
+        ("a\\b", "a/b", False),
+        ("STRASSE.md", "stra\u00dfe.md", True),
+        ("a?", "a\U0001f600", True),
+        ("\ud83d", "a", False),
+        ("./src//a.py", "src/a.py", True),
+        ("src/*", "src", False),
+        ("src/**", "src", True),
     ],
 )
 def test_what_a_pattern_covers(pattern: str, path: str, covered: bool) -> None:
@@ -86,7 +99,74 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-@pytest.mark.parametrize("pattern", ["*a" * 511 + "b", "**/" * 300 + "b", "?*" * 500, "**/*/" * 200])
+NAME = st.text(
+    st.sampled_from("ab*?\u00e9e\u0301\u0323\u00df\u1e9eK\u212a\\[]^$.\U0001f600"), min_size=1, max_size=6
+)
+PATTERN = st.lists(NAME | st.just("**"), min_size=1, max_size=5).map("/".join)
+PATH = st.lists(
+    st.text(st.sampled_from("abe\u00e9\u0301\u00dfKk\\"), min_size=1, max_size=4), min_size=1, max_size=5
+).map("/".join)
+
+
+@given(PATTERN, PATH)
+@example("e\u0301*", "\u00e9a")
+@example("**/*", "a")
+def test_a_match_is_what_the_pattern_says_in_any_normal_form(pattern: str, path: str) -> None:
+    """Patterns and paths in all four normal forms of Unicode that keep names apart, upper and lower case."""
+    expected = _expression(path_patterns.normal(pattern)).match(path_patterns.normal(path) + "/") is not None
+    for form in ("NFC", "NFD"):
+        changed = unicodedata.normalize(form, path)
+        assert PathPattern(pattern).matches(changed) is expected
+        assert PathPattern(unicodedata.normalize(form, pattern)).matches(path) is expected
+    ascii_swapped = "".join(char.swapcase() if char.isascii() else char for char in path)
+    assert PathPattern(pattern).matches(ascii_swapped) is expected
+
+
+@given(PATTERN, PATTERN, PATH)
+def test_patterns_that_cover_one_path_overlap(one: str, two: str, path: str) -> None:
+    """In either order, and each overlaps the path itself."""
+    first, second = PathPattern(one), PathPattern(two)
+    assert first.may_overlap(second) is second.may_overlap(first)
+    if first.matches(path) and second.matches(path):
+        assert first.may_overlap(second)
+    if first.matches(path):
+        assert first.may_overlap(PathPattern(path)) or path_patterns.is_pattern(path)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_is_a_pattern_and_a_path(pattern: str, path: str) -> None:
+    """No text makes an error, and a path without wildcards covers itself and what is below."""
+    PathPattern(pattern).matches(path)
+    PathPattern(pattern).may_overlap(PathPattern(path))
+    if path_patterns.normal(path).strip("/.") and not path_patterns.is_pattern(path):
+        below = "/".join(name for name in path.split("/") if name not in ("", "."))
+        assert PathPattern(path).matches(below) is PathPattern(path).matches(f"{below}/x") is True
+
+
+def test_a_match_costs_steps_and_none_are_left_over() -> None:
+    """What is not compared for want of steps is said, and a path that cannot match costs one step."""
+    budget = path_patterns.Budget(50)
+    assert not PathPattern("src/**/*.py").covers("docs/a.md", budget)
+    assert not PathPattern("**/*.py").covers("docs/a.md", budget)
+    assert (budget.left, budget.is_spent) == (48, False)
+    assert PathPattern("**/*.py").covers("a/b.py", budget)
+    assert budget.left == 41
+    assert not PathPattern("**/*.py").covers("a/" * 30 + "b.py", budget)
+    assert budget.is_spent
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*a" * 511 + "b",
+        "**/" * 300 + "b",
+        "?*" * 500,
+        "**/*/" * 200,
+        "*" * 1024,
+        "?" * 1024,
+        "\u0301\u0323" * 512,
+    ],
+)
 def test_no_pattern_makes_a_match_slow(pattern: str) -> None:
     """Twice the path costs about twice the time, and the longest one a few milliseconds."""
     prepared = PathPattern(pattern)
@@ -94,6 +174,7 @@ def test_no_pattern_makes_a_match_slow(pattern: str) -> None:
     for path in ("a" * 1024, "a/" * 511, "aaa/" * 255):
         prepared.matches(path)
     assert time.process_time() - began < 0.2
+    assert PathPattern("*" * 64 * 1024).is_valid is False
 
 
 def test_only_so_many_patterns_of_a_claim_are_read() -> None:
