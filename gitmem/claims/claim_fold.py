@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..records.record_types import ClaimRecord
 
 LEASE_MAX_MICROS = 24 * 3600 * 1_000_000
+AHEAD_MICROS = 24 * 3600 * 1_000_000  # lines with a later time do not count yet: no clock is so wrong
 READ_MAX = 1_000  # lines of one claim that readers read: a peer may have written any number
 
 
@@ -22,6 +23,7 @@ class FoldedClaim:
     """A claim.
 
     Attributes:
+        owner: Identity and session of its writer.
         record: Its first record, which says paths, mode, reason, task and work unit.
         line: The line of that record.
         until: Its end in microseconds.
@@ -31,9 +33,10 @@ class FoldedClaim:
         after: The ids of the claims that its writer had seen when it began.
     """
 
-    __slots__ = ("after", "line", "record", "released", "renewed", "since", "until")
+    __slots__ = ("after", "line", "owner", "record", "released", "renewed", "since", "until")
 
     def __init__(self, record: ClaimRecord, line: bytes) -> None:
+        self.owner: tuple[str, str | None] = record["sender_identity"], record.get("sender_session") or None
         self.record = record
         self.line = line
         self.since = self.renewed = micros(record["at"])
@@ -41,19 +44,20 @@ class FoldedClaim:
         self.released: ClaimRecord | None = None
         self.after = frozenset(record.get("after") or ())
 
-    @property
-    def owner(self) -> tuple[str, str | None]:
-        """Identity and session of its writer."""
-        return self.record["sender_identity"], self.record.get("sender_session") or None
-
     def has_seen(self, other: FoldedClaim) -> bool:
         """Return whether its writer knew of another claim when it began."""
         return other.record["claim_id"] in self.after
 
 
-def fold(lines: Iterable[tuple[ClaimRecord, bytes]]) -> FoldedClaim | None:
-    """Fold the lines of one claim id, in any order; None if no line of them begins it."""
+def fold(lines: Iterable[tuple[ClaimRecord, bytes]], ahead: int | None = None) -> FoldedClaim | None:
+    """Fold the lines of one claim id, in any order; None if no line of them begins it.
+
+    Args:
+        ahead: The time after which beginnings and renewals do not count yet; None to count all.
+    """
     every = sorted(lines, key=lambda each: each[1])
+    if ahead is not None:
+        every = [each for each in every if each[0]["event"] == "release" or micros(each[0]["at"]) <= ahead]
     begun = next((each for each in every if each[0]["event"] == "claim"), None)
     if begun is None:
         return None

@@ -2,37 +2,56 @@
 
 The index has the end of each claim; whether that is over is decided here, with the clock of whoever asks. Lines that claim to be
 from this clone and are not count for what is shown, as on every other clone; nobody here acts on them.
+
+Peers may have written any number of claims, in any names. So only some are read: those of this clone first, then those of each
+writing clone in turn, of each of its owners in turn, and those that this clone knew before.
 """
 
 from __future__ import annotations
 
-from .. import records
+import os
+
+from .. import atomic_write, records
 from ..agents import heartbeats
+from ..log.lines import format_at
+from ..sync import noop_check
 from . import claim_fold, path_patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..store import Store
     from .claim_fold import FoldedClaim
+    from .path_patterns import Budget
 
 HELD, CONTESTED, BEHIND, PERHAPS_RENEWED = "held", "contested", "behind", "perhaps renewed"
 GRACE_MICROS = 15 * 60 * 1_000_000  # a renewal by another clone may be under way for as long
-OF_OWNER_MAX, READ_MAX = 100, 500  # claims that are read: peers may have written any number
-COMPARED_MAX = 100_000  # pairs of patterns in one answer; further claims are not compared
+OF_OWNER_MAX, READ_MAX = 100, 500  # claims that are read
+BYTES_MAX, PORTION = (
+    1024 * 1024,
+    8,
+)  # of their lines; no claim of others takes more than this part of what is left
+COMPARE_STEPS_MAX = 500_000  # in one answer; further claims are not compared
 EXCLUSIVE = "exclusive"
+SEEN = os.path.join("claims", "seen")  # below the state folder, see `local_state`
 
-# A claim ends with its session and with its task. Those of this clone come first, and of an owner only so many count.
+# A claim ends with its session and with its task. The file of a line names the clone that wrote it.
 _STANDING = (
-    "SELECT claim_id, forged FROM (SELECT c.claim_id, c.since,"
-    " EXISTS (SELECT 1 FROM path_claim_event e JOIN forged f ON f.line = e.line WHERE e.claim_id = c.claim_id) AS forged,"
+    "WITH known AS (SELECT c.claim_id, c.line, c.owner, f.name AS writer, c.until, c.released, s.ended >= c.since AS ended,"
+    " EXISTS (SELECT 1 FROM path_claim_event e JOIN forged x ON x.line = e.line WHERE e.claim_id = c.claim_id) AS forged,"
     " EXISTS (SELECT 1 FROM own WHERE name = c.session) AS ours,"
-    " row_number() OVER (PARTITION BY c.owner ORDER BY c.since, c.claim_id) AS place"
-    " FROM path_claim c LEFT JOIN session s ON s.session_id = c.session LEFT JOIN task t ON t.task_id = c.task_id"
-    " WHERE c.until > :since AND (NOT c.released OR forged) AND (s.ended IS NULL OR s.ended < c.since)"
-    " AND t.decided_by IS NULL) WHERE place <= :of_owner ORDER BY NOT ours, since, claim_id LIMIT :most"
+    " c.claim_id IN (SELECT value FROM json_each(:seen)) AS seen"
+    " FROM path_claim c JOIN line l ON l.id = c.line LEFT JOIN file f ON f.id = l.file"
+    " LEFT JOIN session s ON s.session_id = c.session LEFT JOIN task t ON t.task_id = c.task_id"
+    " WHERE c.until > :since AND l.at <= :ahead AND t.decided_by IS NULL),"
+    " placed AS (SELECT *, row_number() OVER (PARTITION BY writer, owner ORDER BY NOT seen, line) AS place FROM known"
+    " WHERE (NOT released OR forged) AND (ours OR ended IS NOT 1) AND (until > :now OR NOT ours)),"
+    " turns AS (SELECT *, row_number() OVER (PARTITION BY writer ORDER BY place, NOT seen, line) AS turn FROM placed"
+    " WHERE place <= :of_owner)"
+    " SELECT claim_id, forged, ours, ended IS 1, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
+    " WHERE e.claim_id = turns.claim_id) FROM turns ORDER BY NOT ours, turn, NOT seen, line LIMIT :most"
 )
 _LINES = "SELECT l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ?{but} ORDER BY l.body LIMIT ?"
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
@@ -79,9 +98,22 @@ class StandingClaim:
             return BEHIND
         return CONTESTED if self.against else HELD
 
+    @property
+    def weight(self) -> int:
+        """What matches of its patterns cost, roughly."""
+        return sum(pattern.weight for pattern in self.patterns)
+
     def covers(self, path: str) -> bool:
         """Return whether it covers a path from the top of the work tree."""
         return any(pattern.matches(path) for pattern in self.patterns)
+
+    def touched(self, paths: Sequence[tuple[str, str]], budget: Budget) -> Iterator[str]:
+        """Yield those of these paths that it covers, each given with its `path_patterns.normal` form."""
+        for path, text in paths:
+            if budget.is_spent:
+                return
+            if any(pattern.covers(text, budget) for pattern in self.patterns):
+                yield path
 
     def is_of(self, addresses: Iterable[str | None]) -> bool:
         """Return whether its owner has one of these names: then it is nobody else's."""
@@ -90,32 +122,74 @@ class StandingClaim:
 
 
 def standing(
-    store: Store, *, forged: bool = True, db: sqlite3.Connection | None = None
+    store: Store, *, forged: bool = True, db: sqlite3.Connection | None = None, most: int = READ_MAX
 ) -> list[StandingClaim]:
-    """Return the claims that stand now, with those in each other's way.
+    """Return the claims that stand now, with those in each other's way, the earliest first.
+
+    A claim of another clone whose end has passed is one of them for a quarter of an hour, and until the next sync: its owner's
+    clone has perhaps renewed it.
 
     Args:
         forged: Whether lines count that claim to be from this clone and are not.
         db: The index to read; by default the store's, caught up.
+        most: How many are read.
     """
     now = store.now()
     db = store.db() if db is None else db
-    values = {"since": now - GRACE_MICROS, "of_owner": OF_OWNER_MAX, "most": READ_MAX}
+    synced = noop_check.last_read(store.repo)
+    since = now - GRACE_MICROS if synced is None else min(now - GRACE_MICROS, int(synced * 1_000_000))
+    ahead = now + claim_fold.AHEAD_MICROS
+    seen = ",".join(
+        f'"{name}"'
+        for name in atomic_write.names_in(os.path.join(store.repo.state, SEEN))
+        if heartbeats.is_safe(name)
+    )
+    values = {
+        "since": since,
+        "now": now,
+        "ahead": format_at(ahead),
+        "seen": f"[{seen}]",
+        "of_owner": OF_OWNER_MAX,
+        "most": most,
+    }
     found = []
-    for claim_id, has_forged in db.execute(_STANDING, values).fetchall():
-        claim = load(db, claim_id, forged=forged or not has_forged)
+    left = BYTES_MAX
+    for claim_id, has_forged, ours, is_ended, size in db.execute(_STANDING, values).fetchall():
+        if not ours and size * PORTION > left:
+            continue
+        left -= size
+        claim = load(db, claim_id, ahead, forged=forged or not has_forged)
         if claim is None or claim.released is not None:
             continue
+        is_here = _is_here(store, claim)
+        if is_ended and (
+            forged or not is_here
+        ):  # else a forged record has ended a session that is at work here
+            continue
         is_over = claim.until <= now
-        is_here = heartbeats.is_here(store, claim.owner[1] or "")
-        if not is_over or (not is_here and claim.until > now - GRACE_MICROS):
+        if not is_over or (not is_here and claim.until > since):
             found.append(StandingClaim(claim, is_over=is_over, is_here=is_here))
     compare(found)
-    return found
+    return sorted(found, key=lambda each: (each.claim.since, each.id))
 
 
-def load(db: sqlite3.Connection, claim_id: str, *, forged: bool = True) -> FoldedClaim | None:
-    """Return one claim, folded from its lines; None if nothing begins it."""
+def _is_here(store: Store, claim: FoldedClaim) -> bool:
+    """Return whether a claim's session works in this clone; whether a claim without a session was written here."""
+    session = claim.owner[1]
+    if session is not None:
+        return heartbeats.is_here(store, session)
+    mac = store.keys.now().mac
+    return mac is not None and mac.is_valid(claim.line)
+
+
+def load(
+    db: sqlite3.Connection, claim_id: str, ahead: int | None = None, *, forged: bool = True
+) -> FoldedClaim | None:
+    """Return one claim, folded from its lines; None if nothing begins it.
+
+    Args:
+        ahead: The time after which lines do not count yet.
+    """
     rows = db.execute(_LINES.format(but="" if forged else _NOT_FORGED), (claim_id, claim_fold.READ_MAX))
     lines = []
     for (body,) in rows.fetchall():
@@ -123,20 +197,20 @@ def load(db: sqlite3.Connection, claim_id: str, *, forged: bool = True) -> Folde
         record = records.read_kind("claim", line)
         if record is not None:
             lines.append((record, line))
-    return claim_fold.fold(lines)
+    return claim_fold.fold(lines, ahead)
 
 
-def compare(found: Sequence[StandingClaim]) -> None:
+def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> None:
     """Find the claims that are in each other's way, and note whose writer had seen which."""
-    left = COMPARED_MAX
-    for place, two in enumerate(found):
-        for one in found[:place]:
-            if one.is_over or two.is_over or not _may_conflict(one.claim, two.claim):
+    budget = path_patterns.Budget(steps)
+    standing = [each for each in found if not each.is_over]
+    for place, two in enumerate(standing):
+        for one in standing[:place]:
+            if not _may_conflict(one.claim, two.claim):
                 continue
-            left -= len(one.patterns) * len(two.patterns)
-            if left < 0:
-                return
-            if not path_patterns.may_overlap(one.patterns, two.patterns):
+            if not path_patterns.may_overlap(one.patterns, two.patterns, budget):
+                if budget.is_spent:
+                    return
                 continue
             if one.claim.has_seen(two.claim) == two.claim.has_seen(one.claim):
                 one.against.append(two)

@@ -2,6 +2,8 @@
 
 `<state>/settled` has the refs of that sync, the remote, and a stamp of the repository's config. It spares a sync
 with nothing new everything else. On any doubt the usual sync runs.
+
+The time of `<state>/remote-read` is when the usual remote was last read.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ..repo import Repo
     from .remote import Remote
 
-NAME = "settled"
+NAME, READ = "settled", "remote-read"
 ACCEPTED = "accepted"  # below the copies of a remote's refs: its shared log as it last passed the checks
 AGE_SECONDS_MAX = 3600.0  # git's config outside of the repository may have changed unnoticed
 _BRANCH = "refs/heads/gitmem"
@@ -195,3 +197,21 @@ def _stamp(repo: Repo) -> str:
         return ""
     head = os.fsdecode(read_small(os.path.join(repo.git_dir, "HEAD"))).strip()
     return f"{found.st_mtime_ns} {found.st_size} {found.st_ino} {head}"
+
+
+def record_read(repo: Repo, now: float) -> None:
+    """Record that the usual remote was read at this time, in seconds since the epoch."""
+    path = os.path.join(repo.state, READ)
+    atomic_write.try_replace(path, b"")
+    try:
+        os.utime(path, (now, now))
+    except OSError:
+        return
+
+
+def last_read(repo: Repo) -> float | None:
+    """Return when the usual remote was last read, in seconds since the epoch; None if that is not known."""
+    try:
+        return os.stat(os.path.join(repo.state, READ)).st_mtime
+    except OSError:
+        return None

@@ -69,7 +69,7 @@ def sync(
     store.log.allow_large = allow_large
     store.log.progress = store.progress
     store.log.committed = store.refresh_or_leave
-    before = noop_check.refs_of(store.repo.common)
+    before, began = noop_check.refs_of(store.repo.common), store.now() / 1e6
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=consent_messages.may_send(store, publish=publish),
         kind_of=withheld_messages.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
@@ -82,7 +82,7 @@ def sync(
     synced = SyncResult(states, _next(states, leads=leads))
     if leads:
         noop_check.note(found[0], before)
-        _record_outcome(store, states)
+        _record_outcome(store, states, began)
     if synced.status:
         synced.autosync = trouble
     return synced
@@ -100,15 +100,17 @@ def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[lis
         raise
 
 
-def _record_outcome(store: Store, states: Sequence[RemoteResult]) -> None:
-    """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not."""
+def _record_outcome(store: Store, states: Sequence[RemoteResult], began: float) -> None:
+    """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not. Else record the time."""
     from ..log.lines import format_at
+    from . import noop_check
 
     usual, now, jitter = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY, INCOMPLETE):
         message = usual.message or f"{usual.name}: {usual.state}"
         autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, message, jitter)
     else:
+        noop_check.record_read(store.repo, began)
         autosync.record_success(store.repo, now / 1e6, max(each.rejections for each in states), jitter)
 
 
@@ -136,6 +138,9 @@ def check_noop(
 
 def noop_result(repo: Repo, looked: LastSync, now: float, jitter: float) -> SyncResult:
     """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `jitter`: between 0 and 1)."""
+    from . import noop_check
+
+    noop_check.record_read(repo, now)
     autosync.record_success(repo, now, 0, jitter)
     states = [RemoteResult(looked)]
     return SyncResult(states, _next(states, leads=True))

@@ -9,13 +9,15 @@ import pytest
 
 import gitmem
 from gitmem import records
-from gitmem.agents import audits
+from gitmem.agents import audits, caller
+from gitmem.agents.caller import CallerClaims
 from gitmem.claims import claim_list, claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
+from gitmem.sync import noop_check
 from gitmem.tasks import new_task, task_decisions
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, bodies, carry, new_repo, open_store
 
@@ -143,6 +145,33 @@ def test_it_is_free_elsewhere_after_a_quarter_of_an_hour(store: Store, far: Stor
     assert (states(store), states(far)) == ({}, {BOHR: "perhaps renewed"})
     clock.forward(15 * MINUTE)
     assert states(far) == {}
+
+
+def test_what_ended_since_the_last_sync_is_perhaps_renewed(store: Store, far: Store, clock: Clock) -> None:
+    """M6: however long ago that was, until a sync shows what its owner's clone did; here the end is known."""
+    claim_work.claim(store, Agent(store, BOHR).caller, ["src"])
+    carry(store, far)
+    for one in (store, far):
+        noop_check.record_read(one.repo, clock() / 1e6)
+    clock.forward(30 * HOUR)
+    assert (states(store), states(far)) == ({}, {BOHR: "perhaps renewed"})
+    assert claim_list.check(far, None, ["src/a.py"]).free is False
+    taken = claim_work.claim(far, Agent(far, CURIE).caller, ["src/a.py"])
+    assert any("perhaps renewed. Ask" in each for each in taken.warnings)
+    noop_check.record_read(far.repo, clock() / 1e6)
+    assert states(far) == {CURIE: "held"}
+
+
+def test_a_claim_without_a_session_ends_at_once_where_it_was_written(
+    store: Store, far: Store, clock: Clock
+) -> None:
+    """A person without a session claims: elsewhere it is perhaps renewed."""
+    person = caller.find(store, CallerClaims())
+    assert person
+    claim_work.claim(store, person, ["src"])
+    carry(store, far)
+    clock.forward(HOUR)
+    assert (states(store), states(far)) == ({}, {person.reader: "perhaps renewed"})
 
 
 def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.log import wal_files, wal_record
-from gitmem.sync import autosync, sync_remotes
+from gitmem.sync import autosync, noop_check, sync_remotes
 from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
 
@@ -165,10 +165,26 @@ def test_a_refusal_is_kept_until_a_sync_is_good_also_without_autosync(hub: Hub) 
     assert found.autosync is not None
     sync_remotes.sync(a.store, ["away"])
     assert autosync.last_failure(a.store.repo) is not None
+    assert noop_check.last_read(a.store.repo) is None
 
     hook.unlink()
     assert sync_remotes.sync(a.store).autosync is None
     assert autosync.last_failure(a.store.repo) is None
+    assert noop_check.last_read(a.store.repo) is not None
+
+
+def test_a_sync_records_when_it_began_to_read(hub: Hub) -> None:
+    """One that finds nothing new, too: what ended since then may have been renewed elsewhere."""
+    a = hub.clone("a")
+    a.add("one")
+    before = a.store.now() / 1e6
+    sync_remotes.sync(a.store)
+    first = noop_check.last_read(a.store.repo)
+    assert first is not None
+    assert before <= first <= a.store.now() / 1e6
+    looked = noop_check.LastSync("origin", "", "", "", "", {})
+    sync_remotes.noop_result(a.store.repo, looked, first + 60, 0.0)
+    assert noop_check.last_read(a.store.repo) == first + 60
 
 
 def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path) -> None:
