@@ -8,7 +8,7 @@ from ..agents import audits
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import local_state, standing_claims
+from . import local_state, path_patterns, standing_claims
 from .claim_answers import ClaimRow, text_of
 from .claim_work import AUDIT
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SETTING = "gitmem.guard"
 OFF, WARN, BLOCK = "off", "warn", "block"
 PATHS_MAX = 10_000  # paths that one check compares; a commit of more is not checked further
-MATCHES_MAX = 300_000  # matches of a path and a pattern in one check
+STEPS_MAX = 400_000  # of matches in one check
 
 
 class Guard(Outcome):
@@ -31,8 +31,8 @@ class Guard(Outcome):
 
     Attributes:
         open: Whether no claim blocks them.
-        blocks: The claims that do: this clone had seen them before the paths were changed.
-        warns: Other claims on the paths: contested, perhaps renewed, or seen after the change.
+        blocks: The claims that do: this clone had seen them before the first change of the paths.
+        warns: Other claims on the paths: contested, perhaps renewed, or seen after that change.
         audit_id: The audit of passing the guard.
     """
 
@@ -81,20 +81,22 @@ def check(
     addresses = {each for caller in callers for each in caller.ids}
     blocks, warns = [], []
     passed = _passed(store, callers)
-    left = MATCHES_MAX
+    budget = path_patterns.Budget(STEPS_MAX)
+    given = [(each, path_patterns.normal(each)) for each in paths[:PATHS_MAX]]
     found = standing_claims.standing(store, forged=False)
     others = [
         each
         for each in found
-        if not each.is_of(addresses) and each.claim.record["mode"] == standing_claims.EXCLUSIVE
+        if not each.is_of(addresses)
+        and each.claim.record["mode"] == standing_claims.EXCLUSIVE
+        and each.id not in passed
     ]
-    for claim in others:
-        left -= len(claim.patterns) * len(paths[:PATHS_MAX])
-        touched = [each for each in paths[:PATHS_MAX] if claim.covers(each)] if left > 0 else []
-        if not touched or claim.id in passed:
+    for claim in sorted(others, key=lambda each: each.weight):
+        touched = list(claim.touched(given, budget))
+        if not touched:
             continue
         is_known = claim.status == standing_claims.HELD and not _of_same_task(claim, callers, found)
-        if is_known and (before_edit or any(_was_changed_after(store, each, claim) for each in touched)):
+        if is_known and _was_changed_after(store, touched, claim, before_edit=before_edit):
             blocks.append(claim)
         else:
             warns.append(claim)
@@ -114,16 +116,25 @@ def check(
             command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why"),
         ]
     guard.warnings = [text_of(each) for each in (*blocks, *warns)][:20]
+    if budget.is_spent or len(paths) > PATHS_MAX:
+        guard.warnings.append("Not all paths were compared with all claims: there are too many.")
     return guard
 
 
-def _was_changed_after(store: Store, path: str, claim: StandingClaim) -> bool:
-    """Return whether a file was changed after this clone saw a claim. A file that is gone counts as changed now."""
-    try:
-        changed = os.lstat(os.path.join(store.repo.worktree or "", path)).st_mtime_ns // 1000
-    except OSError:
-        return True
-    return changed >= local_state.seen_at(store.repo.state, claim.id)
+def _was_changed_after(
+    store: Store, paths: Sequence[str], claim: StandingClaim, *, before_edit: bool
+) -> bool:
+    """Return whether the first change of a file came after this clone saw a claim. A file that is gone was changed now."""
+    top, state = store.repo.worktree or "", store.repo.state
+    seen, before = local_state.seen_at(state, claim.id), local_state.changed_before(state, claim.id, top)
+    for path in paths:
+        try:
+            changed = seen if before_edit else os.lstat(os.path.join(top, path)).st_mtime_ns // 1000
+        except OSError:
+            changed = seen
+        if changed >= seen and path not in before:
+            return True
+    return False
 
 
 def _of_same_task(claim: StandingClaim, callers: Sequence[Caller], found: Sequence[StandingClaim]) -> bool:

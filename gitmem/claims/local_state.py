@@ -2,9 +2,10 @@
 
 They are derived from the index, and written where lines arrive. Below `claims/`:
 
-- `claimed`: exists while any claim stands, or was perhaps renewed elsewhere. Without it a guard ends at once;
-- `only-own/in-<git folder>`: exists for a worktree while all claims that stand are of its only session;
-- `seen/<claim id>`: its time is when this clone first saw the claim;
+- `claimed`: exists while an exclusive claim stands, or was perhaps renewed elsewhere. Without it a guard ends at once;
+- `only-own/in-<git folder>`: exists for a worktree while all exclusive claims are of its only session;
+- `seen/<claim id>`: its time is when this clone first saw the claim, its content are the worktrees and files that the claim covers
+  and that were changed and not committed then;
 - `due/<session id>`: its time is when half the lease of a claim of that session is over;
 - `notices/<session id>`: what a session has to be told; `told/<session id>` has the contested claims that it was told about;
 - `warned/<claim id>.<digest>`: a session was warned about the claim before it edited a path.
@@ -13,12 +14,14 @@ They are derived from the index, and written where lines arrive. Below `claims/`
 from __future__ import annotations
 
 import os
+import time
 
 from .. import atomic_write, shared_mode
 from ..agents import heartbeats
 from ..agents.heartbeats import ONLY_OWN
+from ..overlap import branches
 from ..repo import read_small
-from . import standing_claims
+from . import path_patterns, standing_claims
 from .claim_answers import text_of
 
 TYPE_CHECKING = False
@@ -32,6 +35,9 @@ FOLDER, CLAIMED, SEEN, DUE, NOTICES, TOLD, WARNED = (
     "claims", "claimed", "seen", "due", "notices", "told", "warned",
 )  # fmt: skip
 NOTICES_MAX = 4_000  # bytes for a session
+CHANGES_SECONDS = 1.0  # for git to list the uncommitted files of all worktrees
+CHANGES_STEPS = 200_000  # of matches of these files
+CHANGES_BYTES_MAX = 256 * 1024  # of one claim
 AGAIN_MICROS = 60 * 1_000_000
 SESSION_MICROS = 24 * 3600 * 1_000_000
 
@@ -59,17 +65,15 @@ def _update(store: Store) -> None:
         for name in (SEEN, DUE, NOTICES, TOLD):
             shared_mode.make_dirs(path(state, name))
         shared_mode.make_dirs(os.path.join(state, ONLY_OWN))
-        _set(path(state, CLAIMED), bool(found))
-        for each in found:
-            seen = path(state, SEEN, each.id)
-            if not os.path.lexists(seen):
-                _touch(seen, now)
+        exclusive = [each for each in found if each.claim.record["mode"] == standing_claims.EXCLUSIVE]
+        _set(path(state, CLAIMED), bool(exclusive))
+        _see(store, [each for each in found if not os.path.lexists(path(state, SEEN, each.id))])
         ids = {each.id for each in found}
         _keep(path(state, SEEN), ids)
         for name in atomic_write.names_in(path(state, WARNED)):
             if name.partition(".")[0] not in ids:
                 atomic_write.remove_quietly(path(state, WARNED, name))
-        _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, found)), create=True)
+        _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, exclusive)), create=True)
         _tell(store, [each for each in found if each.is_here])
     ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
     again = min([now + AGAIN_MICROS, *ends]) if found else ""
@@ -77,6 +81,23 @@ def _update(store: Store) -> None:
         db.execute("DELETE FROM meta WHERE key = ?", (heartbeats.CLAIMS,))
     else:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (heartbeats.CLAIMS, f"{newest} {again}"))
+
+
+def _see(store: Store, new: Collection[StandingClaim]) -> None:
+    """Note when this clone first sees claims, and which of the files that they cover have been changed before."""
+    if not new:
+        return
+    until = time.monotonic() + CHANGES_SECONDS
+    places, _ = branches.checkouts(store, lambda: until - time.monotonic())
+    given = [(place.folder, [(each, path_patterns.normal(each)) for each in place.files]) for place in places]
+    budget = path_patterns.Budget(CHANGES_STEPS)
+    for claim in sorted(new, key=lambda each: each.weight):
+        rows = [(folder, file) for folder, files in given for file in claim.touched(files, budget)]
+        content = os.fsencode("".join(f"{folder}\0{file}\0" for folder, file in rows))
+        atomic_write.replace(
+            path(store.repo.state, SEEN, claim.id), content if len(content) <= CHANGES_BYTES_MAX else b""
+        )
+        _touch(path(store.repo.state, SEEN, claim.id), store.now())
 
 
 def _only_own(store: Store, found: Collection[StandingClaim]) -> Iterable[str]:
@@ -174,6 +195,12 @@ def seen_at(state: str, claim_id: str) -> int:
         return os.stat(path(state, SEEN, claim_id)).st_mtime_ns // 1000
     except OSError:
         return 0
+
+
+def changed_before(state: str, claim_id: str, worktree: str) -> set[str]:
+    """Return the files of a worktree that were changed before this clone first saw a claim, and that it covers."""
+    names = os.fsdecode(read_small(path(state, SEEN, claim_id), CHANGES_BYTES_MAX)).split("\0")
+    return {file for folder, file in zip(names[::2], names[1::2], strict=False) if folder == worktree}
 
 
 def _set(where: str, wanted: bool) -> None:

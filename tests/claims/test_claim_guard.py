@@ -76,7 +76,13 @@ def test_what_was_changed_before_the_claim_was_seen_and_what_is_contested_only_w
     store.db()
     early = claim_guard.check(store, [curie], ["src/a.py"])
     assert (early.open, len(early.warns)) == (True, 1)
-    changed(repo, "src/a.py", clock.value + MINUTE)
+    for name in ("src/a.py", "src/b.py"):
+        changed(repo, name, clock.value + MINUTE)
+    assert claim_guard.check(store, [curie], ["src/a.py"]).open  # its first change was before, and it goes on
+    assert not claim_guard.check(store, [curie], ["src/b.py"]).open
+    (seen,) = Path(local_state.path(store.repo.state, local_state.SEEN)).iterdir()
+    seen.write_bytes(b"")  # git could not list the files in time: then the last change decides
+    os.utime(seen, ns=(clock.value * 1000, clock.value * 1000))
     assert not claim_guard.check(store, [curie], ["src/a.py"]).open
     claim_work.release(far, bohr)
     carry(store, far)
@@ -141,4 +147,35 @@ def test_the_flag_is_there_only_where_another_session_claims(
     clock.forward(2 * HOUR)
     store.db()
     assert not os.path.exists(local_state.path(state, "claimed"))
+    claim_work.claim(store, bohr, ["src"], shared=True)
+    store.db()
+    assert not os.path.exists(
+        local_state.path(state, "claimed")
+    )  # the guard lets everybody pass a shared one
+    other.close()
+
+
+def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
+    store: Store, far: Store, repo: Path, tmp_path: Path, clock: Clock
+) -> None:
+    """M6: the first change of the file counts. Another worktree that begins afterwards is blocked."""
+    linked = worktree(repo, tmp_path / "linked")
+    other = open_store(linked, clock)
+    curie, planck = Agent(store, CURIE).caller, Agent(other, "codex:worker:planck").caller
+    changed(repo, "src/odd \n name.py", clock.value)
+    changed(repo, "docs/a.md", clock.value)
+    clock.forward(MINUTE)
+    claim_work.claim(far, Agent(far, BOHR).caller, ["src"])
+    carry(store, far)
+    store.db()
+    names = ["src/odd \n name.py", "src/b.py"]
+    for where in (repo, linked):
+        for name in names:
+            changed(where, name, clock.value + MINUTE)
+    verdicts = [
+        claim_guard.check(one, [caller], [name]).open
+        for one, caller in ((store, curie), (other, planck))
+        for name in names
+    ]
+    assert verdicts == [True, False, False, False]
     other.close()

@@ -1,0 +1,195 @@
+"""Claims that peers wrote to mislead, to crowd out or to slow down."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from gitmem import records
+from gitmem.claims import claim_guard, claim_work, standing_claims
+from gitmem.errors import GateError
+from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import format_at
+from gitmem.store import Store
+from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
+
+from .conftest import BOHR, CURIE, PLANCK
+
+
+def line(
+    clock: Clock, number: int, *, event: str = "claim", at: int = 0, until: int = 9 * HOUR, **fields: object
+) -> bytes:
+    """A claim of a peer's invention."""
+    return records.line("claim", clock() + at, {
+        "claim_id": f"claim-invented{number:05}", "event": event, "paths": ["docs"], "until": format_at(clock() + until),
+        "sender_identity": f"evil:worker:m{number}", "sender_session": f"sess-{number:012}", **fields,
+    })  # fmt: skip
+
+
+def arrive(store: Store, lines: list[bytes], writer: str = "evil") -> None:
+    """Lines in a segment of another clone."""
+    segment = Path(store.repo.state, "segment")
+    own = store.log.token()
+    segment.parent.mkdir(exist_ok=True)
+    segment.write_text(f"{writer}\n")
+    store.record([("claims", each) for each in lines], CommitMessage("Mallory <m@example.org>", "claims"))
+    segment.write_text(f"{own}\n")
+
+
+def claims_of(store: Store) -> list[bytes]:
+    """The lines of claims in a clone."""
+    return [body.encode() for (body,) in store.db().execute("SELECT body FROM line WHERE kind = 'claim'")]
+
+
+def standing(store: Store, **limits: int) -> set[str]:
+    """The owners of what stands."""
+    return {each.claim.owner[0] for each in standing_claims.standing(store, **limits)}
+
+
+@pytest.mark.parametrize("writers", [1, 12])
+def test_no_number_of_invented_owners_crowds_out_own_claims_and_those_seen_before(
+    store: Store, far: Store, clock: Clock, writers: int
+) -> None:
+    """From one clone or from as many as claims. What arrives later from another clone counts, unless each claim has a clone of its own."""
+    bohr, curie, planck = Agent(store, BOHR).caller, Agent(far, CURIE).caller, Agent(far, PLANCK).caller
+    claim_work.claim(far, curie, ["src"])
+    arrive(store, claims_of(far), "far")
+    each = 60 // writers
+    for number in range(writers):
+        lines = [line(clock, place, at=-MINUTE) for place in range(each * number, each * (number + 1))]
+        arrive(store, lines, f"evil{number}")
+    claim_work.claim(store, bohr, ["mine"])
+    assert len(standing(store, most=10)) == 10
+    assert {BOHR, CURIE} <= standing(store, most=10)
+    claim_work.claim(far, planck, ["tests"])
+    arrive(store, claims_of(far), "far")
+    assert {BOHR, CURIE} <= standing(store, most=10)
+    assert (PLANCK in standing(store, most=10)) is (writers == 1)
+
+
+def test_no_owner_has_more_claims_than_its_share(store: Store, far: Store, clock: Clock) -> None:
+    """Also in the name of somebody who has claims: what is written in the owner's own clone counts apart."""
+    curie = Agent(far, CURIE).caller
+    as_curie = {"sender_identity": CURIE, "sender_session": curie.session_id}
+    arrive(store, [line(clock, each, at=-MINUTE, **as_curie) for each in range(150)])
+    claim_work.claim(far, curie, ["src"])
+    arrive(store, claims_of(far), "far")
+    found = standing_claims.standing(store)
+    assert len(found) == standing_claims.OF_OWNER_MAX + 1
+    assert found[-1].claim.record["paths"] == ["src"]
+
+
+def test_long_claims_of_others_leave_room_for_short_ones(store: Store, far: Store, clock: Clock) -> None:
+    """A claim of some hundred kilobytes is left out."""
+    long = [f"{number}/" + "x" * 4_000 for number in range(60)]
+    arrive(store, [line(clock, each, paths=long) for each in range(3)])
+    arrive(store, [line(clock, each, paths=[f"src/{'y' * 4_000}"] * 20) for each in range(3, 20)], "more")
+    claim_work.claim(far, Agent(far, CURIE).caller, ["src"])
+    arrive(store, claims_of(far), "far")
+    found = standing(store)
+    assert CURIE in found
+    assert not {"evil:worker:m0", "evil:worker:m1"} & found
+    assert len(found) < 12
+    with pytest.raises(GateError, match=r"Already claimed: \S+ claims src until"):
+        claim_work.claim(store, Agent(store, BOHR).caller, ["src/a.py"])
+
+
+@pytest.mark.parametrize(
+    ("at", "until", "stands"),
+    [
+        (0, 9 * HOUR, True),
+        (0, 3650 * DAY, True),
+        (-23 * HOUR, 3650 * DAY, True),
+        (-25 * HOUR, 3650 * DAY, False),
+        (23 * HOUR, 30 * HOUR, True),
+        (25 * HOUR, 30 * HOUR, False),
+        (3650 * DAY, 3651 * DAY, False),
+        (0, -HOUR, False),
+    ],
+)
+def test_no_time_that_a_peer_writes_makes_a_claim_endless(
+    store: Store, clock: Clock, at: int, until: int, stands: bool
+) -> None:
+    """At most a day from its record; one that is dated more than a day ahead does not stand yet."""
+    arrive(store, [line(clock, 1, at=at, until=until)])
+    assert bool(standing(store)) is stands
+    clock.forward(2 * DAY)
+    assert standing(store) == set()
+
+
+def test_a_renewal_far_ahead_neither_ends_nor_prolongs_a_claim(store: Store, clock: Clock) -> None:
+    """In the name of its owner: until its time it counts as if it were not there."""
+    as_curie = {"sender_identity": CURIE, "sender_session": "sess-000000000001"}
+    beginning = line(clock, 1, until=HOUR, **as_curie)
+    renewals = [
+        line(clock, 1, event="renew", at=ahead, until=ahead + HOUR, **as_curie)
+        for ahead in (2 * DAY, 900 * DAY)
+    ]
+    arrive(store, [*renewals, beginning])
+    assert standing(store) == {CURIE}
+    clock.forward(2 * HOUR)
+    assert standing(store) == set()
+
+
+@pytest.mark.parametrize("until", ["soon", "2026-13-45", "", 7, None, "9999-99-99T99:99:99.999999Z"])
+def test_a_claim_with_a_garbled_end_blocks_nobody(store: Store, clock: Clock, until: object) -> None:
+    """It is no claim, or one that is over; the lines beside it count."""
+    import json
+
+    garbled = json.loads(line(clock, 1))
+    garbled["until"] = until
+    arrive(store, [json.dumps(garbled, separators=(",", ":")).encode(), line(clock, 2)])
+    clock.forward(16 * MINUTE)
+    assert standing(store) == {"evil:worker:m2"}
+
+
+def test_a_forged_end_of_a_session_does_not_end_its_claims_here(
+    store: Store, far: Store, clock: Clock
+) -> None:
+    """M4: elsewhere it does; here its claim still keeps others away."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    claim_work.claim(store, bohr, ["src"])
+    clock.forward(MINUTE)
+    end = records.line("session", clock(), {
+        "session_id": bohr.session_id, "event": "end", "display_name": "x", "agent_identity": BOHR, "clone_id": "clone-far",
+    })  # fmt: skip
+    carry(store, far)
+    far.record([("sessions", end)], CommitMessage("Mallory <m@example.org>", "forged"))
+    carry(store, far)
+    assert standing(far) == standing(store) == set()
+    with pytest.raises(GateError, match="Already claimed"):
+        claim_work.claim(store, curie, ["src"])
+
+
+def test_many_patterns_stop_the_guard_in_time_and_it_says_so(store: Store, repo: Path, clock: Clock) -> None:
+    """A claim with few patterns is compared before those with many."""
+    curie = Agent(store, CURIE).caller
+    patterns = ["docs/**/*" + "*".join("abcdefgh"[number % 7 :]) + "*" for number in range(100)]
+    arrive(store, [line(clock, each, paths=patterns) for each in range(60)])
+    arrive(store, [line(clock, 99, paths=["src/a.py"])], "far")
+    paths = ["src/a.py", *(f"docs/abcdefghabcdefgh/{number}" for number in range(2_000))]
+    began = time.process_time()
+    found = claim_guard.check(store, [curie], paths)
+    assert time.process_time() - began < 10
+    assert [each.owner for each in found.blocks][:1] == ["evil:worker:m99"]
+    assert found.warnings[-1] == "Not all paths were compared with all claims: there are too many."
+
+
+def test_claims_that_arrive_in_part_count_when_the_rest_is_there(store: Store, clock: Clock) -> None:
+    """A renewal and a release without a beginning are nothing; the release counts for the beginning that comes later."""
+    as_curie = {"sender_identity": CURIE, "sender_session": "sess-000000000001"}
+    arrive(
+        store,
+        [
+            line(clock, 1, event="renew", at=MINUTE, **as_curie),
+            line(clock, 2, event="release", at=MINUTE, **as_curie),
+        ],
+    )
+    assert standing(store) == set()
+    arrive(store, [line(clock, 2, until=HOUR, **as_curie)])
+    assert standing(store) == set()
+    arrive(store, [line(clock, 1, until=HOUR, **as_curie)])
+    (found,) = standing_claims.standing(store)
+    assert found.claim.until == clock() + 9 * HOUR
