@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 PREFIX_MIN = 6  # characters after the dash, if the caller writes
 READ_PREFIX_MIN = 4  # the same as git's minimum
+TYPED_MAX = 200  # characters of a wrong id in an error
 
 
 def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -54,7 +55,7 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             suggestions=sorted(found)[:4],
         )
     raise UsageError(
-        f"No such signal or thread in this log: {text}.",
+        f"No such signal or thread in this log: {text[:TYPED_MAX]}.",
         hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
         code="unknown-id",
         next=["gitmem sync", "gitmem log"],

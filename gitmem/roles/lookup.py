@@ -11,7 +11,7 @@ from .pack import WORD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from .pack import Pack
     from .roles_file import Roles
@@ -22,6 +22,7 @@ SUGGESTIONS_MAX = 3
 SIMILARITY_MIN = 0.5
 SETTING = "gitmem.roles"
 WARN, REFUSE = POLICIES = ("warn", "refuse")  # what happens to a role or responsibility that is not known
+KNOWN = "known"  # as REFUSE, whatever the setting says: nobody could be meant by an unknown role
 
 
 class Role(Outcome):
@@ -73,7 +74,7 @@ def resolve(roles: Roles, text: str, *, policy: str = WARN) -> Role:
     A role without a profile has the pack's default one.
 
     Args:
-        policy: `warn` accepts a role that is not in the vocabulary.
+        policy: `warn` accepts a role that is not in the vocabulary; see `policy_of`.
 
     Raises:
         UsageError: `ambiguous-role`, `bad-role`, or `unknown-role`.
@@ -83,11 +84,27 @@ def resolve(roles: Roles, text: str, *, policy: str = WARN) -> Role:
     if found is None:
         lifecycle, slash, specialty = fold(text).partition("/")
         is_form = WORD.fullmatch(lifecycle) and (WORD.fullmatch(specialty) or not slash)
-        if policy == REFUSE or not is_form:
-            raise _unknown(roles, text, "unknown-role" if is_form else "bad-role")
+        if policy != WARN or not is_form:
+            raise _unknown(roles, text, "unknown-role" if is_form else "bad-role", policy)
         found = Role(lifecycle, specialty or None, UNKNOWN)
     found.specialty_profile = found.specialty_profile or pack.default_specialty or None
     return found
+
+
+def policy_of(settings: Mapping[str, str]) -> str:
+    """Return what the settings say of a role that is not in the vocabulary.
+
+    Raises:
+        UsageError: `bad-setting`.
+    """
+    policy = settings.get(SETTING, WARN).lower()
+    if policy not in POLICIES:
+        raise UsageError(
+            f"Invalid {SETTING}: {policy!r}; valid are {', '.join(POLICIES)}. Nothing was written.",
+            code="bad-setting",
+            next=[f"git config {SETTING} {WARN}"],
+        )
+    return policy
 
 
 def warning(roles: Roles, role: Role, typed: str) -> str | None:
@@ -153,11 +170,13 @@ def _by_prefix(pack: Pack, text: str) -> Role | None:
     return role
 
 
-def _unknown(roles: Roles, text: str, code: str) -> UsageError:
+def _unknown(roles: Roles, text: str, code: str, policy: str) -> UsageError:
     what = "Unknown" if code == "unknown-role" else "Invalid"
     hint = "A role is LIFECYCLE/PROFILE or an alias; `gitmem role list` lists them."
-    if code == "unknown-role":
+    if code == "unknown-role" and policy == REFUSE:
         hint += f" `git config {SETTING} {WARN}` accepts others."
+    elif code == "unknown-role":
+        hint += " Nobody holds this one; `.gitmem/roles.toml` adds roles."
     return UsageError(
         f"{what} role: {sanitize(text)[:80] or '(empty)'}. Nothing was written.",
         hint=" ".join(filter(None, (hint, roles.warning))),

@@ -78,11 +78,11 @@ def fields(store: Store, known: Mapping[str, str], options: RoleOptions) -> Stat
     if scope is not None and not any(scope):
         found.fields["actual_ownership_scope"] = ""
     if role or (scope is not None and any(scope)) or (role == "" and known.get("actual_ownership_scope")):
-        from ..roles import roles_file
+        from ..roles import lookup, roles_file
 
         roles = roles_file.read(store.repo.worktree)
         found.remarks.append(roles.warning)
-        policy = _policy(store)
+        policy = lookup.policy_of(store.settings())
         if role:
             _set_role(found, roles, role, policy)
         _set_scope(found, roles, known, [each for each in scope or () if each], policy)
@@ -157,21 +157,3 @@ def _capabilities(given: Sequence[str]) -> str:
             code="bad-capability",
         )
     return as_json(list(dict.fromkeys(words)))
-
-
-def _policy(store: Store) -> str:
-    """Return what happens to a role that is not in the vocabulary.
-
-    Raises:
-        UsageError: `bad-setting`.
-    """
-    from ..roles.lookup import POLICIES, SETTING, WARN
-
-    policy = store.settings().get(SETTING, WARN).lower()
-    if policy not in POLICIES:
-        raise UsageError(
-            f"Invalid {SETTING}: {policy!r}; valid are {', '.join(POLICIES)}. Nothing was written.",
-            code="bad-setting",
-            next=[f"git config {SETTING} {WARN}"],
-        )
-    return policy

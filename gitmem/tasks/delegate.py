@@ -68,7 +68,7 @@ def delegate(
     remarks = [each.remark for each in found.signaled]
     asked = found.role or serialize.actual_role(found.session)
     if role:
-        stated = lookup.resolve(roles, role)
+        stated = lookup.resolve(roles, role, policy=lookup.policy_of(store.settings()))
         asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role)
         remarks.append(remark)
     if not asked:
@@ -117,7 +117,7 @@ def _addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_un
             raise
         typed = to.strip()
         typed = typed[len(role_holders.PREFIX) :].strip() if role_holders.is_role(typed) else typed
-        known = lookup.find(roles.pack, typed) or lookup.resolve(roles, typed, policy=lookup.REFUSE)
+        known = lookup.find(roles.pack, typed) or lookup.resolve(roles, typed, policy=lookup.KNOWN)
         found.role = task_roles.parts(known)
         return found
     named = {each.role for each in found.signaled}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .fold import FoldedTask
 
 PREFIX_MIN, READ_PREFIX_MIN = 6, 4  # characters after the dash, if the caller writes or reads: as for signals
+TYPED_MAX = 80  # characters of a wrong id in an error
 
 
 def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -30,11 +31,12 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         "SELECT task_id FROM task WHERE task_id >= ? AND task_id < ? LIMIT 5", (text, f"{text}\U0010ffff")
     )
     found = [str(id) for (id,) in rows] if text.startswith("task-") else []
+    typed = sanitize(text)[:TYPED_MAX]
     ending = " Nothing was written." if writing else ""
     least = PREFIX_MIN if writing else READ_PREFIX_MIN
     if found and len(text) - len("task-") < least:
         raise UsageError(
-            f"Id prefix too short: {sanitize(text)}; the minimum is {least} characters after the dash.{ending}",
+            f"Id prefix too short: {typed}; the minimum is {least} characters after the dash.{ending}",
             code="short-id",
             suggestions=found[:4],
             next=["gitmem task list"],
@@ -43,13 +45,13 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         return found[0]
     if found:
         raise UsageError(
-            f"Ambiguous task id: {sanitize(text)} matches {', '.join(found[:4])}.{ending}",
+            f"Ambiguous task id: {typed} matches {', '.join(found[:4])}.{ending}",
             hint="Give a longer prefix.",
             code="ambiguous-task",
             suggestions=found[:4],
         )
     raise UsageError(
-        f"No such task in this log: {sanitize(text)}.{ending}",
+        f"No such task in this log: {typed}.{ending}",
         hint="It may be on another machine: `gitmem sync` fetches it.",
         code="unknown-task",
         next=["gitmem sync", "gitmem task list"],

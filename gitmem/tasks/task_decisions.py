@@ -74,13 +74,18 @@ def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = No
         give_up: Without an outcome: seal the task as failed, for this reason.
 
     Raises:
-        UsageError: The caller's session did not write the task, it is sealed, or has no outcome. Nothing was written.
+        UsageError: The caller's session did not write the task, it is sealed, or it has no outcome (with `give_up` one). Nothing was written.
         StoreError: It can't be recorded.
     """
     task = find_task.require(store, task_id, writing=True)
     refuse(task, rules.seal(task, sender_of(caller)))
     if task.outcome is None and task.close is None and not give_up:
         refuse(task, ("no-outcome", f"has no outcome yet: {task.state}"))
+    if give_up and task.is_finished:
+        refuse(
+            task,
+            ("has-outcome", f"has an outcome, which is sealed without a reason: {rules.state_text(task)}"),
+        )
     fields = _outcome(task)
     if not fields.get("state"):
         fields = {"state": "failed", "reason": give_up}
