@@ -129,6 +129,9 @@ REQUESTED_SCOPE = Option(
 )
 REQUESTED_MODEL = Option("Model that it is for.")
 BRIEF = Option("File with the details; its SHA-256 is recorded.")
+BLOCKED_BY = Option("Task that must be finished before it; may be repeated.")
+REPLACED_TASK = Option("Earlier task of yours that it replaces; may be repeated.")
+TASK_KEY = Option("Repeating a task with the same key records nothing new.")
 DEADLINE = Option("Time after which nobody begins it, such as 2h.")
 TASK_ID = Option("A task id or a unique prefix.")
 TASK_LIMIT = Option(

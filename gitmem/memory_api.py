@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .memory import decay, edit, listing, node_fields
+from .agents import caller as callers
+from .memory import decay, edit, listing
 from .memory.constants import Constants
 from .memory.versioned_node import VersionedNode
 from .store import serialized
@@ -106,16 +107,18 @@ class Memory(Constants):
         return show_node.show(self._log.store, _id(id))
 
     def ready(self, wu: str | None = None, **options: Any) -> Ready:
-        """Return the open nodes of a work unit, P0 first, and which nodes block others.
+        """Return the open nodes of a work unit, P0 first, which nodes block others, and the tasks that the caller may take.
 
         Args:
             wu: The work unit; by default that of the caller's session.
             options: Those of `ready.ready`: type, limit, include_archived.
         """
-        from .memory import ready
+        from .tasks import ready_tasks
 
-        unit = node_fields.unit_of(wu, self._log.caller if wu is None else None)
-        return ready.ready(self._log.store, unit, **options)
+        if wu is None:
+            return ready_tasks.ready_work(self._log.store, self._log.caller, **options)
+        caller = callers.find(self._log.store, self._log.who, must=False)
+        return ready_tasks.ready_work(self._log.store, caller, wu, **options)
 
     def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. This starts no commit."""

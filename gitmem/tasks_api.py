@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .store import serialized
 from .tasks import brief as briefs
-from .tasks import launch, new_task, task_decisions, task_list, task_work
+from .tasks import launch, task_decisions, task_list, task_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, Unpack
 
     from .session_api import Opened
@@ -27,9 +27,25 @@ class Tasks:
     def __init__(self, log: Opened) -> None:
         self._log = log
 
-    def delegate(self, message: str, **options: Unpack[TaskOptions]) -> NewTask:
-        """Ask somebody (`to`) or whoever has a role (`target_role`) to do something. Options: see `TaskOptions`."""
-        return new_task.create(self._log.store, self._log.caller, message, **options)
+    def delegate(
+        self,
+        message: str,
+        *,
+        role: str | None = None,
+        scopes: Sequence[str] = (),
+        **options: Unpack[TaskOptions],
+    ) -> NewTask:
+        """Ask somebody (`to`) or whoever has a role (`target_role`) to do something, and send the signal that tells about it.
+
+        Args:
+            role: The role that is requested; by default that of `to`.
+            scopes: The scope that is requested; by default the work unit, else that of `to`.
+            options: See `TaskOptions`.
+        """
+        from .tasks import delegate
+
+        store = self._log.store
+        return delegate.delegate(store, self._log.caller, message, role=role, scopes=scopes, **options)
 
     def list(
         self,

@@ -13,35 +13,22 @@ if TYPE_CHECKING:
     import typer
 
     from .. import shared_options as shared
-    from .options import AllowSecret, Initiative, Lane, Quiet, TaskText, Wu
+    from .options import AllowSecret, BlockedBy, Initiative, Lane, Quiet, ReplacedTasks, TaskKey, TaskText, Wu
 
 
 def delegate(
     at: Environment,
     text: TaskText,
     to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="NAME|role:ROLE",
-            help=shared.DELEGATE.help,
-        ),
+        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.DELEGATE.help)
     ] = None,
     role: Annotated[
         str | None, typer.Option("--role", metavar="ROLE", help=shared.REQUESTED_ROLE.help)
     ] = None,
     scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scope",
-            metavar="SCOPE",
-            help=shared.REQUESTED_SCOPE.help,
-        ),
+        list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.REQUESTED_SCOPE.help)
     ] = None,
-    brief: Annotated[
-        str | None,
-        typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help),
-    ] = None,
+    brief: Annotated[str | None, typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help)] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="M", help=shared.REQUESTED_MODEL.help)
     ] = None,
@@ -51,6 +38,9 @@ def delegate(
     deadline: Annotated[
         str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help)
     ] = None,
+    blocked_by: BlockedBy = None,
+    supersedes: ReplacedTasks = None,
+    idempotency_key: TaskKey = None,
     wu: Wu = None,
     initiative: Initiative = None,
     lane: Lane = None,
@@ -76,6 +66,9 @@ def delegate(
         requested_model=model,
         priority=priority,
         deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline is not None else None,
+        blocked_by=blocked_by,
+        supersedes=supersedes,
+        idempotency_key=idempotency_key,
         wu=wu,
         initiative=initiative,
         lane=lane,

@@ -98,6 +98,13 @@ Reason = Annotated[
     typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
 ]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
+BlockedBy = Annotated[
+    list[str] | None, typer.Option("--blocked-by", metavar="TASK", help=shared.BLOCKED_BY.help)
+]
+ReplacedTasks = Annotated[
+    list[str] | None, typer.Option("--supersedes", metavar="TASK", help=shared.REPLACED_TASK.help)
+]
+TaskKey = Annotated[str | None, typer.Option("--idempotency-key", metavar="K", help=shared.TASK_KEY.help)]
 TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input.")]
 
 LaunchAttempt = Annotated[

@@ -127,13 +127,12 @@ class MemoryTools(ToolCalls):
         wu: Wu = "",
         limit: Annotated[int, Field(ge=1, le=shared.READY_LIMIT.tool_most)] = shared.READY_LIMIT.tool_default,
     ) -> CallToolResult:
-        """List the nodes of a work unit that are ready, most important first, and what blocks the others."""
+        """List the nodes of a work unit that are ready, what blocks the others, and the tasks that you may take."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.memory import node_fields, ready
+            from gitmem.tasks import ready_tasks
 
-            unit = node_fields.unit_of(wu or None, None if wu else self._session.reader(at))
-            found = ready.ready(at.store(), unit, limit=limit)
+            found = ready_tasks.ready_work(at.store(), self._session.reader(at), wu or None, limit=limit)
             return tool_results.of(found, listing.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)

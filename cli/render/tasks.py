@@ -124,5 +124,12 @@ def _row(each: TaskRow) -> tuple[str, ...]:
     return tuple(plain(str(cell)) for cell in cells)
 
 
+def ready(each: TaskRow) -> str:
+    """Return a task that the reader may take, in one line."""
+    whom = f"for {each.agent or each.target_role}"
+    parts = (each.task_id, each.priority, each.wu_id, whom, f"from {each.caller}", each.title)
+    return plain("task " + SEPARATOR.join(str(part) for part in parts if part))
+
+
 def _notes(warnings: list[str]) -> list[str]:
     return [plain(f"note: {each}") for each in warnings]

@@ -102,6 +102,9 @@ def work_unit(text: str) -> str:
     return text
 
 
+NO_UNIT = "no-wu"
+
+
 def unit_of(wu: str | None, caller: Caller | None) -> str:
     """Return the given work unit, else that of the caller's session.
 
@@ -113,7 +116,7 @@ def unit_of(wu: str | None, caller: Caller | None) -> str:
         raise UsageError(
             "Missing work unit: your session has none.",
             hint="Name it, such as `gitmem mem ready --wu WU-123`.",
-            code="usage",
+            code=NO_UNIT,
             next=["gitmem mem list", "gitmem mem ready --help"],
         )
     return found

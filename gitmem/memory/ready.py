@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from ..store import Store
     from .versioned_node import VersionedNode
@@ -57,9 +58,10 @@ class Ready(Outcome):
         more: The number of further nodes that are ready.
         more_blocked: The number of further nodes that are blocked.
         circles: Cycles of ids that block each other; the first id is repeated at the end.
+        tasks: The tasks that the caller may take, see `tasks.ready_tasks`.
     """
 
-    __slots__ = ("wu_id", "nodes", "blocked", "more", "more_blocked", "circles", "next")
+    __slots__ = ("wu_id", "nodes", "blocked", "more", "more_blocked", "circles", "tasks", "next")
 
     def __init__(
         self, wu: str, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked], limit: int
@@ -70,6 +72,7 @@ class Ready(Outcome):
         self.more = len(nodes) - len(self.nodes)
         self.more_blocked = len(blocked) - len(self.blocked)
         self.circles: list[list[str]] = []
+        self.tasks: list[Any] = []
         self.next: list[str] = []
 
 

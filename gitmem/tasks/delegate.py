@@ -66,7 +66,7 @@ def delegate(
     roles = roles_file.read(store.repo.worktree)
     found = _addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
     remarks = [each.remark for each in found.signaled]
-    asked = found.role or serialize.actual_role(found.session)
+    asked = found.role or dict(options.get("requested_role") or ()) or serialize.actual_role(found.session)
     if role:
         stated = lookup.resolve(roles, role, policy=lookup.policy_of(store.settings()))
         asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role)
@@ -84,7 +84,8 @@ def delegate(
         options["to"] = to
     options["purpose"] = new_task.DELEGATION
     options["requested_role"] = asked
-    options["requested_ownership_scope"] = _scope(roles, to, scopes, asked, options.get("wu"), found)
+    if scopes or not options.get("requested_ownership_scope"):
+        options["requested_ownership_scope"] = _scope(roles, to, scopes, asked, options.get("wu"), found)
     if caller.workspace is not None:
         next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
 

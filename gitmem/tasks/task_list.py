@@ -14,7 +14,8 @@ from .event_order import in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import sqlite3
+    from collections.abc import Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..records.shown_types import ShownTask, ShownTaskEvent
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from .task_facts import TaskEvent
 
 LISTED = 50
-_BLOCKERS = (
-    "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL"
+BLOCKERS = (
+    "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
 )
 _FORGED = (
@@ -168,21 +169,28 @@ def list_tasks(
     if open:
         where.append("t.decided_by IS NULL AND t.replaced <> 1")
     if blocked:
-        where.append(f"t.decided_by IS NULL AND {_BLOCKERS} <> '[]'")
+        where.append(f"t.decided_by IS NULL AND {BLOCKERS} <> '[]'")
     if wu:
         where.append("t.wu_id = :wu")
     condition = " AND ".join(where)
     db = store.db()
+    found, more = select(db, condition, values, limit), 0
+    if len(found) == limit:
+        more = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", values).fetchone()[0] - limit
+    return TaskPage(found, more)
+
+
+def select(
+    db: sqlite3.Connection, condition: str, values: Mapping[str, str | int | None], limit: int
+) -> list[TaskRow]:
+    """Return the first tasks that fulfil a condition on the table `task t`, whose line is `l`: see `list_tasks`."""
     rows = db.execute(
-        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {_BLOCKERS}, {_REQUESTED} FROM task t JOIN line l ON l.id = t.line"
+        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED} FROM task t JOIN line l ON l.id = t.line"
         f" WHERE {condition}"
         " ORDER BY t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id LIMIT :limit",
-        values,
-    ).fetchall()
-    more = 0
-    if len(rows) == limit:
-        more = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", values).fetchone()[0] - limit
-    return TaskPage([TaskRow(row[:-2], _ids(row[-2]), row[-1]) for row in rows], more)
+        {**values, "limit": limit},
+    )
+    return [TaskRow(row[:-2], _ids(row[-2]), row[-1]) for row in rows]
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:

@@ -22,7 +22,8 @@ def write(repo: Path) -> Write:
 
     def task(session: str, text: str = "Write the tests", **options: object) -> str:
         with gitmem.open(str(repo), session=session) as log:
-            return str(log.tasks.delegate(text, **options).task["task_id"])  # type: ignore[arg-type]
+            asked = {"role": "implementer/test", "scopes": ["tests/**"], **options}
+            return str(log.tasks.delegate(text, **asked).task["task_id"])  # type: ignore[arg-type]
 
     return task
 

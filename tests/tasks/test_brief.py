@@ -80,7 +80,7 @@ def test_r18_a_task_without_a_brief_is_refused_with_the_command_that_attests_one
 ) -> None:
     """In the library, too, with the same code."""
     with gitmem.open(str(repo), identity=PLANNER) as log:
-        task_id = str(log.tasks.delegate("x", target_role="implementer/test").task["task_id"])
+        task_id = str(log.tasks.delegate("x", target_role="implementer/test", wu="WU-7").task["task_id"])
         with pytest.raises(gitmem.UsageError, match="No brief is attested") as refused:
             log.tasks.verify(task_id)
     assert refused.value.code == "no-brief" and "--brief FILE" in str(refused.value.hint)

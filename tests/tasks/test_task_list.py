@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,8 @@ def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
     """`log.tasks`: delegate, take, ask, answer, report, seal; the answers are JSON."""
     with gitmem.open(str(repo), now=clock, identity=PLANNER, commit_after=0) as log:
         planner = log.sessions.start()
-        made = log.tasks.delegate("Write the tests", to=PLANNER)
+        asked: Any = {"to": PLANNER, "role": "implementer/test", "wu": "WU-7"}
+        made = log.tasks.delegate("Write the tests", **asked)
         task_id = str(made.task["task_id"])
         assert made.warnings == ["You are one of the recipients: your own signals are never in your inbox."]
         assert log.tasks.take(task_id).recorded
@@ -86,11 +88,11 @@ def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
             "seal",
         ]  # type: ignore[index,union-attr,attr-defined]
         assert [each.task_id for each in log.tasks.list(mine=True).tasks] == [task_id]
-        other = str(log.tasks.delegate("More", to=PLANNER).task["task_id"])
+        other = str(log.tasks.delegate("More", **asked).task["task_id"])
         log.tasks.take(other)
         log.tasks.release(other)
         log.tasks.reject(other, "no time")
-        third = str(log.tasks.delegate("Even more", to=PLANNER).task["task_id"])
+        third = str(log.tasks.delegate("Even more", **asked).task["task_id"])
         log.tasks.cancel(third)
         with pytest.raises(gitmem.UsageError, match="which seals it instead"):
             log.tasks.close(other, "over")

@@ -95,14 +95,14 @@ def ready(
     limit: ReadyLimit = None,
     include_archived: Archived = False,
 ) -> None:
-    """List the nodes that can be taken up. Most important first, and what blocks the others of the work unit."""
-    from gitmem.memory import node_fields
+    """List the nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
     from gitmem.memory import ready as operation
+    from gitmem.tasks import ready_tasks
 
-    unit = node_fields.unit_of(named_unit(at, wu), at.caller_if_any() if wu is None else None)
-    found = operation.ready(
+    found = ready_tasks.ready_work(
         at.store(),
-        unit,
+        at.caller_if_any(),
+        named_unit(at, wu),
         type=type,
         limit=number("--limit", limit, operation.LIMIT),
         include_archived=include_archived,

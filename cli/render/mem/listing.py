@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitmem.memory import authors
 
+from .. import tasks
 from ..as_json import encode
 from ..output import paint, record_position, sanitize
 from ..text import BAR, SEPARATOR, format_ago, plural, quote_lines
@@ -140,7 +141,7 @@ def _verified(each: NodeChange) -> str:
 def ready(found: Ready) -> list[str]:
     """Return the nodes that are ready, the blocked ones, and the cycles among them."""
     lines = [line(node) for node in found.nodes]
-    if not lines:
+    if not lines and found.wu_id:
         lines.append(f"no ready nodes in {sanitize(found.wu_id)}")
     lines += [f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else []
     for each in found.blocked:
@@ -153,6 +154,7 @@ def ready(found: Ready) -> list[str]:
         else []
     )
     return [
+        *map(tasks.ready, found.tasks),
         *lines,
         *(f"note: cycle, each is blocked by the next: {' → '.join(circle)}" for circle in found.circles),
     ]

@@ -145,7 +145,7 @@ def test_texts_of_peers_in_tasks_are_framed_and_short(serve: Serve, shop: Path) 
         with log.batch():
             for number in range(19):
                 made = log.tasks.delegate(
-                    f"{INJECTED} {number} " + "y" * 60_000, target_role="implementer/test"
+                    f"{INJECTED} {number} " + "y" * 60_000, target_role="implementer/test", wu="WU-7"
                 )
             for number in range(60):
                 log.tasks.message(made.task["task_id"], f"{INJECTED} {number} " + "y" * 20_000)

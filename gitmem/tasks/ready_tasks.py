@@ -1,0 +1,90 @@
+"""The tasks that a session may take now, for `mem ready`, the answer of a new role and the inbox."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..memory import node_fields, ready
+from ..memory.ready import Ready
+from ..records.ids import role_id, unit_key
+from ..text.shell_quote import command
+from . import load, rules, task_list
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .task_list import TaskRow
+
+LISTED = 20
+FOLDED_MAX = 50  # tasks that are folded for one answer
+_OPEN = (
+    "t.decided_by IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND t.purpose <> 'handoff' AND (t.holder IS NULL OR t.until <= :now)"
+    " AND (t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
+    f" AND t.caller_session IS NOT :session)) AND {task_list.BLOCKERS} = '[]'"
+    " AND coalesce(json_extract(l.body, '$.deadline'), '~') > :at"
+)
+
+
+def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[TaskRow]:
+    """Return tasks that the caller may take now, the most urgent ones: for it or its role, free, not blocked and not refused by it.
+
+    Args:
+        wu: Only tasks on this work unit.
+    """
+    record, now = caller.record or {}, store.now()
+    lifecycle = record.get("lifecycle_role")
+    values: dict[str, str | int | None] = {
+        "reader": caller.reader, "session": caller.session_id or "", "now": now, "at": format_at(now), "lifecycle": lifecycle,
+        "role": role_id(lifecycle, record.get("specialty_profile")), "wu": unit_key(wu),
+    }  # fmt: skip
+    condition = f"{_OPEN} AND t.wu_id = :wu" if wu else _OPEN
+    db, sender = store.db(), (caller.reader, caller.session_id)
+    found = []
+    for row in task_list.select(db, condition, values, FOLDED_MAX):
+        task = load.load(db, str(row.task_id), forged=False)
+        if task is None or rules.take(task, sender, caller.ids, now) is not None:
+            continue
+        if not any(each.sender == sender for each in task.rejections):
+            found.append(row)
+    return found[:LISTED]
+
+
+def without_signal(store: Store, caller: Caller) -> list[TaskRow]:
+    """Return the tasks that the caller may take by its role and that no signal told it about."""
+    addressed = [each for each in takeable(store, caller) if each.agent is None]
+    told = _told(store, caller.ids, [str(each.task_id) for each in addressed])
+    return [each for each in addressed if each.task_id not in told]
+
+
+def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **options: Any) -> Ready:
+    """Return the open nodes of a work unit, and the tasks that the caller may take.
+
+    Args:
+        wu: The work unit; by default that of the caller's session, and then tasks on others, too.
+        options: Those of `memory.ready.ready`.
+
+    Raises:
+        UsageError: See `memory.ready.ready`; no work unit is named, and no task waits for the caller.
+    """
+    tasks = takeable(store, caller, wu=wu) if caller is not None else []
+    try:
+        found = ready.ready(store, node_fields.unit_of(wu, caller), **options)
+    except UsageError as error:
+        if error.code != node_fields.NO_UNIT or not tasks:
+            raise
+        found = Ready("", [], [], ready.LIMIT)
+    found.tasks = list(tasks)
+    if tasks:
+        found.next = [command("gitmem", "task", "take", str(tasks[0].task_id)), *found.next]
+    return found
+
+
+def _told(store: Store, addresses: Collection[str], task_ids: Collection[str]) -> set[str]:
+    """Return those of the tasks that a signal to one of these addresses is about."""
+    query = "SELECT 1 FROM asked WHERE reader = ? AND task = ? LIMIT 1"
+    db = store.db()
+    return {id for id in task_ids for reader in addresses if db.execute(query, (reader, id)).fetchone()}
