@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .store import serialized
 from .tasks import brief as briefs
-from .tasks import launch, task_decisions, task_list, task_work
+from .tasks import launch, task_decisions, task_list, task_stats, task_tree, task_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .tasks.new_task import NewTask
     from .tasks.task_list import TaskDetail, TaskPage
     from .tasks.task_options import TaskOptions
+    from .tasks.task_stats import TaskStats
+    from .tasks.task_tree import TaskTree
 
 
 @serialized
@@ -63,6 +65,21 @@ class Tasks:
     def show(self, task_id: str) -> TaskDetail:
         """Return a task with its state and its events."""
         return task_list.show(self._log.store, task_id)
+
+    def tree(
+        self,
+        task_id: str | None = None,
+        *,
+        wu: str | None = None,
+        initiative: str | None = None,
+        limit: int = task_tree.LISTED,
+    ) -> TaskTree:
+        """Return tasks with those that were written within them, by initiative and work unit."""
+        return task_tree.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
+
+    def stats(self, *, wu: str | None = None, initiative: str | None = None) -> TaskStats:
+        """Count tasks by state, outcome and role, and how long they wait and take."""
+        return task_stats.stats(self._log.store, wu=wu, initiative=initiative)
 
     def verify(self, task_id: str, brief: str | None = None) -> BriefCheck:
         """Compare a file, by default the one that the task names, with the brief that its caller attested."""

@@ -15,7 +15,7 @@ from .event_order import in_order
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..records.shown_types import ShownTask, ShownTaskEvent
@@ -191,6 +191,17 @@ def select(
         {**values, "limit": limit},
     )
     return [TaskRow(row[:-2], _ids(row[-2]), row[-1]) for row in rows]
+
+
+def rows_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, TaskRow]:
+    """Return the rows of tasks by their ids."""
+    among = "t.task_id IN (SELECT value FROM json_each(:ids))"
+    return {str(row.task_id): row for row in select(db, among, {"ids": array(ids)}, len(ids))}
+
+
+def array(ids: Iterable[str]) -> str:
+    """Return ids as a JSON array; they need no escaping: the models allow only letters and digits."""
+    return "[{}]".format(",".join(f'"{id}"' for id in ids))
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..records.codec import as_json
 from ..records.ids import unit_key
-from ..roles.mismatch import ACTUAL, compare_fields
-from . import load, task_roles
+from ..roles.mismatch import ACTUAL, compare_fields, role_text
+from . import WAITING, load, task_roles
 from .fold import FoldedTask
 from .task_facts import TaskEvent, micros
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
     Value = str | int | None
 
+ROLE_MAX = 100  # characters of a requested role
 TITLE_MAX = 200  # characters of the first line of a task's message
 LINKS_MAX = 50  # of each kind in one task; readers ignore further ones
 _BASE = (
     "line", "caller", "caller_session", "purpose", "agent", "target_role", "unit", "wu_id", "initiative_id", "priority",
-    "created", "title",
+    "created", "title", "parent", "asked", "deadline", "once",
 )  # fmt: skip
 _STATE = (
     "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "taken", "touched", "actual",
-    "mismatch",
+    "mismatch", "since", "first_take", "ended",
 )  # fmt: skip
 _PUT = (
     f"INSERT INTO task (task_id, {', '.join(_BASE)}) VALUES (?{', ?' * len(_BASE)}) ON CONFLICT (task_id)"
@@ -134,7 +135,9 @@ def _base(line: int, record: TaskRecord) -> tuple[Value, ...]:
     return (
         record["task_id"], line, record["sender_identity"], record.get("sender_session") or None, record["purpose"],
         record.get("agent"), record.get("target_role"), unit, unit_key(unit), record.get("initiative_id"), record.get("priority"),
-        micros(record["at"]), title,
+        micros(record["at"]), title, next(iter(record.get("chain", ())[-1:]), None),
+        (role_text(record.get("requested_role")) or record.get("target_role") or "")[:ROLE_MAX] or None,
+        micros(record.get("deadline")) or None, int(record["semantics"] == "at-most-once"),
     )  # fmt: skip
 
 
@@ -150,8 +153,37 @@ def _state(task: FoldedTask) -> tuple[Value, ...]:
     differs = bool(said) and compare_fields({**task.record, **said}).is_any
     return (
         task.state, task.decided_by, holder, session, until, int(task.conflict), len(task.cancels), len(task.late),
-        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), task.record["task_id"],
+        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), *_times(task), task.record["task_id"],
     )  # fmt: skip
+
+
+def _times(task: FoldedTask) -> tuple[int, int | None, int | None]:
+    """Return since when a task waits for somebody, when it was first taken, and when it ended.
+
+    A task that somebody has waits from the end of the lease on, or from a question on. Else it waits from its last launch, take or release on.
+    Messages and escalations do not count.
+    """
+    created = micros(task.record["at"])
+    first = task.takes[0].at if task.takes else None
+    if task.is_finished:
+        decided = task.outcome or task.seal or task.close
+        ended = decided.at if decided is not None else created
+        return ended, first, ended
+    if task.holder is None:
+        moves = [
+            each.at
+            for each in task.events.values()
+            if each.event in ("launch", "take") or (each.event == "release" and task.counts(each))
+        ]
+        return max(moves, default=created), first, None
+    if task.state in WAITING:
+        asked = [
+            each.at
+            for each in task.events.values()
+            if each.state == task.state and each.take == task.holder.id and task.counts(each)
+        ]
+        return max(asked, default=created), first, None
+    return task.lease(task.holder), first, None
 
 
 def _is_taken(task: FoldedTask) -> bool:

@@ -10,11 +10,12 @@ KINDS = ("task", "task_event")
 DDL = (
     # `line` is the lowest line of the id; from `state` on what `fold` says. Times are microseconds since the epoch. `unit` is the
     # work unit as typed, `wu_id` the form in which work units are compared. `taken` is whether somebody who may has ever taken it;
-    # `actual` is what whoever works on it says of itself, as JSON.
+    # `actual` is what whoever works on it says of itself, as JSON. `asked` is
+    # the requested role as text, `once` whether it begins at most once; `since` is when it began to wait for somebody.
     "CREATE TABLE task (task_id TEXT PRIMARY KEY, line INTEGER, caller TEXT, caller_session TEXT, purpose TEXT, agent TEXT,"
-    " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, state TEXT,"
+    " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, parent TEXT, asked TEXT, deadline INTEGER, once INTEGER, state TEXT,"
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
-    " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER) WITHOUT ROWID",
+    " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER, since INTEGER, first_take INTEGER, ended INTEGER) WITHOUT ROWID",
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",
@@ -24,6 +25,11 @@ DDL = (
     "CREATE INDEX task_role ON task (target_role) WHERE decided_by IS NULL AND agent IS NULL",
     "CREATE INDEX task_held ON task (holder) WHERE decided_by IS NULL AND holder IS NOT NULL",
     "CREATE INDEX task_unsealed ON task (caller) WHERE decided_by IS NULL OR decided_by = 'status'",
+    # For trees: the tasks within another.
+    "CREATE INDEX task_parent ON task (parent) WHERE parent IS NOT NULL",
+    # For tasks that are stuck.
+    "CREATE INDEX task_since ON task (since) WHERE decided_by IS NULL OR decided_by = 'status'",
+    "CREATE INDEX task_deadline ON task (deadline) WHERE decided_by IS NULL AND deadline IS NOT NULL",
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",
