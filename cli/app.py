@@ -71,6 +71,8 @@ COMMANDS = {
     "delegate": "delegate:delegate",
     "task list": "task:listing",
     "task show": "task:show",
+    "task tree": "task_views:tree",
+    "task stats": "task_views:stats",
     "task verify": "task:verify",
     "task launch": "task_launch:launch",
     "task relaunch": "task_launch:relaunch",

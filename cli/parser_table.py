@@ -38,6 +38,8 @@ COMMANDS = {
     'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
     'task list': 'task:listing --mine --open:open_ --blocked --wu= --issue=:wu --limit=',
     'task show': 'task:show id',
+    'task tree': 'task_views:tree id? --wu= --issue=:wu --initiative= --limit=',
+    'task stats': 'task_views:stats --wu= --issue=:wu --initiative=',
     'task verify': 'task:verify id --brief=',
     'task launch': 'task_launch:launch id --attempt= --wave= --lane= --claimed-mode= --branch= --worktree= --handoff= --client= --model= --role= --scope=*',
     'task relaunch': 'task_launch:relaunch id --reason= --attempt= --wave= --lane= --claimed-mode= --branch= --worktree= --handoff= --client= --model= --role= --scope=*',

@@ -105,6 +105,9 @@ ReplacedTasks = Annotated[
     list[str] | None, typer.Option("--supersedes", metavar="TASK", help=shared.REPLACED_TASK.help)
 ]
 TaskKey = Annotated[str | None, typer.Option("--idempotency-key", metavar="K", help=shared.TASK_KEY.help)]
+OfInitiative = Annotated[
+    str | None, typer.Option("--initiative", metavar="INI", help="Only tasks of this initiative.")
+]
 TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input.")]
 
 LaunchAttempt = Annotated[

@@ -51,7 +51,7 @@ def page(found: TaskPage) -> list[str]:
     """Return a line for each task."""
     if not found.tasks:
         return ["No tasks."]
-    rows = [("TASK", "STATE", "FOR", "FROM", "TEXT"), *map(_row, found.tasks)]
+    rows = [("TASK", "STATE", "FOR", "FROM", "TEXT"), *map(row, found.tasks)]
     lines = table(
         rows, shortened=(4, 3, 2), painted=lambda row, _, cell: cell if row else paint(cell, "head")
     )
@@ -109,7 +109,8 @@ def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
     ]
 
 
-def _row(each: TaskRow) -> tuple[str, ...]:
+def row(each: TaskRow) -> tuple[str, ...]:
+    """Return a task as cells: id, state, who has it or shall do it, who wrote it, and its text."""
     notes = [
         "conflict" if each.conflict else "",
         "cancel asked for" if each.cancel_requested else "",
