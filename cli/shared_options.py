@@ -87,7 +87,7 @@ SIGNAL_OPTIONS = {
 # Models get neither the options that only a person may choose nor those that they rarely need.
 TOOL_SIGNAL_OPTIONS = (
     "to", "broadcast", "intent", "reply_to", "thread", "wu", "requires_ack", "idempotency_key",
-    "target_role", "delegation_id",
+    "target_role", "delegation_id", "initiative", "artifact",
 )  # fmt: skip
 ALREADY_READ = Option("Include signals delivered before.")
 INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)

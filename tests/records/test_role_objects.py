@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gitmem import records
-from gitmem.roles import roles_file, scope
+from gitmem.roles import mismatch, roles_file, scope
 
 
 def test_a_descriptor_and_a_scope_have_the_fields_of_the_contract() -> None:
@@ -28,3 +28,21 @@ def test_the_schemas_have_no_vocabulary() -> None:
     assert not any(f'"{word}"' in text for word in roles_file.builtin().lifecycle_roles)
     with pytest.raises(records.RecordError):
         records.schema("role")
+
+
+def test_r8_a_role_id_is_rendered_and_never_stored() -> None:
+    """No record has one, and one that somebody writes into a record changes nothing: the two parts count."""
+    assert not [kind for kind in records.KINDS if "role_id" in records.schema(kind)["properties"]]
+    assert "role_id" not in records.schema("AgentRoleDescriptor")["properties"]
+    asked = {"lifecycle_role": "implementer", "specialty_profile": "test", "role_id": "reviewer/docs"}
+    actual = {"lifecycle_role": "reviewer", "specialty_profile": "docs", "role_id": "reviewer/docs"}
+
+    assert (mismatch.role_text(asked), mismatch.role_text(actual)) == ("implementer/test", "reviewer/docs")
+    assert mismatch.compare(asked, actual).role_mismatch is True
+
+
+@pytest.mark.parametrize("kind", ["signal", "task"])
+def test_r30_a_message_stays_required(kind: str) -> None:
+    """The fields beside it do not replace what people read."""
+    assert "message" in records.schema(kind)["required"]
+    assert records.schema(kind)["properties"]["message"]["minLength"] == 1

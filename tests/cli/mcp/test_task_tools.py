@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import gitmem
+import gitmem as library
 from cli.mcp import tool_results
 from tests.conftest import Git
 
@@ -133,14 +133,14 @@ def test_a_wrong_call_is_refused_with_what_is_missing_or_valid(serve: Serve, sho
                 assert found.is_error and said in text(found), text(found)
 
     within(talk)
-    with gitmem.open(str(shop)) as log:
+    with library.open(str(shop)) as log:
         assert log.tasks.list().tasks == []
 
 
 @pytest.mark.deep
 def test_texts_of_peers_in_tasks_are_framed_and_short(serve: Serve, shop: Path) -> None:
     """In lists, in a task, in its events and in a role's name; hundreds of tasks and long texts have their limits."""
-    with gitmem.open(str(shop), identity="claude:mallory:one") as log:
+    with library.open(str(shop), identity="claude:mallory:one") as log:
         log.sessions.start(name="Mallory")
         with log.batch():
             for number in range(19):
@@ -168,3 +168,41 @@ def test_texts_of_peers_in_tasks_are_framed_and_short(serve: Serve, shop: Path) 
             assert shown["more"] == 16
 
     within(talk)
+
+
+def test_r29_a_signal_has_its_roles_delegation_initiative_and_file(
+    serve: Serve, shop: Path, gitmem: Any
+) -> None:
+    """Written alike by the command, the library and the tool; `sender_role` is what the sender's session states."""
+    given = {
+        "target_role": "reviewer/docs",
+        "delegation_id": "del-7",
+        "artifact": "docs/a.md",
+        "initiative": "INIT-1",
+    }
+    words = (
+        "--target-role",
+        "reviewer/docs",
+        "--delegation-id",
+        "del-7",
+        "--artifact",
+        "docs/a.md",
+        "--initiative",
+        "INIT-1",
+    )
+    id = gitmem("session", "start", "--name", "Planck", "--role", "test-engineer")["session_id"]
+    by_command = gitmem("signal", "Hello", "--broadcast", *words, GITMEM_SESSION=id)["signal"]
+    with library.open(str(shop), session=id) as log:
+        by_library = log.signals.send("Hello", broadcast=True, **given).signal  # type: ignore[arg-type]
+    found: list[Any] = [by_command, by_library]
+
+    async def talk() -> None:
+        async with serve(shop, "--as", id) as tool:
+            answer = await tool.call_tool("signal", {"message": "Hello", "broadcast": True, **given})
+            found.append(fields(answer)["signal"])
+
+    within(talk)
+    names = ("sender_role", "target_role", "delegation_id", "artifact_path", "initiative_id")
+    assert [[each[name] for name in names] for each in found] == [
+        ["implementer/test", "reviewer/docs", "del-7", "docs/a.md", "INIT-1"]
+    ] * 3
