@@ -123,11 +123,8 @@ class Library:
         self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
     ) -> Task:
         """Delegate a task."""
-        from ..tasks import delegate
-
-        log = self._logs[session]
         try:
-            made = delegate.delegate(log.store, log.caller, message, to=to, role=role, scopes=paths)
+            made = self._logs[session].tasks.delegate(message, to=to, role=role, scopes=paths)
         except UsageError as error:
             raise Refused(str(error)) from error
         return self.task(made.task["task_id"])
