@@ -18,8 +18,16 @@ def test_r19_the_tree_indents_what_was_written_within_a_task(run: Run, start: St
     """By work unit and by initiative; JSON has the depth, the parent and the whole row of each task."""
     planck = start("Planck")
     with gitmem.open(str(repo), session=planck) as log:
-        top = str(log.tasks.delegate("Write it", to="Planck", wu="WU-7", initiative="INI-1").task["task_id"])
-        below = str(log.tasks.delegate("Test it", to="Planck", wu="WU-8", chain=[top]).task["task_id"])
+        top = str(
+            log.tasks.delegate(
+                "Write it", to="Planck", role="implementer", wu="WU-7", initiative="INI-1"
+            ).task["task_id"]
+        )
+        below = str(
+            log.tasks.delegate("Test it", to="Planck", role="implementer", wu="WU-8", chain=[top]).task[
+                "task_id"
+            ]
+        )
 
     for args in ((), ("--wu", "WU-7"), ("--initiative", "INI-1"), (top,)):
         found = run("task", "tree", *args)
