@@ -29,6 +29,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _single(value: Any) -> Any:
+    """Return the name of a list of one: models give it as the recipients of a signal."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
 def _upper(value: Any) -> Any:
     """Return a text in upper case, as the values of these options are."""
     return value.upper() if isinstance(value, str) else value
@@ -36,6 +41,7 @@ def _upper(value: Any) -> Any:
 
 Ctx = Context[Any, Any]
 Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
+Name = Annotated[str, BeforeValidator(_single)]
 Wu = Annotated[str, Field(description=shared.WU.help)]
 
 

@@ -14,7 +14,7 @@ from .. import shared_options as shared
 from ..render import tasks as render
 from ..values import duration
 from . import tool_results
-from .calls import Ctx, ToolCalls, Words, Wu
+from .calls import Ctx, Name, ToolCalls, Words, Wu
 
 if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
@@ -39,7 +39,7 @@ class TaskTools(ToolCalls):
         ctx: Ctx,
         message: str,
         scope: Annotated[Words, Field(description=shared.REQUESTED_SCOPE.help)],
-        to: Annotated[str, Field(description=shared.DELEGATE.help)] = "",
+        to: Annotated[Name, Field(description=shared.DELEGATE.help)] = "",
         role: Annotated[str, Field(description=shared.REQUESTED_ROLE.help)] = "",
         brief: Annotated[str, Field(description=shared.BRIEF.help)] = "",
         model: Annotated[str, Field(description=shared.REQUESTED_MODEL.help)] = "",

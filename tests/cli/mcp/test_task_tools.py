@@ -74,7 +74,7 @@ def test_whoever_comes_second_is_told_who_has_it(serve: Serve) -> None:
         async with serve() as planck, serve() as curie, serve() as bohr:
             for each, name in ((planck, "Planck"), (curie, "Curie"), (bohr, "Bohr")):
                 await each.call_tool("session", {"name": name, "role": "implementer/test"})
-            given = {"message": "Write tests", "to": "role:implementer/test", "scope": ["tests"]}
+            given = {"message": "Write tests", "to": ["role:implementer/test"], "scope": ["tests"]}
             id = fields(await planck.call_tool("delegate", given))["task"]["task_id"]
             await curie.call_tool("task", {"action": "take", "id": id})
             refused = await bohr.call_tool("task", {"action": "take", "id": id})
@@ -121,6 +121,7 @@ def test_a_wrong_call_is_refused_with_what_is_missing_or_valid(serve: Serve, sho
                 found = await agent.call_tool("task", given)
                 assert found.is_error and said in text(found), given
             for given, said in (
+                ({"message": "x", "to": ["Curie", "Bohr"], "wu": "WU-7"}, "to: Input should be a valid string."),
                 ({"message": "x"}, "A task needs somebody who may take it: an agent or a role. Nothing was written."),
                 ({"message": "x", "to": "role:implementer/test"}, "No scope is asked for"),
                 ({"message": "x", "to": "role:nobody", "wu": "WU-7"}, "nobody"),
