@@ -51,6 +51,11 @@ class DomainPackages:
             from .claims import local_state
 
             local_state.update(store)
+        if _has_collisions(store.index.db):
+            from .claims import local_state
+            from .tasks import collisions
+
+            local_state.tell_once(store, lambda: collisions.news(store))
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
@@ -65,6 +70,21 @@ class DomainPackages:
         from .tasks import reply_events
 
         return reply_events.of_reply(store, caller, answered, about, fields)
+
+
+# Without rows, which partial indexes show, no module of tasks is imported.
+_COLLISIONS = "SELECT EXISTS (SELECT 1 FROM task WHERE conflict = 1 AND decided_by IS NULL)" + "".join(
+    f" OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND {key} IS NOT NULL GROUP BY {key} HAVING count(*) > 1)"
+    for key in ("work", "twin")
+)
+
+
+def _has_collisions(db: sqlite3.Connection) -> bool:
+    """Return whether work may have been delegated or taken twice."""
+    try:
+        return bool(db.execute(_COLLISIONS).fetchone()[0])
+    except Exception:
+        return False  # the index has no tables yet, or another process rebuilds it
 
 
 DOMAIN = DomainPackages()

@@ -26,7 +26,7 @@ from .claim_answers import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from ..store import Store
     from .standing_claims import StandingClaim
@@ -141,6 +141,24 @@ def _tell(store: Store, own: Collection[StandingClaim]) -> None:
     _keep(path(state, DUE), due.keys())
     for session, at in due.items():
         _touch(path(state, DUE, session), at)
+
+
+def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
+    """Have sessions told each of these sentences that they were not told before. Never raises: the next call repeats the work.
+
+    Args:
+        news: Returns the session, a word for what the sentence is about, and the sentence.
+    """
+    try:
+        for session, about, text in news():
+            where = path(store.repo.state, TOLD, session)
+            told = set(os.fsdecode(read_small(where)).split())
+            if about not in told and heartbeats.is_safe(session):
+                tell(store, session, text)
+                shared_mode.make_dirs(os.path.dirname(where))
+                atomic_write.replace(where, " ".join(sorted({*told, about})).encode())
+    except Exception:
+        return
 
 
 def tell(store: Store, session: str, text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 TERMINAL = ("completed", "failed", "canceled", "rejected")
 WAITING = ("input-required", "auth-required")
 SUBMITTED, WORKING = "submitted", "working"
-HANDOFF = "handoff"
+HANDOFF, DELEGATION = "handoff", "delegation"
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over
 HANDOFF_MICROS = 24 * 3600 * 1_000_000  # for which a handoff waits for an answer

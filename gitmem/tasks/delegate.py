@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..records.ids import role_id
 from ..roles import lookup, roles_file, scope
 from ..signals import next_steps, send
-from . import new_task, task_roles, task_signals
+from . import DELEGATION, collisions, new_task, task_roles, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def delegate(
         options["target_role"] = role_id(found.role["lifecycle_role"], found.role.get("specialty_profile"))
     else:
         options["to"] = to
-    options["purpose"] = new_task.DELEGATION
+    options["purpose"] = DELEGATION
     options["requested_role"] = asked
     if scopes or not options.get("requested_ownership_scope"):
         options["requested_ownership_scope"] = _scope(roles, to, scopes, asked, options.get("wu"), found)
@@ -100,7 +100,10 @@ def delegate(
         said.append(
             f"Nobody holds {options['target_role']} now: no signal was sent. It stands in `gitmem task list`."
         )
-    made.warnings += said
+    made.warnings += [
+        *said,
+        *(collisions.sentences(store.db(), made.task["task_id"]) if made.recorded else ()),
+    ]
     return made
 
 

@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import send
 from ..text.shell_quote import command
-from . import append, find_task
+from . import DELEGATION, append, find_task
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .task_options import TaskOptions
 
 OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
-DELEGATION = "delegation"
 # Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
 _NOT_FIELDS = ("to", "thread", "allow_unseen", "allow_secret", "deadline")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}

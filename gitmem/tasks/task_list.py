@@ -9,7 +9,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import WAITING, brief, find_task, launches, rules, task_roles
+from . import WAITING, brief, collisions, find_task, launches, rules, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -212,6 +212,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
+    shown.warnings += collisions.sentences(store.db(), found.record["task_id"])
     shown.launches = launches.receipts(store.db(), found)
     checked = brief.check(store.repo.worktree, found.record)
     if checked is not None and checked.sentence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..records.codec import as_json
 from ..records.ids import unit_key
 from ..roles.mismatch import ACTUAL, compare_fields, role_text
-from . import WAITING, load, task_roles
+from . import DELEGATION, WAITING, load, task_roles
 from .fold import FoldedTask
 from .task_facts import TaskEvent, micros
 
@@ -24,7 +24,7 @@ TITLE_MAX = 200  # characters of the first line of a task's message
 LINKS_MAX = 50  # of each kind in one task; readers ignore further ones
 _BASE = (
     "line", "caller", "caller_session", "purpose", "agent", "target_role", "unit", "wu_id", "initiative_id", "priority",
-    "created", "title", "parent", "asked", "deadline", "once",
+    "created", "title", "parent", "asked", "deadline", "once", "work", "twin",
 )  # fmt: skip
 _STATE = (
     "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "taken", "touched", "actual",
@@ -138,7 +138,19 @@ def _base(line: int, record: TaskRecord) -> tuple[Value, ...]:
         micros(record["at"]), title, next(iter(record.get("chain", ())[-1:]), None),
         (role_text(record.get("requested_role")) or record.get("target_role") or "")[:ROLE_MAX] or None,
         micros(record.get("deadline")) or None, int(record["semantics"] == "at-most-once"),
+        *_work(record),
     )  # fmt: skip
+
+
+def _work(record: TaskRecord) -> tuple[str | None, str | None]:
+    """Return what delegations of the same work have in common: work unit and requested role, and brief or idempotency key."""
+    if record["purpose"] != DELEGATION:
+        return None, None
+    unit = unit_key(record.get("wu_id"))
+    role = role_text(record.get("requested_role")) or record.get("target_role") or record.get("agent")
+    brief, key = record.get("brief_digest"), record.get("idempotency_key")
+    twin = f"brief {brief}" if brief else f"key {key}" if key else None
+    return (f"{unit}\n{role}" if unit and role else None), twin
 
 
 def _state(task: FoldedTask) -> tuple[Value, ...]:

@@ -7,6 +7,7 @@ from ..agents import addressing, headline
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..signals import reply, send
+from . import DELEGATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from .append import EventContent
     from .fold import FoldedTask
 
-DELEGATION = "delegation"
 # How the text of an event begins in its signal. Events without a word here tell nobody.
 WORDS = {
     "completed": "Done", "failed": "Failed", "canceled": "Canceled", "rejected": "", "input-required": "Question",

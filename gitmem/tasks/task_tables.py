@@ -15,7 +15,8 @@ DDL = (
     "CREATE TABLE task (task_id TEXT PRIMARY KEY, line INTEGER, caller TEXT, caller_session TEXT, purpose TEXT, agent TEXT,"
     " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, parent TEXT, asked TEXT, deadline INTEGER, once INTEGER, state TEXT,"
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
-    " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER, since INTEGER, first_take INTEGER, ended INTEGER) WITHOUT ROWID",
+    " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER, since INTEGER, first_take INTEGER, ended INTEGER,"
+    " work TEXT, twin TEXT) WITHOUT ROWID",
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",
@@ -30,6 +31,10 @@ DDL = (
     # For tasks that are stuck.
     "CREATE INDEX task_since ON task (since) WHERE decided_by IS NULL OR decided_by = 'status'",
     "CREATE INDEX task_deadline ON task (deadline) WHERE decided_by IS NULL AND deadline IS NOT NULL",
+    # For work that was delegated twice, and for conflicts: see `collisions`.
+    "CREATE INDEX task_work ON task (work) WHERE decided_by IS NULL AND work IS NOT NULL",
+    "CREATE INDEX task_twin ON task (twin) WHERE decided_by IS NULL AND twin IS NOT NULL",
+    "CREATE INDEX task_conflict ON task (task_id) WHERE conflict = 1 AND decided_by IS NULL",
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",

@@ -6,7 +6,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
-from . import HANDOFF, append, find_task, load, rules, task_roles, task_signals
+from . import HANDOFF, append, collisions, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def take(
         fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
         found = write(store, caller, task, "take", fields, "takes", more_seen=given)
     found.until = format_at(until)
-    found.warnings += _blockers(store, task)
+    found.warnings += [*_blockers(store, task), *collisions.sentences(store.db(), named)]
     taken = load.load(store.db(), named)
     differs = task_roles.mismatches(taken) if taken is not None else []
     found.warnings += [f"{each.text}." for each in differs if each.take == found.event_id]
