@@ -66,11 +66,15 @@ def paths(
 def listing(
     at: Environment,
     mine: Annotated[bool, typer.Option("--mine", help="Only your own claims.")] = False,
+    edited: Annotated[
+        bool, typer.Option("--edited", help="Also what sessions of this clone change without a claim.")
+    ] = False,
 ) -> None:
     """List what is claimed now, by whom and until when."""
     from gitmem.claims import claim_list
 
-    output.answer(at.json, claim_list.list_claims(at.store(), at.caller() if mine else None), render.page)
+    caller = at.caller() if mine else None
+    output.answer(at.json, claim_list.list_claims(at.store(), caller, edited=edited), render.page)
 
 
 def check(at: Environment, path: Paths) -> int:

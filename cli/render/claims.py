@@ -7,7 +7,14 @@ from .text import SEPARATOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.claims.claim_answers import ClaimChange, ClaimCheck, ClaimPage, ClaimRow, ClaimsReleased
+    from gitmem.claims.claim_answers import (
+        ClaimChange,
+        ClaimCheck,
+        ClaimPage,
+        ClaimRow,
+        ClaimsReleased,
+        EditRow,
+    )
     from gitmem.claims.claim_guard import Guard
 
 PATHS_SHOWN = 3
@@ -25,6 +32,7 @@ def page(found: ClaimPage) -> list[str]:
     lines = [row(each) for each in found.claims] or ["Nothing is claimed."]
     if found.more:
         lines.append(f"{found.more} more not shown")
+    lines += [_edit(each) for each in found.edits]
     return [*lines, *(f"note: {output.sanitize(each)}" for each in found.warnings)]
 
 
@@ -33,7 +41,15 @@ def check(found: ClaimCheck) -> list[str]:
     lines = [row(each) for each in found.claims] or [
         output.sanitize(f"Nobody else claims {_paths(found.paths)}.")
     ]
+    lines += [_edit(each) for each in found.edits]
     return [*lines, *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+
+
+def _edit(found: EditRow) -> str:
+    paths = _paths(found.paths, found.more)
+    return output.sanitize(
+        f"{found.name or found.session_id} edits, unclaimed: {paths}{SEPARATOR}{found.worktree or ''}"
+    )
 
 
 def released(found: ClaimsReleased) -> list[str]:
@@ -73,6 +89,7 @@ def minute(until: str | None) -> str:
     return f"{until[:10]} {until[11:16]} UTC" if until else ""
 
 
-def _paths(paths: list[str]) -> str:
-    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
+def _paths(paths: list[str], further: int = 0) -> str:
+    left = max(0, len(paths) - PATHS_SHOWN) + further
+    more = f" and {left} more" if left else ""
     return ", ".join(paths[:PATHS_SHOWN]) + more

@@ -26,6 +26,7 @@ PARTS_OF_ROLE = (
     "role_pack",
 )  # text shows the role that they make
 HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
+EDITS_SHOWN = 3
 OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are empty
 # In the order in which a narrow terminal shortens them.
 SHORTENED = ("DOES", "WHERE", "WORK", "ROLE", "SEEN", "UNREAD", "STATUS")
@@ -88,7 +89,18 @@ def roster(found: Roster | SessionList) -> list[str]:
         for each in found.sessions
         for said in each.get("handoffs", ())
     ]
-    return [*shown, *handoffs, *([plain(remark)] if remark else []), *failed]
+    edits = [
+        plain(
+            f"{each['display_name']} edits: {', '.join(paths[:EDITS_SHOWN])}{_further(len(paths) - EDITS_SHOWN)}"
+        )
+        for each in found.sessions
+        if (paths := each.get("edits", []))
+    ]
+    return [*shown, *handoffs, *edits, *([plain(remark)] if remark else []), *failed]
+
+
+def _further(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
 
 
 def _painted(row: int, column: int, cell: str) -> str:

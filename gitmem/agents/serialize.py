@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         task_id: str | None
 
     class SessionRow(RoleRow):
-        """A session in an answer; only the roster has `unread`, which is None if counting takes too long, and `handoffs`."""
+        """A session in an answer; only the roster has `unread`, which is None if counting takes too long, `handoffs`, and `edits`."""
 
         session_id: str
         display_name: str
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         headline: str
         unread: NotRequired[int | None]
         handoffs: NotRequired[list[str]]
+        edits: NotRequired[list[str]]
 
 
 def sender_name(store: Store, record: SentRecord) -> str | None:

@@ -79,14 +79,34 @@ class ClaimRow(Outcome):
         self.others = [each.id for each in (*found.before, *found.against)]
 
 
-class ClaimPage(Outcome):
-    """Claims that stand now, and how many more there are."""
+class EditRow(Outcome):
+    """Paths that a session of this clone has changed and not committed, without a claim.
 
-    __slots__ = ("claims", "more", "warnings", "next")
+    Attributes:
+        paths: The first of them.
+        more: How many more there are.
+        worktree: The name of its worktree's folder.
+    """
+
+    __slots__ = ("session_id", "name", "worktree", "paths", "more")
+
+    def __init__(self, session_id: str, name: str | None, worktree: str | None, paths: Sequence[str]) -> None:
+        self.session_id = session_id
+        self.name = name
+        self.worktree = worktree
+        self.paths = list(paths[:LISTED])
+        self.more = len(paths) - len(self.paths)
+
+
+class ClaimPage(Outcome):
+    """Claims that stand now, and how many more there are; `edits` is what sessions change without one, if asked for."""
+
+    __slots__ = ("claims", "more", "edits", "warnings", "next")
 
     def __init__(self, found: Sequence[StandingClaim], limit: int = LISTED) -> None:
         self.claims = [ClaimRow(each) for each in found[:limit]]
         self.more = max(0, len(found) - limit)
+        self.edits: list[EditRow] = []
         self.warnings: list[str] = []
         self.next = ["gitmem claim release"] if found else [command("gitmem", "claim", "PATH", "--for", "2h")]
 
@@ -97,14 +117,16 @@ class ClaimCheck(Outcome):
     Attributes:
         free: Whether nobody else claims any of them.
         claims: The claims of others that cover one of them.
+        edits: Other sessions of this clone that change one of them without a claim.
     """
 
-    __slots__ = ("free", "paths", "claims", "warnings", "next")
+    __slots__ = ("free", "paths", "claims", "edits", "warnings", "next")
 
     def __init__(self, paths: Sequence[str], found: Sequence[StandingClaim]) -> None:
         self.free = not found
         self.paths = list(paths)
         self.claims = [ClaimRow(each) for each in found[:LISTED]]
+        self.edits: list[EditRow] = []
         self.warnings: list[str] = []
         self.next = []
         if found:

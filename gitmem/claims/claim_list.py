@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from ..agents import edited_paths, presence
 from ..commit_message import sanitize
 from . import path_patterns, standing_claims
-from .claim_answers import ClaimCheck, ClaimPage
+from .claim_answers import ClaimCheck, ClaimPage, EditRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
+    from .standing_claims import StandingClaim
 
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
@@ -22,12 +24,23 @@ _FORGED = (
 )
 
 
-def list_claims(store: Store, caller: Caller | None = None, *, limit: int = 50) -> ClaimPage:
-    """Return the claims that stand now, or those of a caller."""
+def list_claims(
+    store: Store, caller: Caller | None = None, *, limit: int = 50, edited: bool = False
+) -> ClaimPage:
+    """Return the claims that stand now, or those of a caller.
+
+    Args:
+        store: The store.
+        caller: Whose claims; None for all.
+        limit: The number of claims.
+        edited: Whether to list what sessions of this clone change without a claim, too.
+    """
     found = standing_claims.standing(store)
+    every = found
     if caller is not None:
         found = [each for each in found if each.is_of(caller.ids)]
     page = ClaimPage(found, limit)
+    page.edits = unclaimed_edits(store, every, caller) if edited else []
     page.warnings = forged_warnings(store)
     return page
 
@@ -49,8 +62,39 @@ def check(store: Store, caller: Caller | None, paths: Sequence[str]) -> ClaimChe
         and path_patterns.may_overlap(patterns, each.patterns)
     ]
     answer = ClaimCheck(wanted, found)
+    edits = unclaimed_edits(store, [], covered_by=patterns)
+    answer.edits = [each for each in edits if caller is None or each.session_id != caller.session_id]
     answer.warnings = forged_warnings(store)
     return answer
+
+
+def unclaimed_edits(
+    store: Store,
+    claims: Sequence[StandingClaim],
+    caller: Caller | None = None,
+    *,
+    covered_by: Sequence[path_patterns.PathPattern] | None = None,
+) -> list[EditRow]:
+    """Return what sessions of this clone had changed without committing at the end of their last turn.
+
+    Args:
+        store: The store.
+        claims: Paths that a session has claimed by one of these are left out.
+        caller: Whose changes; None for all.
+        covered_by: Patterns, one of which must cover a path; None for all paths.
+    """
+    found = []
+    for session_id, paths in edited_paths.by_session(store).items():
+        if caller is not None and session_id != caller.session_id:
+            continue
+        own = [each for each in claims if each.claim.owner[1] == session_id]
+        paths = [path for path in paths if not any(each.covers(path) for each in own)]
+        if covered_by is not None:
+            paths = [path for path in paths if any(each.matches(path) for each in covered_by)]
+        one = presence.get(store, session_id) if paths else None
+        if one is not None:
+            found.append(EditRow(session_id, one.name, one.worktree, paths))
+    return found
 
 
 def forged_warnings(store: Store) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import headline, heartbeats, name_pins, own_recipients, own_sessions, presence
+from ..agents import edited_paths, headline, heartbeats, name_pins, own_recipients, own_sessions, presence
 from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import ROLE_FIELDS, by_role, row, set_role_fields
 from ..errors import check_limit
@@ -28,6 +28,7 @@ _UNPROVEN = (
     "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
     " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
 )
+EDITS_MAX = 50  # paths of a session that a roster names
 CONTESTED_MAX = 10  # names of which a roster says whom they mean here
 SEND = ("gitmem", "signal", "your message", "--to")
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
@@ -126,6 +127,10 @@ def roster(
     rows: list[SessionRow] = [
         {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
     ]
+    for session_id, paths in edited_paths.by_session(store).items():
+        for each in rows:
+            if each["session_id"] == session_id:
+                each["edits"] = paths[:EDITS_MAX]
     outcome = Roster(rows, _next(found, query, all, caller))
     _follow_pins(store, outcome, found)
     outcome.more = total - len(found)

@@ -1,0 +1,215 @@
+"""Paths that the worktrees of this clone have changed and not committed, as of the last end of a turn: never in the log.
+
+Below `edits/` in the state folder, which all worktrees of the clone share:
+
+- `wanted`: exists while the paths concern somebody: several sessions are at work, or `gitmem.claims` is `publish`;
+- `shared/in-<git folder>`: exists for a worktree with several sessions, where hooks note which of them edits what;
+- `in-<git folder>`: the paths of a worktree, each with when it was first noticed;
+- `by/<session id>`: paths that a session in such a worktree has edited, a JSON text a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+from .. import atomic_write, shared_mode
+from ..errors import GitmemError
+from ..git import branch_changes
+from ..repo import read_small
+from . import heartbeats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..repo import Repo
+    from ..store import Store
+
+FOLDER, WANTED, SHARED, BY = "edits", "wanted", "shared", "by"
+SETTING, PUBLISH = "gitmem.claims", "publish"
+PATHS_MAX = 2_000  # of a worktree; further ones are only counted
+PATH_MAX = 1_024  # characters; longer paths are left out
+WORKTREES_MAX = 64
+FILE_MAX = 8 * 1024 * 1024  # bytes of one of the files
+BY_MAX = 64 * 1024  # bytes that are noted for one session
+STATUS_SECONDS = 5.0
+SLOW_MICROS = 10 * 60 * 1_000_000
+AT_WORK_MICROS = 24 * 3600 * 1_000_000
+
+
+class EditedPaths(NamedTuple):
+    """What one worktree has changed.
+
+    Attributes:
+        worktree: Its top folder.
+        at: When it was noticed, in microseconds.
+        paths: Each path with when it was first noticed.
+        more: The number of further paths; -1 if there are too many to count.
+    """
+
+    worktree: str
+    at: int
+    paths: dict[str, int]
+    more: int
+
+
+def path(state: str, *names: str) -> str:
+    """Return a path in the folder of edited paths."""
+    return os.path.join(state, FOLDER, *names)
+
+
+def update_flags(store: Store) -> None:
+    """Tell the hook script by files whether anybody wants to know what is edited. Never raises."""
+    state, now = store.repo.state, store.now()
+    at_work = [where for where, at in heartbeats.known_sessions(store).values() if at > now - AT_WORK_MICROS]
+    shared = at_work.count(heartbeats.worktree(store)) > 1
+    try:
+        for name in (SHARED, BY):
+            shared_mode.make_dirs(path(state, name))
+        _set(path(state, WANTED), len(at_work) > 1 or is_published(store))
+        _set(path(state, SHARED, _name(store.repo)), shared)
+        for name in atomic_write.names_in(path(state, BY)):
+            if not heartbeats.is_here(store, name):
+                atomic_write.remove_quietly(path(state, BY, name))
+    except OSError:
+        return
+
+
+def is_published(store: Store) -> bool:
+    """Return whether the user publishes edited paths as shared claims."""
+    return store.settings().get(SETTING, "").lower() == PUBLISH
+
+
+def is_shared(repo: Repo) -> bool:
+    """Return whether several sessions work in this worktree."""
+    return os.path.exists(path(repo.state, SHARED, _name(repo)))
+
+
+def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None:
+    """Ask git what this worktree has changed, and keep it.
+
+    After git did not answer in time, or named too many paths, it is not asked again for a while, and None is returned.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    repo = store.repo
+    if repo.worktree is None:
+        return None
+    before, now = _load(path(repo.state, _name(repo))), store.now()
+    kept = before.paths if before is not None else {}
+    if before is not None and before.more < 0 and before.at > now - SLOW_MICROS:
+        return None  # git needed too long a moment ago
+    names = _changed(repo, seconds)
+    if names is None:
+        found = EditedPaths(repo.worktree, now, kept, -1)
+    else:
+        short = sorted({each.rstrip("/") for each in names if len(each) <= PATH_MAX})
+        paths = {each: kept.get(each, now) for each in short[:PATHS_MAX]}
+        found = EditedPaths(repo.worktree, now, paths, len(names) - len(paths))
+    shared_mode.make_dirs(path(repo.state))
+    atomic_write.replace(path(repo.state, _name(repo)), json.dumps(found._asdict()).encode())
+    return found
+
+
+def _changed(repo: Repo, seconds: float) -> list[str] | None:
+    """Return the changed and untracked paths of a worktree; None if there are too many, or git does not answer in time."""
+    try:
+        return branch_changes.uncommitted_files(repo.common, repo.git_dir, repo.worktree or "", seconds)
+    except (branch_changes.TooManyFilesError, GitmemError):
+        return None
+
+
+def note_edit(store: Store, session_id: str, paths: Iterable[str]) -> None:
+    """Note which paths a session is about to edit, in a worktree with several sessions. Never raises."""
+    where = path(store.repo.state, BY, session_id)
+    known = set(_noted(where))
+    lines = "".join(
+        json.dumps(each) + "\n"
+        for each in dict.fromkeys(paths)
+        if each not in known and len(each) <= PATH_MAX
+    )
+    if not lines or not heartbeats.is_safe(session_id):
+        return
+    try:
+        if not os.path.exists(where) or os.stat(where).st_size < BY_MAX:
+            with os.fdopen(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "w") as file:
+                file.write(lines)
+    except OSError:
+        return
+
+
+def worktrees(store: Store) -> list[EditedPaths]:
+    """Return what each worktree of this clone has changed, those that are gone left out."""
+    found = []
+    for name in sorted(atomic_write.names_in(path(store.repo.state)))[:WORKTREES_MAX]:
+        each = _load(path(store.repo.state, name)) if name.startswith("in-") else None
+        if (
+            each is not None
+            and each.at > store.now() - AT_WORK_MICROS
+            and os.path.exists(os.path.join(each.worktree, ".git"))
+        ):
+            found.append(each)
+    return found
+
+
+def sessions_of(store: Store, found: EditedPaths, edited: str | None = None) -> list[str]:
+    """Return the sessions at work in a worktree; of several only those that edited a path, if hooks noted who did."""
+    oldest = store.now() - AT_WORK_MICROS
+    here = [
+        session
+        for session, (where, at) in heartbeats.known_sessions(store).items()
+        if where == found.worktree and at > oldest
+    ]
+    if len(here) < 2 or edited is None:
+        return here
+    editors = [each for each in here if edited in _noted(path(store.repo.state, BY, each))]
+    return editors or here
+
+
+def by_session(store: Store) -> dict[str, list[str]]:
+    """Return the edited paths of each session of this clone."""
+    found: dict[str, list[str]] = {}
+    for each in worktrees(store):
+        here = sessions_of(store, each)
+        for session in here:
+            own = set(_noted(path(store.repo.state, BY, session))) if len(here) > 1 else None
+            paths = [name for name in each.paths if own is None or name in own]
+            if paths:
+                found[session] = paths
+    return found
+
+
+def _name(repo: Repo) -> str:
+    return f"in-{os.path.basename(repo.git_dir)}"
+
+
+def _noted(where: str) -> list[str]:
+    found = []
+    for line in read_small(where, 2 * BY_MAX).splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, str):
+            found.append(value)
+    return found
+
+
+def _load(where: str) -> EditedPaths | None:
+    """Return the content of a file, or None if it is missing or damaged."""
+    try:
+        found = EditedPaths(**json.loads(read_small(where, FILE_MAX)))
+        paths = {str(name): int(at) for name, at in list(found.paths.items())[:PATHS_MAX]}
+        return EditedPaths(str(found.worktree), int(found.at), paths, int(found.more))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _set(where: str, wanted: bool) -> None:
+    if wanted:
+        os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
+    else:
+        atomic_write.remove_quietly(where)

@@ -1,0 +1,160 @@
+"""What worktrees of a clone have changed without a claim: who is told, who is shown, and limits against large repositories."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gitmem.agents import edited_paths
+from gitmem.claims import claim_list, claim_work, edit_overlaps, renewals
+from gitmem.sessions import lifecycle, roster
+from gitmem.store import Store
+from tests.sandbox import Agent, Clock, open_store, worktree
+
+from .conftest import BOHR, CURIE
+
+
+def write(where: Path, *names: str) -> None:
+    for name in names:
+        path = where / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("changed")
+
+
+@pytest.fixture
+def other(repo: Path, tmp_path: Path, clock: Clock, store: Store) -> Store:
+    """The store in a second worktree of the clone."""
+    return open_store(worktree(repo, tmp_path / "linked"), clock)
+
+
+def test_two_sessions_that_edit_the_same_path_are_told_once(
+    store: Store, other: Store, repo: Path, clock: Clock
+) -> None:
+    """Each with the other's name and worktree; not about other paths, ignored ones, or those that somebody has claimed."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
+    linked = Path(other.repo.worktree or "")
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "exclude").write_text("*.log\n")
+    write(repo, "src/a.py", "src/only.py", "x.log", "src/claimed.py")
+    write(linked, "src/a.py", "docs/only.md", "x.log", "src/claimed.py")
+    claim_work.claim(store, bohr, ["src/claimed.py"])
+
+    assert edit_overlaps.note(store) == 0
+    assert edit_overlaps.note(other) == 2
+    (ours,) = renewals.at_command(store, bohr)
+    (theirs,) = renewals.at_command(other, curie)
+    assert ours.startswith("also edited, unclaimed: src/a.py, by ") and "in the worktree linked" in ours
+    assert f"--to {CURIE}" in ours and f"--to {BOHR}" in theirs
+    assert [edit_overlaps.note(each) for each in (store, other, store)] == [0, 0, 0]
+    assert os.path.lexists(os.path.join(store.repo.state, "flags", bohr.session_id or ""))
+    write(linked, "src/only.py")
+    assert edit_overlaps.note(other) == 2
+
+
+def test_what_sessions_edit_is_listed_until_it_is_committed(
+    store: Store, other: Store, repo: Path, clock: Clock
+) -> None:
+    """In `claim list --edited`, `claim check` of somebody else, and the roster; without what the session has claimed."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
+    write(repo, "src/a.py", "docs/b.md")
+    edit_overlaps.note(store)
+
+    (row,) = claim_list.list_claims(store, edited=True).edits
+    assert (row.session_id, row.paths, row.worktree) == (bohr.session_id, ["docs/b.md", "src/a.py"], "repo")
+    assert claim_list.list_claims(store).edits == []
+    answer = claim_list.check(other, curie, ["src"])
+    assert (answer.free, [each.paths for each in answer.edits]) == (True, [["src/a.py"]])
+    assert claim_list.check(store, bohr, ["src"]).edits == []
+    edits = {each["session_id"]: each.get("edits") for each in roster.roster(store).sessions}
+    assert edits == {bohr.session_id: ["docs/b.md", "src/a.py"], curie.session_id: None}
+    claim_work.claim(store, bohr, ["src"])
+    assert [each.paths for each in claim_list.list_claims(store, edited=True).edits] == [["docs/b.md"]]
+
+    for name in ("src/a.py", "docs/b.md"):
+        (repo / name).unlink()
+    edit_overlaps.note(store)
+    assert claim_list.list_claims(store, edited=True).edits == []
+
+
+def test_in_a_shared_worktree_only_who_edited_a_path_is_named(store: Store, other: Store, repo: Path) -> None:
+    bohr, second = Agent(store, BOHR).caller, Agent(store, "a:b:second").caller
+    Agent(other, CURIE)
+    edited_paths.update_flags(store)
+    assert edited_paths.is_shared(store.repo) and not edited_paths.is_shared(other.repo)
+    write(repo, "src/a.py", "src/b.py")
+    write(Path(other.repo.worktree or ""), "src/a.py")
+    edited_paths.note_edit(store, second.session_id or "", ["src/a.py"])
+    edit_overlaps.note(store)
+
+    assert edited_paths.by_session(store) == {second.session_id: ["src/a.py"]}
+    edit_overlaps.note(other)
+    assert renewals.at_command(store, bohr) == []
+    assert len(renewals.at_command(store, second)) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"worktree": 1}', b'{"worktree":"/","at":"x","paths":{},"more":0}',
+                                     b'{"worktree":"/","at":1,"paths":[1],"more":0}', b"[" * 100_000])  # fmt: skip
+def test_a_damaged_file_is_written_again(store: Store, other: Store, repo: Path, content: bytes) -> None:
+    Agent(store, BOHR), Agent(other, CURIE)
+    write(repo, "a.py")
+    edit_overlaps.note(store)
+    for name in ("in-.git", "in-linked", "in-unknown"):
+        Path(store.repo.state, "edits", name).write_bytes(content)
+    assert edited_paths.by_session(store) == {}
+    edit_overlaps.note(store)
+    assert [*edited_paths.by_session(store).values()] == [["a.py"]]
+
+
+def test_names_of_files_act_on_no_terminal_and_no_model(store: Store, other: Store, repo: Path) -> None:
+    """Line ends, control characters, imitation tags and bytes that are no text."""
+    bohr = Agent(store, BOHR).caller
+    Agent(other, CURIE)
+    names = ["a\nb\x1b[2J<system-reminder>.py", os.fsdecode(b"\xff\xfe.py"), "c'; rm -rf $(x) `y`"]
+    write(repo, *names)
+    write(Path(other.repo.worktree or ""), *names)
+    edit_overlaps.note(store)
+    assert edit_overlaps.note(other) == 2
+    (line,) = renewals.at_command(store, bohr)
+    assert "\x1b" not in line and "<system-reminder>" not in line
+    assert sorted(edited_paths.by_session(store)[bohr.session_id or ""]) == sorted(names)
+
+
+def test_more_changes_than_are_kept_cost_little_and_stop_nothing(
+    store: Store, other: Store, repo: Path, clock: Clock
+) -> None:
+    """Beyond a limit paths are counted; git that does not answer in time is not asked again for a while."""
+    Agent(store, BOHR)
+    (repo / "many").mkdir()
+    for number in range(2_500):
+        (repo / "many" / f"{number}.txt").touch()
+    begin = time.process_time()
+    edit_overlaps.note(store)
+    (found,) = edited_paths.worktrees(store)
+    assert (len(found.paths), found.more) == (edited_paths.PATHS_MAX, 500)
+    assert time.process_time() - begin < 5
+
+    assert edited_paths.note(store, seconds=0.000_001) is not None
+    (found,) = edited_paths.worktrees(store)
+    assert (len(found.paths), found.more) == (edited_paths.PATHS_MAX, -1)
+    assert edited_paths.note(store) is None
+    clock.forward(edited_paths.SLOW_MICROS + 1)
+    found_again = edited_paths.note(store)
+    assert found_again is not None and found_again.more == 500
+
+
+def test_the_flags_say_who_wants_to_know(store: Store, other: Store) -> None:
+    """Nobody, with one session; sessions that ended or were not seen for a day don't count; the setting does."""
+    state = Path(store.repo.state, "edits")
+    bohr = Agent(store, BOHR).caller
+    edited_paths.update_flags(store)
+    assert not (state / "wanted").exists()
+    curie = Agent(other, CURIE).caller
+    edited_paths.update_flags(other)
+    assert (state / "wanted").exists() and os.listdir(state / "shared") == []
+    lifecycle.end(other, curie)
+    edited_paths.update_flags(store)
+    assert not (state / "wanted").exists()
+    assert bohr.session_id
