@@ -7,7 +7,7 @@ import sys
 
 from gitmem import atomic_write, shared_mode
 from gitmem.agents import caller as callers
-from gitmem.agents import own_sessions, presence
+from gitmem.agents import edited_paths, own_sessions, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
 from gitmem.clients import hook_paths
 from gitmem.clients.hooks import checked_scripts, events, hook_errors, hook_state
@@ -47,6 +47,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     if found is None:
         return
     hook_state.add_session(store, call.client, found.session_id)
+    edited_paths.update_flags(store)
     _create_heartbeat_files(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
@@ -75,6 +76,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
         atomic_write.remove_quietly(os.path.join(store.repo.state, PROMPTS, os.path.basename(name) or "-"))
     hook_state.forget_tool_calls(store, call.client, call.session)
     lifecycle.end(store, callers.of_session(found, "harness"))
+    edited_paths.update_flags(store)
 
 
 def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gitmem.claims import edit_warnings, local_state
+from gitmem.agents import edited_paths
+from gitmem.claims import edit_overlaps, edit_warnings, local_state
 from gitmem.clients.hooks import hook_state
 from gitmem.clients.hooks.events import READS, REFUSES
 
@@ -34,6 +35,8 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
     if caller is None:
         return
     paths = edit_input.within(at.repo, call.cwd, call.edited)
+    if edited_paths.is_shared(at.repo) and caller.session_id is not None:
+        edited_paths.note_edit(store, caller.session_id, paths)
     found = edit_warnings.of_edit(store, caller, paths, may_refuse=call.client in REFUSES)
     if not found.text or not clock.is_waited_for():
         return
@@ -49,3 +52,10 @@ def after_edit(at: Environment, call: HookInput, store: Store, caller: Caller) -
     """Return the warnings about an edit in a client without an event before it; "" without one."""
     paths = edit_input.within(at.repo, call.cwd, call.edited) if call.edited else []
     return edit_warnings.of_edit(store, caller, paths, may_refuse=False).text
+
+
+def notice(at: Environment) -> None:
+    """Notice what this worktree has changed, in the background at the end of a turn."""
+    store = at.store()
+    if hook_state.update_index(store, BUSY_MILLISECONDS):
+        edit_overlaps.note(store)

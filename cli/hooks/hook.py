@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Seconds until a hook gives up, well before its client does: signals in an output that the client drops must stay
 # unread.
 LIMIT = 6.0
+LIMIT_EDITS = 20.0  # nobody waits for it
 LIMITS = {events.START: 15.0, events.END: 2.5}
 USAGE = (
     "gitmem hook is an internal command for the hooks of coding agents. `gitmem hooks install` installs them."
@@ -51,11 +52,12 @@ def _main(args: Sequence[str]) -> int:
     from . import hook_input
     from .time_limit import HookTimer
 
-    clock = HookTimer(f"{client} {event}", LIMITS.get(kind, LIMIT))
+    clock = HookTimer(f"{client} {event}", LIMIT_EDITS if also == events.EDITED else LIMITS.get(kind, LIMIT))
     if kind != events.WAKE:
         clock.begin()
     try:
         call = hook_input.read(client, event, kind)
+        call.notices_edits = also == events.EDITED
         call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
         if call.in_subagent and not call.saves and kind != events.EDIT:
             return 0
@@ -103,6 +105,11 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         from . import stop_wait
 
         return stop_wait.wait(at, call)
+    if call.notices_edits:
+        from . import edit_warnings
+
+        edit_warnings.notice(at)
+        return 0
     if call.kind == events.EDIT:
         from . import edit_warnings
 

@@ -37,6 +37,7 @@ class HookInput:
         folder: The folder of the session, if this process may run in another one; otherwise None.
         name: The event's name in the JSON, or None.
         session: The client's id of the session, or None.
+        notices_edits: Whether to notice what this worktree has changed, and nothing else.
         source: How a session starts: `startup`, `resume`, `clear`, `compact`, `fork`.
         in_subagent: Whether a subagent has called, which must not get the signals of the agent.
         again: Whether a hook has already kept the agent from ending its turn.
@@ -53,6 +54,7 @@ class HookInput:
         "in_subagent",
         "kind",
         "name",
+        "notices_edits",
         "saves",
         "session",
         "source",
@@ -62,6 +64,7 @@ class HookInput:
         self.client = client
         self.event = event
         self.kind = kind
+        self.notices_edits = False
         self.saves = kind == events.CHECKPOINT
         keys = _SESSION.get(client, ("session_id",))
         self.session = next((value for value in (_id(fields.get(key)) for key in keys) if value), None)

@@ -26,6 +26,10 @@ class Said:
         assert len(lines) == 1, f"not one line: {self.out!r} {self.err!r}"
         return json.loads(lines[0])
 
+    @property
+    def is_silent(self) -> bool:
+        return (self.status, self.out, self.err) == (0, "", "")
+
     def __repr__(self) -> str:
         return f"exit {self.status}\n{self.out}\n--- err\n{self.err}"
 

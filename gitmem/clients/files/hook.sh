@@ -140,6 +140,12 @@ is_guarded() {
   [ -e "$state/claims/claimed" ] && [ ! -e "$state/claims/only-own/in-${git##*/}" ] && [ ! -e "$state/hook-stuck" ]
 }
 
+#@ edits: What was edited is noticed at the end of a turn, in the background, while somebody wants to know it.
+# Return whether to notice what was edited.
+notices_edits() {
+  [ "$kind" = "@TURN@" ] && [ -e "$state/edits/wanted" ] && [ ! -e "$state/hook-stuck" ]
+}
+
 #@ waiting
 # Return whether an agent in a sandbox has left records that this process can commit. After a failure, once a turn.
 has_records() {
@@ -210,18 +216,19 @@ keep_prompt() {
 }
 
 #@ run
-input='' go='' due='' also='' here=''
+input='' go='' due='' also='' here='' edits=''
 {
   if repository; then
     case $kind in
       start | end | checkpoint) go=1 ;;
-      edit) is_guarded && go=1 ;;
+      edit) if is_guarded || [ -e "$state/edits/shared/in-${git##*/}" ]; then go=1; fi ;;
       wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it to end
       *)
         [ "$kind" = prompt ] && keep_prompt
         case $kind in @READS@) has_signals && go=1 ;; esac
         [ "$kind" = "@EDITS@" ] && is_guarded && go=1 # a client without an event before an edit
         is_counted && go=1 also=checkpoint
+        notices_edits && edits=1
         [ -n "$go" ] || { has_records && go=1; }
         [ -n "$go" ] || { is_due && due=1; } # otherwise gitmem checks this itself
         ;;
@@ -235,12 +242,15 @@ run_gitmem() {
 }
 
 program=''
-if [ -n "$go$due" ]; then
+if [ -n "$go$due$edits" ]; then
   {
     read_file "$state/program" && [ -x "$text" ] && is_listed "$text" && program=$text
     [ -n "$program" ] || program=$(command -v gitmem)
   } 2>/dev/null
-  case $program in /* | [A-Za-z]:*) ;; *) go='' due='' ;; esac # never run a file of the work tree
+  case $program in /* | [A-Za-z]:*) ;; *) go='' due='' edits='' ;; esac # never run a file of the work tree
+fi
+if [ -n "$edits" ]; then
+  { "$program" hook @CLIENT@ "$event" edits </dev/null >/dev/null 2>&1 & } 2>/dev/null
 fi
 if [ -n "$due" ]; then
   { "$program" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null

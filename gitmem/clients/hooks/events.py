@@ -78,6 +78,8 @@ FOLDER_VARIABLES = {
     "cursor": "CURSOR_PROJECT_DIR",
     "copilot": "COPILOT_PROJECT_DIR",
 }
+# The clients that run no hook at the end of a turn.
+NO_STOP = ("opencode", "cline")
 # The hooks of these clients may have the environment of another run.
 SHARED_ENVIRONMENT = ("cline",)
 
@@ -85,6 +87,8 @@ SHARED_ENVIRONMENT = ("cline",)
 # The triggers of automatic checkpoints: by the event, and for the last of so many tool calls, which the hook script counts.
 TRIGGERS = {"PreCompact": "pre-compact", "SubagentStop": "subagent-stop"}
 COUNTED = "tool-calls"
+# The word by which the hook script asks to notice what was edited.
+EDITED = "edits"
 
 
 def kind(client: str, event: str) -> str | None:

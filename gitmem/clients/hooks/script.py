@@ -32,6 +32,7 @@ def text(client: str) -> str:
         "FOLDER": f"${{{folder}:-${{PWD:-.}}}}" if folder else "${PWD:-.}",
         "OURS": "" if client in events.SHARED_ENVIRONMENT else "${GITMEM_SESSION-}",
         "THEIRS": f"${{{theirs}-}}" if theirs else "",
+        "TURN": events.PROMPT if client in events.NO_STOP else events.STOP,
         "EDITS": "" if events.names(client, events.EDIT) else events.TOOL,
         "READS": " | ".join(kind for kind in _ASKING if kind in events.READS[client]),
         "KEY": _KEYS.get(client, ""),

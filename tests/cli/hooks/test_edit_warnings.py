@@ -170,3 +170,23 @@ def test_a_full_or_unwritable_state_folder_stops_no_warning(hook: Hook, bohr: st
     folder.write_text("")
     for _ in range(2):
         assert "Bohr claims" in warned(hook, "claude-code", "src/a.py")
+
+
+def test_agents_in_two_worktrees_that_edit_the_same_file_are_told(hook: Hook, repo: Path, run: Run) -> None:
+    """By their next tool result; what was edited is noticed at the end of a turn."""
+    linked = repo.parent / "linked"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(linked)], cwd=repo, check=True)
+    ours, theirs = hook.start("claude-code", "one"), hook.start("codex", "two", cwd=linked)
+    assert (hook.state / "edits" / "wanted").exists()
+    for where in (repo, linked):
+        (where / "a.py").write_text("x")
+    assert hook("claude-code", "Stop", "one", words=["edits"]).is_silent
+    assert hook("codex", "Stop", "two", cwd=linked, words=["edits"]).is_silent
+
+    for client, session, where in (("claude-code", "one", repo), ("codex", "two", linked)):
+        assert "also edited, unclaimed: a.py" in hook.reads(client, "PostToolUse", session, cwd=where)
+        assert hook.reads(client, "PostToolUse", session, cwd=where) == ""
+    listed = run("claim", "list", "--edited", session=ours).out
+    assert "edits, unclaimed: a.py · repo" in listed and "edits, unclaimed: a.py · linked" in listed
+    assert "edits, unclaimed: a.py · linked" in run("claim", "check", "a.py", session=ours).out
+    assert run("roster", session=theirs).out.count(" edits: a.py") == 2

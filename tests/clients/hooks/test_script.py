@@ -226,6 +226,31 @@ def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) ->
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize("client", [each for each in CLIENTS if each != "cline"])
+def test_at_the_end_of_a_turn_it_has_edits_noticed_where_somebody_wants_to_know(
+    place: Place, client: str, shell: tuple[str, ...]
+) -> None:
+    """In the background, and not at tool calls; where several sessions share the worktree, an edit asks gitmem."""
+    kind = events.PROMPT if client in events.NO_STOP else events.STOP
+    (event, *_), (tool, *_) = events.names(client, kind), events.names(client, events.TOOL)
+    if kind == events.PROMPT:
+        place.run(event, client=client, shell=shell)  # it begins the session
+    assert place.run(event, client=client, shell=shell) == ""
+    (place.state / "edits" / "shared").mkdir(parents=True)
+    (place.state / "edits" / "wanted").touch()
+    assert place.run(tool, client=client, shell=shell) == ""
+    place.run(event, client=client, shell=shell)
+    deadline = time.monotonic() + 30
+    while not place.calls.exists() or place.calls.read_text() != f"hook {client} {event} edits ":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for edit in events.names(client, events.EDIT):
+        assert place.run(edit, client=client, shell=shell) == ""
+        (place.state / "edits" / "shared" / "in-.git").touch()
+        assert place.run(edit, client=client, shell=shell) == f"hook {client} {edit} "
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("client", [each for each in CLIENTS if each != "cline"])
 def test_an_edit_asks_gitmem_only_where_somebody_else_claims(
     place: Place, client: str, shell: tuple[str, ...]
 ) -> None:
