@@ -6,7 +6,7 @@ They are derived from the index, and written where lines arrive. Below `claims/`
 - `only-own/in-<git folder>`: exists for a worktree while all exclusive claims are of its only session;
 - `seen/<claim id>`: its time is when this clone first saw the claim, its content are the worktrees and files that the claim covers
   and that were changed and not committed then;
-- `due/<session id>`: its time is when half the lease of a claim of that session is over;
+- `due/<session id>`, `due/<client's session>`: its time is when half the lease of a claim of that session is over;
 - `notices/<session id>`: what a session has to be told; `told/<session id>` has the contested claims that it was told about;
 - `warned/<claim id>.<digest>`: a session was warned about the claim before it edited a path.
 """
@@ -138,9 +138,20 @@ def _tell(store: Store, own: Collection[StandingClaim]) -> None:
         tell(store, session, line)
         told |= {f"{each.id}/{other.id}" for other in new}
         atomic_write.replace(path(state, TOLD, session), " ".join(sorted(told)).encode())
-    _keep(path(state, DUE), due.keys())
-    for session, at in due.items():
-        _touch(path(state, DUE, session), at)
+    names = {name: at for session, at in due.items() for name in _names(store, session)}
+    _keep(path(state, DUE), names)
+    for name, at in names.items():
+        _touch(path(state, DUE, name), at)
+
+
+def _names(store: Store, session: str) -> list[str]:
+    return heartbeats.flag_names(session, heartbeats.client_of(store, session))
+
+
+def postpone(store: Store, session: str) -> None:
+    """Let a session try to renew its claims in a minute, not at its next hook: it tries now."""
+    for name in _names(store, session):
+        _touch(path(store.repo.state, DUE, name), store.now() + AGAIN_MICROS)
 
 
 def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
@@ -177,8 +188,7 @@ def tell(store: Store, session: str, text: str) -> None:
             return
     shared_mode.make_dirs(os.path.dirname(where))
     atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
-    names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
-    heartbeats.raise_flags(store.repo.state, names, urgent=True)
+    heartbeats.raise_flags(store.repo.state, _names(store, session), urgent=True)
 
 
 def has_work(state: str, session: str, now: int) -> bool:

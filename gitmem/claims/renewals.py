@@ -43,6 +43,7 @@ def at_command(store: Store, caller: Caller) -> list[str]:
     state, session = store.repo.state, caller.session_id or ""
     try:
         if local_state.has_work(state, session, store.now()):
+            local_state.postpone(store, session)
             renew_due(store, caller)
             local_state.update(store)
         return local_state.take_notice(state, session)

@@ -83,12 +83,14 @@ is_flagged() {
 }
 
 #@ asked: Without a session id in the environment, a file lists the sessions that hooks started in this worktree. Once a turn, any flag starts gitmem, for a session that moved to another worktree.
-# Return whether the session $1 has unread signals. If $2 is set, it is this session: update its heartbeat.
+# Return whether the session $1 has unread signals. If $2 is set, it is this session: update its heartbeat, and return
+# whether it has a claim to renew, too.
 check_session() {
   is_name "$1" || return 1
   if [ -n "$2" ]; then
     [ -e "$state/beats/$1" ] || new=1
     true >"$state/beats/$1"
+    [ -e "$state/claims/due/$1" ] && [ "$state/beats/$1" -nt "$state/claims/due/$1" ] && return 0
   fi
   is_flagged "$1"
 }

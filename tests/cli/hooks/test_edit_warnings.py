@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,3 +191,21 @@ def test_agents_in_two_worktrees_that_edit_the_same_file_are_told(hook: Hook, re
     assert "edits, unclaimed: a.py · repo" in listed and "edits, unclaimed: a.py · linked" in listed
     assert "edits, unclaimed: a.py · linked" in run("claim", "check", "a.py", session=ours).out
     assert run("roster", session=theirs).out.count(" edits: a.py") == 2
+
+
+def test_a_quiet_tool_call_renews_a_claim_when_half_its_time_is_over(
+    hook: Hook, run: Run, repo: Path
+) -> None:
+    """By the client's own id of the session, too; a renewal that fails is not tried at every call."""
+    session = hook.start("claude-code")
+    made = run("claim", "src", "--for", "2h", "--json", session=session).json
+    run("claim", "list")
+    due = hook.state / "claims" / "due"
+    assert sorted(os.listdir(due)) == sorted(["h-1", session])
+    for name in os.listdir(due):
+        assert (due / name).stat().st_mtime > time.time() + 3_000
+        os.utime(due / name, (1, 1))
+    # The file says when; whether a renewal is due is decided by the claim.
+    assert hook("claude-code", "PostToolUse").is_silent
+    assert all((due / name).stat().st_mtime > time.time() + 3_000 for name in os.listdir(due))
+    assert run("claim", "list", "--json").json["claims"][0]["until"] == made["until"]

@@ -226,6 +226,26 @@ def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) ->
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize("client", [each for each in CLIENTS if each != "cline"])
+def test_a_quiet_hook_renews_claims_of_its_session_when_that_is_due(
+    place: Place, client: str, shell: tuple[str, ...]
+) -> None:
+    """Not before, and not those of others; without a session in the environment for the only one of the worktree."""
+    (event, *_) = events.names(client, events.TOOL)
+    if client not in events.SESSION_VARIABLES:
+        (place.state / "here").mkdir()
+        (place.state / "here" / client).write_text(f"{ID}\n")
+    due = place.state / "claims" / "due"
+    due.mkdir(parents=True)
+    for name, at in (("somebody-else", -60), (ID, 60)):
+        (due / name).touch()
+        os.utime(due / name, (time.time() + at, time.time() + at))
+    assert place.run(event, client=client, shell=shell) == ""
+    os.utime(due / ID, (time.time() - 60, time.time() - 60))
+    assert place.run(event, client=client, shell=shell) == f"hook {client} {event} "
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("client", [each for each in CLIENTS if each != "cline"])
 def test_at_the_end_of_a_turn_it_has_edits_noticed_where_somebody_wants_to_know(
     place: Place, client: str, shell: tuple[str, ...]
 ) -> None:
