@@ -57,6 +57,14 @@ class Sandbox:
             self._show_step(step)
         return step.output
 
+    def commit(self, agent: Agent, path: str, text: str, message: str, *, status: int = 0) -> None:
+        """Add a line to a file of an agent's worktree and commit it, as the agent; show the command and its output."""
+        with open(os.path.join(self.path(agent.where), path), "a", encoding="utf-8") as file:
+            file.write(text + "\n")
+        args = ["commit", "--quiet", "--all", f"--message={message}"]
+        step = self._run(agent.where, ["git", *args], "git " + shown(args), agent.environment(), status)
+        self._show_step(step, agent.name)
+
     def gitmem(self, agent: Agent, *args: str, status: int = 0) -> str:
         """Run gitmem as an agent, show the command and its output, and return the output.
 

@@ -28,18 +28,22 @@ def shape(lines: list[str]) -> list[str]:
 def test_a_recording_has_no_ids_and_times_of_its_run() -> None:
     """An id stands for the same record or commit wherever it appears."""
     runs = [
-        ["a Planck$ gitmem inbox", f"    sig-{id * 12} · commit {id * 12}", f"sig-{id * 12} 3 min ago", f"    * {id * 7} x"]
-        for id in "ab"
+        [
+            "a Planck$ gitmem inbox", f"    sig-{id * 12} · commit {id * 12}", f"sig-{id * 12} 3 min ago", f"    * {id * 7} x",
+            f"claim-{id * 12} until 2026-11-2{number} 10:0{number} UTC", f"/tmp/gitmem-demo-{id}8/project/README.md",
+        ]
+        for number, id in enumerate("ab")
     ]  # fmt: skip
 
     one, other = map(record_demo.cast, runs)
 
     assert one == other
-    command, first, again, history = texts(one)
+    command, first, again, history, _, file = texts(one)
     assert command == "\x1b[1ma Planck$ gitmem inbox\x1b[0m\r\n"
     signal, commit = first.split()[0], first.split()[-1]
     assert again == f"{signal} just now\r\n"
     assert history.split()[1] == commit[:7]
+    assert file == "project/README.md\r\n"
     assert "aaaa" not in one and "bbbb" not in one
 
 
@@ -51,4 +55,5 @@ def test_the_recording_is_that_of_the_demo() -> None:
 
     assert shape(recorded) == shape(played)
     assert len(shape(recorded)) > 25
-    assert sum("all 2 recipients agreed" in line for line in recorded) == 1
+    for shown in ("all 2 recipients agreed", "other role", "guard closed"):
+        assert sum(shown in line for line in recorded) == 1, shown

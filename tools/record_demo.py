@@ -16,10 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RECORDING = ROOT / "docs/demo.cast"
 HEADER = {"version": 2, "width": 120, "height": 36, "title": "gitmem demo"}
-PROMPT = re.compile(r"(\S+ )?\S+\$ gitmem |\S+\$ git ")
-RECORD_ID = re.compile(r"\b(sess|sig|thread)-[0-9a-z]{12}\b")
+PROMPT = re.compile(r"(\S+ )?\S+\$ (gitmem|git) ")
+RECORD_ID = re.compile(r"\b(sess|sig|thread|task|claim)-[0-9a-z]{12}\b")
 COMMIT_ID = re.compile(r"(?<=commit )[0-9a-f]{12}\b|(?<=\* )[0-9a-f]{7,}\b")
 AGE = re.compile(r"\b(a minute|\d+ (s|min|minutes)) ago\b")
+END = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+FOLDER = re.compile(r"\S*gitmem-demo-\w+/")
 LINE_SECONDS, COMMAND_SECONDS, CHAPTER_SECONDS = 0.06, 1.2, 2.4
 
 
@@ -54,6 +56,7 @@ def cast(lines: list[str]) -> str:
         else:
             seconds += LINE_SECONDS
         text = AGE.sub("just now", RECORD_ID.sub(lambda found: _record(known, found), line))
+        text = FOLDER.sub("", END.sub("2026-11-23 12:00 UTC", text))
         text = COMMIT_ID.sub(lambda found: _commit(known, found[0]), text)
         events.append([round(seconds, 2), "o", f"{_colored(text)}\r\n"])
     return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in [HEADER, *events])

@@ -1,4 +1,4 @@
-"""`gitmem demo`: four agents in two clones propose, reject, sync and agree in a temporary repository."""
+"""`gitmem demo`: four agents in two clones agree, delegate and claim files in a temporary repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def demo(
     at: Environment,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the demo folder.")] = False,
 ) -> None:
-    """Run a demo in a temporary repository: propose, agree, reject, sync, converge."""
+    """Run a demo in a temporary repository: propose, agree, reject, sync, delegate, claim."""
     import shutil
     import tempfile
 
@@ -98,7 +98,7 @@ def _run_steps(sandbox: Sandbox) -> str:
     gauss = Agent("Gauss", "import", "demo:implementer:import")
     noether = Agent("Noether", "laptop", "demo:reviewer:shop")
     for agent in (planck, curie, gauss, noether):
-        _start(sandbox, agent)
+        _start(sandbox, agent, *(["--role", _role(gauss)] if agent is gauss else []))
     sandbox.show(["", "# Two machines share one log through their existing remote"])
     sandbox.gitmem(planck, "sync", "--publish")
     sandbox.gitmem(noether, "sync", "--publish")
@@ -139,14 +139,34 @@ def _run_steps(sandbox: Sandbox) -> str:
     sandbox.gitmem(noether, "reply", counter, "Agreed, that closes it.", "--agree", "--sync")
     sandbox.gitmem(planck, "sync")
     sandbox.gitmem(planck, "converged", proposal, "--strict")
+    _delegate_and_claim(sandbox, planck, gauss, role=_role(noether))
 
     sandbox.show(["", "# Every record is in git"])
     return sandbox.git("project", *LOG_ARGUMENTS, quiet=False)
 
 
-def _start(sandbox: Sandbox, agent: Agent) -> None:
+def _role(agent: Agent) -> str:
+    """Return the role that an agent's identity names."""
+    return agent.identity.split(":")[1]
+
+
+def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent, *, role: str) -> None:
+    """Delegate to an agent with another role, and stop its commit of a file that somebody else has claimed."""
+    sandbox.show(["", "# Planck delegates; who takes the task has another role, which both see"])
+    printed = sandbox.gitmem(
+        planck, "delegate", "Review the new price rules", "--to", "Gauss", "--role", role, "--wu", "WU-7", "-q"
+    )  # fmt: skip
+    sandbox.gitmem(gauss, "task", "take", printed.splitlines()[-1])
+    sandbox.gitmem(planck, "task", "list")
+    sandbox.show(["", "# Planck claims a file; a hook refuses Gauss's commit of it"])
+    sandbox.gitmem(planck, "hooks", "install", "--git", "pre-commit")
+    sandbox.gitmem(planck, "claim", "README.md", "--for", "2h", "--reason", "new title")
+    sandbox.commit(gauss, "README.md", "Prices are in euros.", "Name the currency", status=1)
+
+
+def _start(sandbox: Sandbox, agent: Agent, *options: str) -> None:
     """Start an agent's session."""
     printed = sandbox.gitmem(
-        agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity
+        agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity, *options
     )
     agent.session = printed.rpartition("GITMEM_SESSION=")[2].strip()
