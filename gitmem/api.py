@@ -148,10 +148,15 @@ class Log:
         """
         caller = self.caller
         if not mark:
-            return inbox.read(self.store, caller, **filters)
+            return self._read(caller, filters)
         with delivery_lock.delivery_lock(self.store, caller.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
-            found = inbox.read(self.store, caller, **filters)
+            found = self._read(caller, filters)
             inbox.mark(self.store, found)
+        return found
+
+    def _read(self, caller: Caller, filters: dict[str, Any]) -> InboxResult:
+        found = inbox.read(self.store, caller, **filters)
+        found.work = self.store.domain.waiting_work(self.store, caller) if not filters else None
         return found
 
     def thread(self, id: str, *, limit: int | None = None) -> threads.Thread:

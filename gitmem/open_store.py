@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .agents.caller import Caller
     from .index.index_file import View
-    from .outcome import Progress
+    from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields, SignalFields, SignalRecord
     from .repo import Repo
     from .signals.reply import TaskAnswer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DomainPackages:
-    """The functions of agents, mailboxes, memory and tasks that a store needs, see `store_index.Domain`.
+    """The functions of agents, mailboxes, memory and tasks that a store needs, see `store_domain.Domain`.
 
     Modules that only some commands need are imported in the functions that use them.
     """
@@ -70,6 +70,38 @@ class DomainPackages:
         from .tasks import reply_events
 
         return reply_events.of_reply(store, caller, answered, about, fields)
+
+    def waiting_work(self, store: Store, caller: Caller | None) -> PartOfAnswer | None:
+        """Return what waits for a caller beside signals; None if nothing does."""
+        from .mailbox import waiting_work
+
+        if caller is None or not waiting_work.is_any(
+            store.db(), waiting_work.values_for(caller, store.now())
+        ):
+            return None
+        from .overview import concerns
+
+        return concerns.of_inbox(store, caller)
+
+    def own_work(self, store: Store, caller: Caller) -> PartOfAnswer | None:
+        """Return what a caller has taken and claimed, and what waits for it; None without any of these."""
+        from .mailbox import waiting_work
+
+        if not waiting_work.is_any_of(store.db(), waiting_work.values_for(caller, store.now())):
+            return None
+        from .overview import concerns
+
+        return concerns.of_caller(store, caller)
+
+    def open_work(self, store: Store) -> PartOfAnswer | None:
+        """Return who works on what, the open handoffs and the claims; None without any of these."""
+        from .mailbox import waiting_work
+
+        if not waiting_work.is_any_of_all(store.db(), store.now()):
+            return None
+        from .overview import open_work
+
+        return open_work.open_work(store)
 
 
 # Without rows, which partial indexes show, no module of tasks is imported.

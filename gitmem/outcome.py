@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Protocol
 
     # Receives the progress of an operation: the name of a step, how much of it is done, and how much there is in all.
@@ -28,6 +28,21 @@ class Outcome:
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({fields})"
+
+
+class PartOfAnswer(Outcome):
+    """A part of several answers, which they show as lines."""
+
+    __slots__ = ()
+
+    def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
+        """Return its lines. They may have what peers wrote: sanitize them.
+
+        Args:
+            without: Ids of what the answer shows already.
+            whole: Include what the caller knows already.
+        """
+        raise NotImplementedError
 
 
 def plain(value: object) -> object:

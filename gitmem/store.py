@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .outcome import Progress
     from .records.record_types import AnyFields
     from .repo import Repo
-    from .store_index import Domain
+    from .store_domain import Domain
 
     T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Protocol, TypeVar
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeVar
 
     from .git.open_git import Git
     from .index.index_file import Index, View
@@ -23,35 +23,11 @@ if TYPE_CHECKING:
     from .log.entry import LogEntry
     from .log.local_log import LocalLog
     from .outcome import Progress
-    from .records.record_types import AnyFields
     from .repo import Repo
+    from .store_domain import Domain
     from .trust.clone_key import CloneKeyReader
 
     Answer = TypeVar("Answer")
-
-    class Domain(Protocol):
-        """The functions that a store needs from the packages above it, which import the store.
-
-        Attributes:
-            completed_kinds: The kinds of record that `complete` adds fields to.
-        """
-
-        completed_kinds: tuple[str, ...]
-
-        def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
-            """Return the views of the index; with keys, those that check which lines this clone wrote."""
-
-        def complete(self, db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
-            """Return the fields of a new record, with those that depend on the index's content."""
-
-        def feed(self, store: Any) -> None:
-            """Note new signals of the index in the queues of this clone's sessions. Never raise an error."""
-
-        def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
-            """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
-
-        def answer_task(self, store: Any, caller: Any, answered: Any, about: Any, fields: Any) -> Any:
-            """Return what a signal in the thread of a task changes of the task, see `signals.reply.TaskAnswer`."""
 
 
 # `Index.version` of `views.VIEWS`, a constant because that import costs more than a query. A test reports the new value.

@@ -102,7 +102,7 @@ def inbox(
                      "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
             reading.next.insert(0, _inbox_command(again))
         note_unknown_sender(at, from_)
-        if _show(at, reading, quiet=quiet) and not no_mark:
+        if _show(at, reading, quiet=quiet, filtered=filtered) and not no_mark:
             operation.mark(store, reading)
 
 
@@ -120,14 +120,17 @@ def _watch(at: Environment, *, is_plain: bool) -> None:
     watch(at)
 
 
-def _show(at: Environment, reading: InboxResult, *, quiet: bool) -> bool:
+def _show(at: Environment, reading: InboxResult, *, quiet: bool, filtered: bool) -> bool:
     """Print an inbox; return False if the output is closed.
 
     Args:
         quiet: Print only the signals as text, and notes to standard error.
+        filtered: Print only signals.
     """
     from ..render import signals
 
+    if reading.peek is None and not filtered:
+        reading.work = at.store().domain.waiting_work(at.store(), reading.target.caller)
     if at.json or not quiet:
         return output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next)
     more = [f"{reading.more} more not shown: {reading.next[0]}"] if reading.more else []
@@ -158,7 +161,7 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
     if quiet and not count:
         return True
     if not count:
-        values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "warnings": []}
+        values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "work": None, "warnings": []}
         output.answer_values(at.json, values, [output.nothing_line(reader)], ["gitmem roster"])
     elif at.json:
         output.write_json({"reader": reader, "unread": 0})

@@ -95,6 +95,8 @@ class Tools(ToolCalls):
                 at.store(), caller, thread=thread or None, wu=wu or None, all=all, max_bytes=INBOX_BYTES,
                 via=output.program(),
             )  # fmt: skip
+            if not (thread or wu or all):
+                found.work = at.store().domain.waiting_work(at.store(), caller)
             if found.more:
                 found.next.insert(0, "gitmem inbox")
             answer = tool_results.of(

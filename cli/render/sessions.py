@@ -6,7 +6,7 @@ from gitmem.agents.headline import beside_name
 from gitmem.text.sanitize import within
 
 from .output import paint, record_position, sanitize, with_options
-from .text import SEPARATOR, format_ago, sync_error_line, table
+from .text import SEPARATOR, format_ago, lines_of_work, sync_error_line, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def roster(found: Roster | SessionList) -> list[str]:
     rows = [_row(each) for each in found.sessions]
     failed = sync_error_line(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
+    work = lines_of_work(getattr(found, "work", None))
     if not rows:
-        return [plain(remark or "No active sessions"), *failed]
+        return [plain(remark or "No active sessions"), *work, *failed]
     kept = [at for at, head in enumerate(HEADS) if head not in OPTIONAL or any(row[at] for row in rows)]
     shortened = [kept.index(at) for at in map(HEADS.index, SHORTENED) if at in kept]
     cells = [[row[at] for at in kept] for row in (HEADS, *rows)]
@@ -96,7 +97,7 @@ def roster(found: Roster | SessionList) -> list[str]:
         for each in found.sessions
         if (paths := each.get("edits", []))
     ]
-    return [*shown, *handoffs, *edits, *([plain(remark)] if remark else []), *failed]
+    return [*shown, *handoffs, *edits, *work, *([plain(remark)] if remark else []), *failed]
 
 
 def _further(count: int) -> str:
@@ -161,9 +162,10 @@ def names_changed(found: NameChanged) -> list[str]:
 
 def whoami(found: WhoAmI) -> list[str]:
     """Return everything that is known of the caller, one field a line."""
-    values = {name: value for name, value in found.as_json().items() if name not in PARTS_OF_ROLE}
+    values = {name: value for name, value in found.as_json().items() if name not in (*PARTS_OF_ROLE, "work")}
     scope = found.actual_ownership_scope
-    return fields({**values, "actual_ownership_scope": scope.text if scope is not None else None})
+    shown = fields({**values, "actual_ownership_scope": scope.text if scope is not None else None})
+    return [*shown, *lines_of_work(found.work, whole=True)]
 
 
 def fields(values: Mapping[str, object]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.signals import message_frame
 
 from .output import nothing_line, paint, program, record_position, sanitize, with_options
-from .text import SEPARATOR, format_ago, framed, paint_intent, plural, sender_text, table
+from .text import SEPARATOR, format_ago, framed, lines_of_work, paint_intent, plural, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,17 +29,18 @@ def count(found: Count) -> list[str]:
 def inbox(found: InboxResult) -> list[str]:
     """Return the signals of an inbox in their frames, below a heading with the unread count."""
     lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
+    work = lines_of_work(found.work, {id for each in found.signals if (id := each.get("task_id"))})
     if not found.signals:
-        return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
+        return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found), *work]
     lines.append(f"{found.unread} unread for {sanitize(found.reader, keep='')}. {message_frame.PEERS}")
     for signal in found.signals:
         lines.append("")
         lines += framed(signal, note=_note(signal), line=signal.get("reply_line"))
-    if found.more or inbox_next(found):
+    if found.more or work or inbox_next(found):
         lines.append("")
     if found.more:
         lines.append(f"{found.more} more not shown")
-    return lines
+    return [*lines, *work]
 
 
 def inbox_next(found: InboxResult) -> list[str]:

@@ -9,15 +9,19 @@ from gitmem.signals.message_frame import BAR as BAR
 from gitmem.signals.message_frame import quote_lines as quote_lines
 from gitmem.signals.message_frame import sender_text as sender_text
 from gitmem.text.sanitize import SEPARATOR as SEPARATOR
+from gitmem.text.sanitize import within
 
 from .output import paint, sanitize, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from gitmem.outcome import PartOfAnswer
     from gitmem.records.shown_types import ShownSignal
     from gitmem.sync.autosync import FailedSync
+
+WORK_LINES_MAX, WORK_COLUMNS = 60, 240
 
 
 def format_ago(at: str, now: int | None = None) -> str:
@@ -39,6 +43,15 @@ def format_ago(at: str, now: int | None = None) -> str:
     if seconds < 48 * 3600:
         return f"{int(seconds // 3600)} h ago"
     return f"{int(seconds // 86400)} days ago"
+
+
+def lines_of_work(
+    found: PartOfAnswer | None, without: Collection[str] = (), *, whole: bool = False
+) -> list[str]:
+    """Return who works on what, or what waits for the caller, as lines; see `PartOfAnswer.lines`."""
+    shown = found.lines(without, whole=whole) if found is not None else []
+    left = [f"{len(shown) - WORK_LINES_MAX} more lines not shown"] if len(shown) > WORK_LINES_MAX else []
+    return [within(sanitize(each, keep=""), WORK_COLUMNS) for each in shown[:WORK_LINES_MAX]] + left
 
 
 def _seconds(at: str) -> float:

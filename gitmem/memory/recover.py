@@ -122,7 +122,9 @@ def recover(
     again += [*(["--lane", lane] if lane else []), *([] if roster else ["--no-roster"])]
     identity = _identity(store, reader)
     alone = not (found.pieces or identity or shown)
-    pieces = [*brief.pieces, *found.pieces, *live_pieces(store, reader, max_size, roster=roster, alone=alone)]
+    work = store.domain.open_work(store) if roster else None
+    live = live_pieces(store, reader, max_size, roster=roster, alone=alone, work=work)
+    pieces = [*brief.pieces, *found.pieces, *live]
     last = [_checkpoint(store, checkpoint, earlier=earlier)] if checkpoint else []
     pieces += candidates.automatic_piece(CHECKPOINT, store.db(), saved, checkpoint)
     pieces += [*last, *_since(since), *_summary(store, own)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..agents.serialize import SessionRow
+    from ..outcome import PartOfAnswer
     from ..roles.scope import OwnershipScope
     from ..store import Store
 
@@ -38,14 +39,16 @@ class Roster(Outcome):
     """Sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
 
     `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
-    without proof to be of this clone. `autosync` has the failure of the last sync, or None.
+    without proof to be of this clone. `autosync` has the failure of the last sync, or None. `work` has who works on
+    what (`overview.open_work`), where the answer has it.
     """
 
-    __slots__ = ("sessions", "more", "remark", "autosync", "next")  # the order of the JSON shape
+    __slots__ = ("sessions", "more", "work", "remark", "autosync", "next")  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
         self.more = 0
+        self.work: PartOfAnswer | None = None
         self.remark: str | None = None
         self.autosync: autosync.FailedSync | None = None
         self.next = list(next)
@@ -62,11 +65,11 @@ class SessionList(Outcome):
 
 
 class WhoAmI(Outcome):
-    """The caller. `headline` is that of its signals."""
+    """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`overview.concerns`)."""
 
     __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
-        "activity", "workspace_id", *ROLE_FIELDS, "worktree", "status", "headline", "unread", "remark", "next",
+        "activity", "workspace_id", *ROLE_FIELDS, "worktree", "status", "headline", "unread", "work", "remark", "next",
     )  # fmt: skip
 
     actual_ownership_scope: OwnershipScope | None
@@ -87,6 +90,7 @@ class WhoAmI(Outcome):
         self.status = found.status if found else None
         self.headline = headline or caller.name or caller.reader
         self.unread = unread
+        self.work: PartOfAnswer | None = None
         self.remark = caller.remark
         self.next = list(caller.next)
 
@@ -132,6 +136,7 @@ def roster(
             if each["session_id"] == session_id:
                 each["edits"] = paths[:EDITS_MAX]
     outcome = Roster(rows, _next(found, query, all, caller))
+    outcome.work = store.domain.open_work(store) if not query else None
     _follow_pins(store, outcome, found)
     outcome.more = total - len(found)
     outcome.autosync = autosync.last_failure(store.repo)
@@ -165,6 +170,7 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     unread = mailbox_view.unread_ids(db, caller.reader, caller.session_id, caller.workspace, store.now())
     shown = headline.of_caller(store, db, caller)
     outcome = WhoAmI(caller, found, shown, len({id for _, id in unread}))
+    outcome.work = store.domain.own_work(store, caller)
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
     if found is not None and found.asked != found.name and outcome.remark is None:
         outcome.remark = (

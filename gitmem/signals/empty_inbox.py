@@ -1,4 +1,4 @@
-"""Answer that nothing is unread: from a stamp, or from the index alone.
+"""Answer that nothing is unread, and no task or claim waits: from a stamp, or from the index alone.
 
 A stamp records the state of the log in which a reader's inbox was empty. There is one file for each name by which a
 session is found. While the log is in that state, nothing is read. Without a valid stamp, the index is queried as it is.
@@ -76,7 +76,7 @@ def _query_index(
     from .. import store_index
     from ..index import query
     from ..log import ledger
-    from ..mailbox import mailbox_view
+    from ..mailbox import mailbox_view, waiting_work
 
     snapshots = query.Snapshots(repo, machine, store_index.SHAPE, elsewhere)
     snapshot = snapshots.take()
@@ -88,9 +88,11 @@ def _query_index(
         found = _session(db, ids, now) if snapshot.is_complete else None
         if found is None:
             return None
-        session_id, identity, workspace, held = found
+        session_id, identity, workspace, held, lifecycle, specialty = found
         reader = identity or session_id
         if mailbox_view.unread_ids(db, reader, session_id, workspace, now):
+            return None
+        if waiting_work.is_any(db, waiting_work.values_of(reader, session_id, lifecycle, specialty, now)):
             return None
         if not query.has_accepted(db, ledger.last_commit(repo.state)):
             return None
@@ -158,8 +160,8 @@ class _Stamp:
 
 def _session(
     db: sqlite3.Connection, ids: Sequence[str], now: int
-) -> tuple[str, str | None, str | None, int] | None:
-    """Return id, identity, workspace and name expiry of the one active session of this clone among these ids, or None.
+) -> tuple[str, str | None, str | None, int, str | None, str | None] | None:
+    """Return id, identity, workspace, name expiry and the two parts of the role of the one active session of this clone among these ids, or None.
 
     Also None if the log has forged lines, or if the last record of the session is a day old: the regular path then
     writes another record, which keeps the name.
@@ -168,8 +170,8 @@ def _session(
     for id in ids:
         found += db.execute(
             "SELECT session_id, agent_identity, workspace_id,"
-            " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held"
-            " FROM session s WHERE ended IS NULL AND held > ? AND session_id = ?",
+            " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held,"
+            " lifecycle_role, specialty_profile FROM session s WHERE ended IS NULL AND held > ? AND session_id = ?",
             (now + DAY_MICROS, id),  # a name is held for two days after the last record
         ).fetchall()
     if len(found) != 1:

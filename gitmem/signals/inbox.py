@@ -7,7 +7,7 @@ from ..agents import heartbeats, own_sessions, presence
 from ..errors import StoreError, check_limit
 from ..log.lines import digest, format_at
 from ..mailbox import delivery_lock, imported, mailbox_view
-from ..outcome import Outcome
+from ..outcome import Outcome, PartOfAnswer
 from ..records.ids import unit_key
 from ..text.shell_quote import command
 from ..trust import sender_tables
@@ -36,15 +36,17 @@ class Inbox(Outcome):
     Attributes:
         unread: The number of all unread signals.
         more: The number of matching signals not in `signals`.
+        work: The tasks, handoffs and claims that wait for the reader (`overview.concerns`); None if there are none.
     """
 
-    __slots__ = ("reader", "unread", "signals", "more", "warnings", "next")
+    __slots__ = ("reader", "unread", "signals", "more", "work", "warnings", "next")
 
     def __init__(self, reader: str, unread: int) -> None:
         self.reader = reader
         self.unread = unread
         self.signals: list[ShownSignal] = []
         self.more = 0
+        self.work: PartOfAnswer | None = None
         self.warnings: list[str] = []
         self.next: list[str] = []
 

@@ -108,6 +108,11 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
     return HandoffsOf(offered, given)
 
 
+def waiting(store: Store, limit: int = LISTED) -> list[HandoffRow]:
+    """Return the handoffs of all agents that wait for an answer, the latest first."""
+    return _rows(store.db(), store.now(), "", {}, HANDOFF_MICROS, limit)
+
+
 def add_to(store: Store, found: Roster) -> Roster:
     """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
     rows = _rows(store.db(), store.now(), "", {}, HANDOFF_MICROS, LISTED)

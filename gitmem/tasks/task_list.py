@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import records, strict_json
+from ..agents import presence
 from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..outcome import Outcome
@@ -16,8 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from ..agents.caller import Caller
+    from ..agents.presence import ShownNames
     from ..records.shown_types import ShownTask, ShownTaskEvent
     from ..store import Store
     from .fold import FoldedTask
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from .task_facts import TaskEvent
 
 LISTED = 50
+TITLE_SHOWN = 60  # characters, where a task is named beside others
 BLOCKERS = (
     "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
@@ -35,8 +39,9 @@ _FORGED = (
 )
 _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
-    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "actual",
+    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "holder_session", "actual",
 )  # fmt: skip
+_ORDER = "t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id"
 _REQUESTED = (
     f"json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in mismatch.REQUESTED)})"
 )
@@ -53,26 +58,38 @@ class TaskRow(Outcome):
         late: The number of results that did not become the outcome.
         replaced: Whether another task replaces it.
         blocked_by: The open tasks that must be finished first.
+        caller_name: The name of whoever wrote it, for people; so `holder_name`.
         role_mismatch: Whether whoever works on it has another role than requested; None if one of them is not stated. So for
             scope and model.
+        mismatch: A sentence about these differences.
     """
 
     __slots__ = (
         "task_id", "title", "state", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
-        "caller", "holder", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", *mismatch.COMPARED, "created_at", "touched_at",
+        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "created_at", "touched_at",
     )  # fmt: skip
+    actual_role: Mapping[str, Any] | None
     role_mismatch: bool | None
     scope_mismatch: bool | None
     model_mismatch: bool | None
 
-    def __init__(self, values: Sequence[str | int | None], blocked_by: Sequence[str], requested: str) -> None:
+    def __init__(
+        self, values: Sequence[str | int | None], blocked_by: Sequence[str], requested: str, names: ShownNames
+    ) -> None:
         (
             self.task_id, self.title, self.state, decided_by, self.purpose, self.priority, self.agent, self.target_role,
             self.wu_id, self.initiative_id, self.caller, self.holder, until, conflict, cancels, self.late, replaced, created, touched,
-            actual,
+            self.holder_session, actual,
         ) = values  # fmt: skip
         asked = dict(zip(mismatch.REQUESTED, strict_json.read(requested), strict=True))
-        mismatch.set_fields(self, mismatch.fields_of(asked, strict_json.read(str(actual)) if actual else {}))
+        compared = mismatch.fields_of(asked, strict_json.read(str(actual)) if actual else {})
+        mismatch.set_fields(self, compared)
+        session, holder = self.holder_session, self.holder
+        self.caller_name = names.get(str(self.caller)) or str(self.caller)
+        self.holder_name = (
+            (session and names.get(str(session))) or (holder and names.get(str(holder))) or holder
+        )
+        self.mismatch = mismatch.sentence(str(self.holder_name or self.agent or "it"), compared)
         self.confirmed = decided_by == "seal"
         self.until = format_at(int(until)) if until and decided_by is None else None
         self.conflict = bool(conflict)
@@ -81,6 +98,18 @@ class TaskRow(Outcome):
         self.blocked_by = list(blocked_by)
         self.created_at = format_at(int(created or 0))
         self.touched_at = format_at(int(touched or 0))
+
+    @property
+    def worker(self) -> str:
+        """The name of whoever has it, for people."""
+        return str(self.holder_name or "nobody")
+
+    @property
+    def about(self) -> str:
+        """Its id, its title, and what it is on, in one line with a peer's text."""
+        on = f" ({self.wu_id})" if self.wu_id else ""
+        title = str(self.title or "")
+        return f"{self.task_id}{on} {title if len(title) <= TITLE_SHOWN else title[: TITLE_SHOWN - 1] + '…'}"
 
 
 class TaskPage(Outcome):
@@ -162,7 +191,7 @@ def list_tasks(
         limit: The number of tasks to return.
     """
     where = ["1"]
-    values: dict[str, str | int | None] = {"limit": limit, "wu": unit_key(wu)}
+    values: dict[str, str | int | None] = {"wu": unit_key(wu)}
     if caller is not None:
         where.append("(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session))")
         values |= {"reader": caller.reader, "session": caller.session_id}
@@ -181,16 +210,21 @@ def list_tasks(
 
 
 def select(
-    db: sqlite3.Connection, condition: str, values: Mapping[str, str | int | None], limit: int
+    db: sqlite3.Connection,
+    condition: str,
+    values: Mapping[str, str | int | None],
+    limit: int,
+    order: str = _ORDER,
 ) -> list[TaskRow]:
-    """Return the first tasks that fulfil a condition on the table `task t`, whose line is `l`: see `list_tasks`."""
-    rows = db.execute(
-        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED} FROM task t JOIN line l ON l.id = t.line"
-        f" WHERE {condition}"
-        " ORDER BY t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id LIMIT :limit",
+    """Return the first tasks `t` that fulfil a condition in SQL, with its values."""
+    found = db.execute(
+        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED}"
+        f" FROM (SELECT t.task_id AS id FROM task t WHERE {condition} ORDER BY {order} LIMIT :limit) f"
+        f" CROSS JOIN task t ON t.task_id = f.id JOIN line l ON l.id = t.line ORDER BY {order}",
         {**values, "limit": limit},
     )
-    return [TaskRow(row[:-2], _ids(row[-2]), row[-1]) for row in rows]
+    names = presence.names_by_reader(db)
+    return [TaskRow(row[:-2], _ids(row[-2]), row[-1], names) for row in found.fetchall()]
 
 
 def rows_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, TaskRow]:

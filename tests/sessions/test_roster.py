@@ -40,7 +40,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "headline": "Planck", "unread": 1,
             }
         ],
-        "more": 0, "remark": None, "autosync": None,
+        "more": 0, "work": None, "remark": None, "autosync": None,
         "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
     }  # fmt: skip
 
@@ -133,7 +133,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
 def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
     """A new clone."""
     assert roster.roster(open_store(repo, Clock())).as_json() == {
-        "sessions": [], "more": 0, "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
+        "sessions": [], "more": 0, "work": None, "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
     }  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
         "workspace_id": None, **no_role("implementer"), "worktree": "repo",
-        "status": "live", "headline": "Planck", "unread": 1,
+        "status": "live", "headline": "Planck", "unread": 1, "work": None,
         "remark": None, "next": ["gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 

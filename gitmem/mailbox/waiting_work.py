@@ -1,0 +1,92 @@
+"""Which tasks and claims wait for a reader beside signals, by the index alone.
+
+An inbox with nothing unread is answered without the packages of tasks and claims, unless one of these finds something.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+
+    from ..agents.caller import Caller
+
+    Values = Mapping[str, str | int | None]
+
+WEEK_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered a handoff
+DAY_MICROS = 24 * 3600 * 1_000_000
+GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
+
+_FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0"
+# Each is a query for ids of tasks; each part of it uses an index. Handoffs to a reader end after a day.
+_FOR_READER = (
+    "SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.agent IN (:reader, :session) AND "
+    + _FREE
+    + " AND (t.purpose <> 'handoff' OR t.created > :day_ago)"
+)
+_FOR_ROLE = (
+    "SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.agent IS NULL AND t.target_role IN (:lifecycle, :role) AND "
+    + _FREE
+    + " AND t.caller_session IS NOT :session AND (t.purpose <> 'handoff' OR t.created > :day_ago)"
+)
+OFFERED = f"{_FOR_READER} UNION ALL {_FOR_ROLE}"
+# A question, an end that is not sealed, a conflict or a mismatch of a task that the reader wrote.
+ASKING = (
+    "SELECT t.task_id FROM task t WHERE t.caller = :reader AND (t.decided_by IS NULL OR t.decided_by = 'status')"
+    " AND (t.decided_by = 'status' OR t.state IN ('input-required', 'auth-required') OR t.conflict OR t.mismatch)"
+)
+_GIVEN = (
+    "SELECT 1 FROM task t WHERE t.caller = :reader AND (t.decided_by IS NULL OR t.decided_by = 'status')"
+    " AND t.decided_by IS NULL AND t.purpose = 'handoff' AND t.created > :week_ago"
+)
+_CLAIM = "SELECT 1 FROM path_claim WHERE until > :now AND NOT released AND owner"
+_FOUND = (
+    f"SELECT EXISTS ({OFFERED}) OR EXISTS ({ASKING}) OR EXISTS ({_GIVEN})"
+    f" OR (EXISTS ({_CLAIM} = :reader) AND EXISTS ({_CLAIM} <> :reader))"
+)
+_OWN = f"{_FOUND} OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND holder = :reader) OR EXISTS ({_CLAIM} = :reader)"
+_OF_ALL = (
+    "SELECT EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND holder IS NOT NULL)"
+    " OR EXISTS (SELECT 1 FROM task WHERE purpose = 'handoff' AND decided_by IS NULL AND created > :day_ago)"
+    " OR EXISTS (SELECT 1 FROM path_claim WHERE until > :recent)"
+)
+
+
+def values_of(
+    reader: str, session: str | None, lifecycle_role: str | None, specialty_profile: str | None, now: int
+) -> Values:
+    """Return the values for the queries of this module."""
+    return {
+        "reader": reader,
+        "session": session,
+        "lifecycle": lifecycle_role,
+        "role": f"{lifecycle_role}/{specialty_profile}",
+        "now": now,
+        "day_ago": now - DAY_MICROS,
+        "week_ago": now - WEEK_MICROS,
+    }
+
+
+def values_for(caller: Caller, now: int) -> Values:
+    """Return the values for a caller, see `values_of`."""
+    record = caller.record or {}
+    return values_of(
+        caller.reader, caller.session_id, record.get("lifecycle_role"), record.get("specialty_profile"), now
+    )
+
+
+def is_any(db: sqlite3.Connection, values: Values) -> bool:
+    """Return whether a task or claim may wait for a reader; see `values_of`."""
+    return bool(db.execute(_FOUND, values).fetchone()[0])
+
+
+def is_any_of(db: sqlite3.Connection, values: Values) -> bool:
+    """Return whether a task or claim may wait for a reader or be its own; see `values_of`."""
+    return bool(db.execute(_OWN, values).fetchone()[0])
+
+
+def is_any_of_all(db: sqlite3.Connection, now: int) -> bool:
+    """Return whether anybody may have a task or a claim, or a handoff waits."""
+    values = {"day_ago": now - DAY_MICROS, "recent": now - GRACE_MICROS}
+    return bool(db.execute(_OF_ALL, values).fetchone()[0])

@@ -1,0 +1,1 @@
+"""Who works on what now, and what of it concerns a caller."""

@@ -1,0 +1,129 @@
+"""What waits for a caller beside signals: tasks for it, tasks of its own that need it, and claims in its way."""
+
+from __future__ import annotations
+
+from ..claims import path_patterns, standing_claims
+from ..claims.claim_answers import ClaimRow, text_of
+from ..mailbox import waiting_work
+from ..mailbox.waiting_work import ASKING, OFFERED
+from ..outcome import PartOfAnswer
+from ..tasks import handoff_list, task_list
+from .open_work import claim_text, is_claimed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ..agents.caller import Caller
+    from ..claims.standing_claims import StandingClaim
+    from ..roles.scope import OwnershipScope
+    from ..store import Store
+    from ..tasks.task_list import TaskRow
+
+LISTED = 10  # of each kind
+_TAKEN = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.holder = :reader AND (:session IS NULL OR t.holder_session IS :session)"
+_OFFERED = f"t.task_id IN ({OFFERED}) AND t.purpose <> 'handoff'"
+MINE = "gitmem task list --mine"
+
+
+class Concerns(PartOfAnswer):
+    """What waits for a caller.
+
+    Attributes:
+        offered: Tasks that it may take.
+        asking: Tasks that it wrote, with a question, an end that is not sealed, a conflict or a mismatch.
+        taken: The tasks that its session has.
+        handoffs: Handoffs that it may accept, and its own ones without an answer.
+        claims: Its claims.
+        in_the_way: Claims of others that contest its own, or that overlap its scope.
+        notes: A sentence about each of its claims that is contested.
+    """
+
+    __slots__ = ("offered", "asking", "taken", "handoffs", "claims", "in_the_way", "notes")
+
+    def __init__(self, store: Store, caller: Caller) -> None:
+        db, now = store.db(), store.now()
+        values = waiting_work.values_for(caller, now)
+        self.offered = task_list.select(db, _OFFERED, values, LISTED)
+        self.asking = task_list.select(db, f"t.task_id IN ({ASKING})", values, LISTED)
+        self.taken = task_list.select(db, _TAKEN, values, LISTED)
+        self.handoffs = handoff_list.of_caller(store, caller, limit=LISTED)
+        self.claims: list[ClaimRow] = []
+        self.in_the_way: list[ClaimRow] = []
+        self.notes: list[str] = []
+        if is_claimed(db, now):
+            self._add_claims(standing_claims.standing(store), caller)
+
+    def _add_claims(self, found: Sequence[StandingClaim], caller: Caller) -> None:
+        own = [each for each in found if each.is_of(caller.ids)]
+        self.claims = [ClaimRow(each) for each in own[:LISTED]]
+        against = {other.id: other for each in own for other in (*each.against, *each.before)}
+        scope = path_patterns.prepared(_paths(caller))
+        for each in found:
+            is_other = each not in own and each.claim.record["mode"] == standing_claims.EXCLUSIVE
+            if scope and is_other and path_patterns.may_overlap(scope, each.patterns):
+                against.setdefault(each.id, each)
+        self.in_the_way = [ClaimRow(each) for each in list(against.values())[:LISTED]]
+        self.notes = [
+            f"your claim {each.id} overlaps {text_of(other)}" for each in own for other in each.against
+        ][:LISTED]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether something waits for the caller; what it has taken or claimed does not wait."""
+        return bool(self.offered or self.asking or self.handoffs.offered or self.handoffs.given or self.notes)
+
+    def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
+        """Return at most a line for each kind, see `PartOfAnswer.lines`; with `whole` also what the caller has and claims."""
+        offered = [each for each in self.offered if each.task_id not in without]
+        found = [f"handoff: {each.text}" for each in self.handoffs.offered[:1] if each.task_id not in without]
+        found += _first("for you", [f"{each.about}, from {each.caller_name}" for each in offered])
+        found += _first(
+            "waits for you", [f"{each.about}, {why}" for each in self.asking if (why := _why(each))]
+        )
+        found += _first(
+            "mismatch", [f"{each.mismatch} ({each.task_id})" for each in self.asking if each.mismatch]
+        )
+        found += [f"handoff: {each.text}" for each in self.handoffs.given[:1]]
+        found += _first("contested", self.notes)
+        if whole:
+            found += _first("you have", [_until(each) for each in self.taken])
+            found += _first("you claim", [", ".join(each.paths) for each in self.claims], "gitmem claim list")
+            found += _first("in the way", [claim_text(each) for each in self.in_the_way], "gitmem claim list")
+        return found
+
+
+def of_inbox(store: Store, caller: Caller) -> Concerns | None:
+    """Return what waits for the reader of an inbox; None if nothing does."""
+    found = Concerns(store, caller)
+    return found if found.is_any else None
+
+
+def of_caller(store: Store, caller: Caller) -> Concerns:
+    """Return what waits for a caller, and what it has taken and claimed."""
+    return Concerns(store, caller)
+
+
+def _first(label: str, texts: Sequence[str], rest: str = MINE) -> list[str]:
+    more = f" (and {len(texts) - 1} more: {rest})" if len(texts) > 1 else ""
+    return [f"{label}: {texts[0]}{more}"] if texts else []
+
+
+def _until(task: TaskRow) -> str:
+    return f"{task.about}{f', until {task.until[:16]}Z' if task.until else ''}"
+
+
+def _why(task: TaskRow) -> str:
+    """Return why a task waits for its writer; "" if only a mismatch is to be seen."""
+    if task.conflict:
+        return "several hold it"
+    return str(task.state) if task.state != "working" else ""
+
+
+def _paths(caller: Caller) -> list[str]:
+    """Return the paths of the scope that the caller's session states."""
+    from ..agents import serialize
+
+    stored = (caller.record or {}).get("actual_ownership_scope")
+    scope: OwnershipScope | None = serialize.scope_of(stored) if stored else None
+    return scope.paths if scope is not None else []
