@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ... import records
 from ...commit_message import sanitize
 from ...errors import UsageError
 from ...index.insert import key_of
-from ...memory import write
-from ...outcome import OneStep
-from . import convert_nodes, convert_signals, import_result, read_files
+from . import convert_delegations, convert_nodes, convert_signals, import_result, read_files
 from .import_result import Imported
 
 TYPE_CHECKING = False
@@ -58,8 +58,9 @@ def import_folder(
     times = work.import_nodes()
     work.import_relations(times)
     work.import_receipts(work.import_signals())
+    work.import_delegations()
     if not dry_run:
-        _write(store, caller, found, work.lines, lines_max)
+        import_result.write(store, caller, found, work.lines, lines_max)
     found.warnings = [*filter(None, [caller.remark, found.unread_remark()])]
     found.next = import_result.next_commands(found, typed or folder)
     return found
@@ -95,12 +96,23 @@ class _ImportRun:
     ) -> Iterator[tuple[int, ConvertedLines]]:
         """Yield (line number, converted line) of a file. Other lines are counted and reported."""
         for number, given in self.read(kind):
-            try:
-                yield number, make(given)
-            except UsageError as error:
-                self.bad(kind, number, error.message)
-            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
-                self.bad(kind, number, "its values are of another kind than LumenFlow writes")
+            for made in self._converted(kind, number, make, given):
+                yield number, made
+
+    def _converted(
+        self,
+        kind: str,
+        number: int,
+        make: Callable[[dict[str, object]], ConvertedLines],
+        given: dict[str, object],
+    ) -> Iterator[ConvertedLines]:
+        """Yield a converted object; none if it is bad, which is counted and reported."""
+        try:
+            yield make(given)
+        except UsageError as error:
+            self.bad(kind, number, error.message)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            self.bad(kind, number, "its values are of another kind than LumenFlow writes")
 
     def import_nodes(self) -> dict[str, int]:
         """Convert nodes and return their times by id.
@@ -179,6 +191,20 @@ class _ImportRun:
             if one.read:  # written by an old LumenFlow, without a line in the file of receipts
                 self._receipt(0, convert_signals.receipts({}, one), before, {})
             self.found.count_unread(address for address in one.recipients if (address, one.id) not in before)
+
+    def import_delegations(self) -> None:
+        """Convert delegations. The lines of one id are changes of one delegation."""
+        merged, repeated = convert_delegations.merge(self.read("delegations"))
+        self.found.counts["delegations"]["repeated"] += repeated
+        every: dict[str, tuple[int, ConvertedLines]] = {}
+        for number, first, last in merged:
+            make = partial(convert_delegations.task, last=last, allow_secret=self.allow_secret)
+            every.update(
+                (made.id, (number, made)) for made in self._converted("delegations", number, make, first)
+            )
+        self._settle(
+            "delegations", every, self._ids("SELECT task_id FROM task WHERE task_id IN ({marks})", every)
+        )
 
     def _receipt(
         self, number: int, made: ConvertedLines, before: set[tuple[str, str]], counts: dict[str, int]
@@ -271,28 +297,3 @@ class _ImportRun:
             rows = self.db.execute(question.format(marks=", ".join("?" * len(some))), some)
             found |= {id for (id,) in rows}
         return found
-
-
-def _write(
-    store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]], lines_max: int
-) -> None:
-    """Commit the lines, in several commits if there are many."""
-    counts = {kind: each["imported"] for kind, each in found.counts.items()}
-    first = [import_result.format_count(counts[kind], kind) for kind in ("nodes", "signals") if counts[kind]]
-    others = [
-        import_result.format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]
-    ]
-    what = ", ".join(first or others) or "readings"
-    for start in range(0, len(lines), lines_max):
-        of = -(-len(lines) // lines_max)
-        part = (
-            f", {start // lines_max + 1} of {of}:" if of > 1 else ""
-        )  # first, because long subjects are cut
-        some = lines[start : start + lines_max]
-        with OneStep(store, "recording lines", start, start + len(some), len(lines)):
-            done = write.record(
-                store, caller, some, f"imports{part} {what} from LumenFlow",
-                text="\n".join([*first, *others]),
-            )  # fmt: skip
-        found.commit = done.commit
-        found.recorded = True

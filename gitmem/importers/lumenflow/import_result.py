@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from ...mailbox import imported
-from ...outcome import Outcome
+from ...memory import write as record
+from ...outcome import OneStep, Outcome
 from ...text.name_matching import is_identity
 from ...text.shell_quote import command
 from . import read_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from ...agents.caller import Caller
+    from ...store import Store
 
 SHOWN = 20
 ADDRESSES_SHOWN = 5
@@ -31,7 +35,7 @@ class LineNote(Outcome):
 class Imported(Outcome):
     """The outcome of an import.
 
-    `counts` has for `nodes`, `relations`, `signals` and `receipts`: lines `read`, and of those `imported` now,
+    `counts` has for `nodes`, `relations`, `signals`, `receipts` and `delegations`: lines `read`, and of those `imported` now,
     `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
     files, and `bad` (skipped). `unread` has the number of unread signals to each address that is no agent identity.
     `problems` describes skipped lines and `remarks` others: twenty of each, and the number
@@ -105,3 +109,26 @@ def next_commands(found: Imported, folder: str) -> list[str]:
         return ["gitmem mem list", "gitmem log"]
     others = [imported.inbox_command(address) for address in list(found.unread)[:1]] or ["gitmem log"]
     return ["gitmem mem list", *others, "gitmem sync"]
+
+
+def write(
+    store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]], lines_max: int
+) -> None:
+    """Commit the lines, in several commits if there are many."""
+    counts = {kind: each["imported"] for kind, each in found.counts.items()}
+    first = [format_count(counts[kind], kind) for kind in ("nodes", "signals", "delegations") if counts[kind]]
+    others = [format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]]
+    what = ", ".join(first or others) or "readings"
+    for start in range(0, len(lines), lines_max):
+        of = -(-len(lines) // lines_max)
+        part = (
+            f", {start // lines_max + 1} of {of}:" if of > 1 else ""
+        )  # first, because long subjects are cut
+        some = lines[start : start + lines_max]
+        with OneStep(store, "recording lines", start, start + len(some), len(lines)):
+            done = record.record(
+                store, caller, some, f"imports{part} {what} from LumenFlow",
+                text="\n".join([*first, *others]),
+            )  # fmt: skip
+        found.commit = done.commit
+        found.recorded = True

@@ -20,6 +20,7 @@ NAMES = {
     "relations": "relationships.jsonl",
     "signals": "signals.jsonl",
     "receipts": "signal-receipts.jsonl",
+    "delegations": "delegation-registry.jsonl",
 }
 REPORTED = 500  # lines between two reports of progress
 LINE_MAX_BYTES = 1024 * 1024  # four times the limit of the log, because JSON may be verbose
@@ -44,17 +45,25 @@ def find(folder: str) -> str:
             code="no-such-folder",
             next=[command("gitmem", "import", "lumenflow", ".")],
         )
-    for below in ((".lumenflow", "memory"), ("memory",), ()):
+    for below in ((".lumenflow", "memory"), ("memory",), (), (".lumenflow", "state"), ("state",)):
         found = os.path.normpath(os.path.join(folder, *below))
         if any(os.path.isfile(os.path.join(found, name)) for name in NAMES.values()):
             return found
     raise UsageError(
         f"No LumenFlow memory in {shown}. Nothing was written.",
-        hint=f"Its files are {', '.join(NAMES.values())}, in .lumenflow/memory of the checkout where it ran: "
+        hint=f"Its files are {', '.join(NAMES.values())}, in .lumenflow/memory and .lumenflow/state of the checkout where it ran: "
         "each worktree has its own.",
         code="nothing-to-import",
         next=["gitmem mem list", "git worktree list"],
     )
+
+
+def path_of(folder: str, kind: str) -> str:
+    """Return the path of a kind's file; the registry of delegations is beside the folder of the memory."""
+    path = os.path.join(folder, NAMES[kind])
+    if kind == "delegations" and not os.path.isfile(path) and os.path.basename(folder) == "memory":
+        return os.path.join(os.path.dirname(folder), "state", NAMES[kind])
+    return path
 
 
 def others(folder: str) -> list[str]:
@@ -77,7 +86,7 @@ class Files:
 
     def objects(self, kind: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
         """Yield what `read_objects` finds in the file of a kind."""
-        for found in read_objects(os.path.join(self.folder, NAMES[kind])):
+        for found in read_objects(path_of(self.folder, kind)):
             self._done += 1
             if self._progress is not None and not self._done % REPORTED:
                 self._progress("reading lines", self._done, self._total)
@@ -87,8 +96,8 @@ class Files:
 def count_lines(folder: str) -> int:
     """Return how many lines the files have, about, for showing progress."""
     count = 0
-    for name in NAMES.values():
-        path = os.path.join(folder, name)
+    for kind in NAMES:
+        path = path_of(folder, kind)
         if os.path.isfile(path):
             with open(path, "rb") as file:
                 while part := file.read(LINE_MAX_BYTES):
