@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .store import serialized
 from .tasks import brief as briefs
-from .tasks import launch, task_decisions, task_list, task_stats, task_tree, task_work
+from .tasks import escalate, launch, stuck, task_decisions, task_list, task_stats, task_tree, task_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .tasks.brief import BriefCheck
     from .tasks.launch import Launched, LaunchOptions
     from .tasks.new_task import NewTask
+    from .tasks.stuck import StuckPage
     from .tasks.task_list import TaskDetail, TaskPage
     from .tasks.task_options import TaskOptions
     from .tasks.task_stats import TaskStats
@@ -65,6 +66,12 @@ class Tasks:
     def show(self, task_id: str) -> TaskDetail:
         """Return a task with its state and its events."""
         return task_list.show(self._log.store, task_id)
+
+    def stuck(self, *, mine: bool = False, wu: str | None = None, limit: int = task_list.LISTED) -> StuckPage:
+        """List tasks that wait for somebody for too long, and escalate those that nobody has escalated yet."""
+        found = stuck.find(self._log.store, self._log.caller if mine else None, wu=wu, limit=limit)
+        escalate.escalate(self._log.store, self._log.caller, found)
+        return found
 
     def tree(
         self,

@@ -24,10 +24,14 @@ KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 
 # Texts of notices, which depend on nothing but their key. `idempotency_key` is the kind, a space and the key.
-OVERLAP = "overlap"  # its key begins with a digest and a space, which its text leaves out
+OVERLAP, ESCALATION = (
+    "overlap",
+    "escalation",
+)  # their keys begin with a digest and a space, which the texts leave out
 NOTICES = {
     "completion": "{} is done.",
     OVERLAP: "The branches {}. Agree on who changes what before you merge; `gitmem overlap` shows more.",
+    ESCALATION: "The task {}. `gitmem task list --stuck` shows why, and how to go on.",
 }
 ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
 OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
@@ -35,7 +39,7 @@ OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever s
 
 def notice_text(kind: str, key: str) -> str:
     """Return the text of a notice."""
-    return NOTICES[kind].format(key.partition(" ")[2] if kind == OVERLAP else key)
+    return NOTICES[kind].format(key.partition(" ")[2] if kind in (OVERLAP, ESCALATION) else key)
 
 
 def is_notice(record: SignalRecord | SignalFields) -> bool:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         message: NotRequired[str | None]
         payload: NotRequired[dict[str, Any]]
         reason: NotRequired[str | None]
+        level: NotRequired[str | None]
         relaunch_of: NotRequired[str | None]
 
 

@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..records.ids import role_id
 from ..roles import lookup, roles_file, scope
 from ..signals import next_steps, send
-from . import DELEGATION, collisions, new_task, task_roles, task_signals
+from . import DELEGATION, collisions, escalate, new_task, task_roles, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def delegate(
     made.warnings += [
         *said,
         *(collisions.sentences(store.db(), made.task["task_id"]) if made.recorded else ()),
+        *escalate.look(store, caller),
     ]
     return made
 

@@ -6,7 +6,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
-from . import HANDOFF, append, collisions, find_task, load, rules, task_roles, task_signals
+from . import HANDOFF, append, collisions, escalate, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 
 TYPE_CHECKING = False
@@ -66,6 +66,7 @@ def take(
     taken = load.load(store.db(), named)
     differs = task_roles.mismatches(taken) if taken is not None else []
     found.warnings += [f"{each.text}." for each in differs if each.take == found.event_id]
+    found.warnings += escalate.look(store, caller)
     found.next = [command("gitmem", "task", "show", named)]
     return found
 

@@ -1,0 +1,133 @@
+"""Tasks that wait for somebody for too long: why, since when, and how badly. Clocks only decide what is displayed."""
+
+from __future__ import annotations
+
+from ..agents import presence
+from ..commit_message import sanitize
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..records.ids import unit_key
+from ..text.shell_quote import command
+from . import LEASE_MAX_MICROS, WAITING, task_list
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .task_list import TaskRow
+
+MINUTE = 60 * 1_000_000
+LEVELS = ((120 * MINUTE, "critical"), (60 * MINUTE, "error"), (30 * MINUTE, "warning"))
+AHEAD_MICROS = (
+    LEASE_MAX_MICROS + 5 * MINUTE
+)  # later times come from a wrong clock: then the writing of the task counts
+_STUCK = (
+    "SELECT t.task_id, t.decided_by, t.state, t.holder, t.holder_session, t.caller, t.deadline, t.once,"
+    " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits FROM task t"
+    " LEFT JOIN session s ON s.session_id = t.caller_session WHERE {where} AND (CASE WHEN t.decided_by IS NULL"
+    f" THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR {task_list.BLOCKERS} = '[]')"
+    " ELSE t.decided_by = 'status' AND s.ended IS NOT NULL END)"
+)
+_AT = "min(waits, CASE WHEN decided_by IS NULL THEN coalesce(deadline, waits) ELSE waits END)"
+
+
+class StuckTask(Outcome):
+    """A task that is stuck.
+
+    Attributes:
+        why: `untaken`, `crashed` (the lease is over and the session has ended), `overdue` (the lease is over), `lost` (so, of a task
+            that may begin only once), `unanswered`, `timeout` (the deadline is over), or `orphaned` (nobody seals its result).
+        level: `warning` after half an hour, `error` after an hour, `critical` after two.
+        since: Since when, in ISO 8601.
+        text: A sentence about it.
+        step: The command that goes on with it.
+    """
+
+    __slots__ = ("task", "why", "level", "since", "text", "step")
+
+    def __init__(self, task: TaskRow, why: str, level: str, since: int, text: str, step: str) -> None:
+        self.task = task
+        self.why = why
+        self.level = level
+        self.since = format_at(since)
+        self.text = text
+        self.step = step
+
+
+class StuckPage(Outcome):
+    """Stuck tasks, the longest first; how many more there are; and the tasks whose stop was told to others now."""
+
+    __slots__ = ("stuck", "more", "escalated", "warnings", "next")
+
+    def __init__(self, stuck: Sequence[StuckTask], more: int) -> None:
+        self.stuck = list(stuck)
+        self.more = more
+        self.escalated: list[str] = []
+        self.warnings: list[str] = []
+        self.next = [each.step for each in stuck[:3]]
+
+
+def find(
+    store: Store, caller: Caller | None = None, *, wu: str | None = None, limit: int = task_list.LISTED
+) -> StuckPage:
+    """Return the stuck tasks, the longest first.
+
+    Args:
+        caller: Only tasks that it wrote, holds, or is asked to do.
+        wu: Only tasks on this work unit.
+        limit: The number of tasks to return.
+    """
+    now = store.now()
+    where = ["1"]
+    values: dict[str, str | int | None] = {
+        "ahead": now + AHEAD_MICROS, "limit": limit, "wu": unit_key(wu), "before": now - LEVELS[-1][0],
+    }  # fmt: skip
+    if caller is not None:
+        where.append("(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session))")
+        values |= {"reader": caller.reader, "session": caller.session_id}
+    if wu:
+        where.append("t.wu_id = :wu")
+    source = f"FROM ({_STUCK.format(where=' AND '.join(where))}) WHERE {_AT} <= :before"
+    db = store.db()
+    found = db.execute(f"SELECT *, {_AT} {source} ORDER BY {_AT}, task_id LIMIT :limit", values).fetchall()
+    more = 0
+    if len(found) == limit:
+        more = db.execute(f"SELECT count(*) {source}", values).fetchone()[0] - limit
+    rows = task_list.rows_of(db, [row[0] for row in found])
+    return StuckPage([_stuck(store, rows[row[0]], row, now) for row in found], more)
+
+
+def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> StuckTask:
+    id, decided_by, state, holder, session_id, caller, deadline, once, waits, at = row
+    assert isinstance(at, int)
+    assert isinstance(waits, int)
+    level = next(level for least, level in LEVELS if now - at >= least)
+    who, asks = sanitize(str(holder)), sanitize(str(caller))
+    waited = presence.format_age(now - waits)
+
+    def step(word: str, *text: str) -> str:
+        return command("gitmem", "task", word, str(id), *text)
+
+    def made(why: str, text: str, next: str) -> StuckTask:
+        return StuckTask(task, why, level, at, text, next)
+
+    if decided_by is not None:
+        return made("orphaned", f"its result came {waited}, and the session of {asks}, who asked for it, has ended",
+                    step("close", "--reason", "its caller has ended"))  # fmt: skip
+    if isinstance(deadline, int) and now - deadline >= LEVELS[-1][0]:
+        return made("timeout", f"its deadline was {presence.format_age(now - deadline)}", step("cancel"))
+    if holder is None:
+        return made("untaken", f"nobody has taken it since {waited}", step("launch"))
+    if state in WAITING:
+        return made("unanswered", f"{who} asked {waited}", step("message", "your answer"))
+    session = presence.get(store, str(session_id)) if session_id is not None else None
+    over = f"the time of {who} ended {waited}"
+    if once:
+        return made("lost", f"{over}; it begins only once", step("seal", "--give-up", "its worker is lost"))
+    if session is not None and not session.is_current:
+        return made("crashed", f"{over}, its session has ended or is gone",
+                    step("relaunch", "--reason", "its worker is gone"))  # fmt: skip
+    seen = f", its session was seen {presence.format_age(session.age)}" if session is not None else ""
+    return made("overdue", f"{over}{seen}", step("relaunch", "--reason", "its time ran out"))
