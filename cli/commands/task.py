@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment
-from ..render import output, task_launches
+from ..render import output, task_launches, task_views
 from ..render import tasks as render
 
 TYPE_CHECKING = False
@@ -27,6 +27,13 @@ def listing(
         bool, typer.Option("--open", help="Only tasks without an outcome that no other task replaces.")
     ] = False,
     blocked: Annotated[bool, typer.Option("--blocked", help="Only tasks that wait for others.")] = False,
+    stuck: Annotated[
+        bool,
+        typer.Option(
+            "--stuck",
+            help="Only tasks that wait for somebody for half an hour or more; tells those concerned, once.",
+        ),
+    ] = False,
     wu: Wu = None,
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
@@ -35,6 +42,9 @@ def listing(
 
     from ..values import number
 
+    if stuck:
+        _stuck(at, mine, open_ or blocked, wu, number("--limit", limit, task_list.LISTED))
+        return
     found = task_list.list_tasks(
         at.store(),
         at.caller() if mine else None,
@@ -44,6 +54,24 @@ def listing(
         limit=number("--limit", limit, task_list.LISTED),
     )
     output.answer(at.json, found, render.page)
+
+
+def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, limit: int) -> None:
+    from gitmem.errors import UsageError
+    from gitmem.tasks import escalate
+    from gitmem.tasks import stuck as tasks
+
+    if is_restricted:
+        raise UsageError(
+            "--stuck excludes --open and --blocked. Nothing was written.",
+            hint="Stuck tasks are open, and do not wait for others.",
+            code="contradiction",
+        )
+    caller = at.caller() if mine else at.caller_if_any()
+    found = tasks.find(at.store(), caller if mine else None, wu=wu, limit=limit)
+    if caller is not None:
+        escalate.escalate(at.store(), caller, found)
+    output.answer(at.json, found, task_views.stuck)
 
 
 def show(at: Environment, id: TaskId) -> None:

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitmem.tasks.stuck import StuckPage
     from gitmem.tasks.task_stats import Durations, TaskStats
     from gitmem.tasks.task_tree import TaskTree, TreeRow
 
@@ -29,6 +30,23 @@ def tree(found: TaskTree) -> list[str]:
     if found.more or found.cut:
         lines.append(f"{found.more}{' or more' if found.cut else ''} more not shown; use --limit N")
     return lines
+
+
+def stuck(found: StuckPage) -> list[str]:
+    """Return a line for each stuck task, and whom it was told to."""
+    if not found.stuck:
+        return ["No stuck tasks."]
+    rows = [
+        tuple(
+            plain(str(cell))
+            for cell in (each.task.task_id, each.level, each.why, each.text, each.task.title or "")
+        )
+        for each in found.stuck
+    ]
+    lines = table(rows, shortened=(4, 3))
+    lines += [f"{found.more} more not shown; use --limit N"] if found.more else []
+    lines += [f"escalated: {plain(', '.join(found.escalated))}"] if found.escalated else []
+    return [*lines, *(plain(f"note: {each}") for each in found.warnings)]
 
 
 def stats(found: TaskStats) -> list[str]:

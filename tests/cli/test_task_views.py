@@ -71,3 +71,24 @@ def test_stats_are_a_line_for_each_kind(run: Run, start: Start) -> None:
     ]  # fmt: skip
     found = run("task", "stats", "--json").json
     assert (found["tasks"], found["states"], found["to_end"]["count"]) == (1, {"completed": 1}, 1)
+
+
+def test_r37_stuck_tasks_are_listed_with_the_next_command_and_told_once(
+    run: Run, start: Start, repo: Path
+) -> None:
+    """The look of another session tells whoever asked; nothing is told twice; an unidentified look only reads."""
+    import time
+
+    planck, bohr = start("Planck"), start("Bohr")
+    assert run("task", "list", "--stuck", session=bohr).out == "No stuck tasks.\n"
+    with gitmem.open(str(repo), session=planck, now=lambda: int((time.time() - 5_000) * 1e6)) as log:
+        id = str(log.tasks.delegate("Write it", to="role:implementer/test", wu="WU-7").task["task_id"])
+    first = run("task", "list", "--stuck", session=bohr)
+    assert f"{id}  error  untaken  nobody has taken it since 83 minutes ago  Write it" in first.out, first
+    assert f"escalated: {id}" in first.out and f"next: gitmem task launch {id}" in first.out
+    assert "escalated" not in run("task", "list", "--stuck", session=bohr).out
+    assert f"The task {id} is stuck: error." in run("inbox", session=planck).out
+    (found,) = run("task", "list", "--stuck", "--mine", "--json", session=planck).json["stuck"]
+    assert (found["why"], found["level"], found["task"]["wu_id"]) == ("untaken", "error", "WU-7")
+    assert run("task", "list", "--stuck", "--blocked", session=planck).status == 2
+    assert "escalate · " in run("task", "show", id, session=planck).out
