@@ -30,7 +30,10 @@ def overlap(found: Overlaps) -> list[str]:
 
 def _summary(found: Overlaps) -> str:
     """Return a sentence about all pairs."""
-    branches = "1 branch" if found.compared == 1 else f"{found.compared} branches"
+    branches = f"{found.compared} branches"
+    if found.compared < 2:
+        only = "One branch has" if found.compared else "No branch has"
+        return f"{only} recent commits, a session or uncommitted files: nothing to compare"
     if not found.overlaps:
         return f"No two of {branches} change the same file"
     pairs = plural(len(found.overlaps) + found.more, "pair")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -287,3 +288,60 @@ def test_the_library_has_it(git: Git, repo: Path) -> None:
         log.sessions.start(name="One")
         found = log.overlap("one", notify=True)
     assert (found.conflicts, found.sent) == (1, [])
+
+
+def test_a_branch_with_a_hundred_thousand_changed_files_is_left_out(
+    git: Git, repo: Path, store: Store
+) -> None:
+    """And said; the others are compared, and the next call does not ask git again."""
+    for name in ("one", "other"):
+        branch(git, repo, name, {"README": f"{name}\n"})
+    blob = git("hash-object", "-w", "--stdin", cwd=repo, input="x").strip()
+    entries = "".join(f"100644 blob {blob}\tf{number:06}\n" for number in range(100_000))
+    tree = git("mktree", cwd=repo, input=entries).strip()
+    oid = git("commit-tree", tree, "-p", "main", "-m", "huge", cwd=repo).strip()
+    git("update-ref", "refs/heads/huge", oid, cwd=repo)
+    for _ in range(2):
+        found = compare.overlap(store)
+        assert [[side.branch for side in each.sides] for each in found.overlaps] == [["one", "other"]]
+        assert found.warnings == [
+            "huge was left out: it changes more than 20,000 files, or has no commit in common with main."
+        ]
+
+
+def test_submodules_count_as_one_entry_and_nothing_of_them_is_read(
+    git: Git, repo: Path, store: Store
+) -> None:
+    """Two branches that move a submodule to other commits, which are not here."""
+    for number, name in enumerate(("one", "other"), start=1):
+        git("switch", "--quiet", "-c", name, "main", cwd=repo)
+        git("update-index", "--add", "--cacheinfo", f"160000,{str(number) * 40},lib", cwd=repo)
+        git("commit", "--quiet", "-m", name, cwd=repo)
+        git("switch", "--quiet", "--force", "main", cwd=repo)
+    (found,) = compare.overlap(store).overlaps
+    assert (found.files, found.conflicts is False) == (["lib"], False)
+
+
+def test_branches_that_were_deleted_or_renamed_are_forgotten(git: Git, repo: Path, store: Store) -> None:
+    """Also by the cache; a renamed branch is another one."""
+    for name in ("one", "other", "third"):
+        branch(git, repo, name, {"README": f"{name}\n"})
+    assert len(rows(store)) == 3
+    git("branch", "--quiet", "-D", "third", cwd=repo)
+    git("branch", "--quiet", "-m", "other", "odd'$(name)", cwd=repo)
+    assert rows(store) == [("odd'$(name)", "one", True, ["README"])]
+    with pytest.raises(UsageError, match="other was not compared"):
+        compare.overlap(store, "other")
+    step = compare.overlap(store).next[-1]
+    assert step == "git diff 'odd'\"'\"'$(name)...one' -- README"
+
+
+def test_detached_worktrees_count_by_their_folders(
+    git: Git, repo: Path, tmp_path: Path, store: Store
+) -> None:
+    """Two without a branch change one file; one whose folder is gone is none."""
+    for name in ("left", "right", "gone"):
+        git("worktree", "add", "--quiet", "--detach", str(tmp_path / name), "main", cwd=repo)
+        (tmp_path / name / "README").write_text(f"{name}\n")
+    shutil.rmtree(tmp_path / "gone")
+    assert rows(store) == [("left (detached)", "right (detached)", None, ["README"])]
