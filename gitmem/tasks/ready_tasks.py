@@ -1,9 +1,8 @@
-"""The tasks that a session may take now, for `mem ready`, the answer of a new role and the inbox."""
+"""The tasks that a session may take now, for `mem ready`."""
 
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..log.lines import format_at
 from ..memory import node_fields, ready
 from ..memory.ready import Ready
 from ..records.ids import role_id, unit_key
@@ -12,7 +11,6 @@ from . import load, rules, task_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from typing import Any
 
     from ..agents.caller import Caller
@@ -25,7 +23,7 @@ _OPEN = (
     "t.decided_by IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND t.purpose <> 'handoff' AND (t.holder IS NULL OR t.until <= :now)"
     " AND (t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
     f" AND t.caller_session IS NOT :session)) AND {task_list.BLOCKERS} = '[]'"
-    " AND coalesce(json_extract(l.body, '$.deadline'), '~') > :at"
+    " AND (t.deadline IS NULL OR t.deadline > :now)"
 )
 
 
@@ -38,7 +36,7 @@ def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[Tas
     record, now = caller.record or {}, store.now()
     lifecycle = record.get("lifecycle_role")
     values: dict[str, str | int | None] = {
-        "reader": caller.reader, "session": caller.session_id or "", "now": now, "at": format_at(now), "lifecycle": lifecycle,
+        "reader": caller.reader, "session": caller.session_id or "", "now": now, "lifecycle": lifecycle,
         "role": role_id(lifecycle, record.get("specialty_profile")), "wu": unit_key(wu),
     }  # fmt: skip
     condition = f"{_OPEN} AND t.wu_id = :wu" if wu else _OPEN
@@ -51,13 +49,6 @@ def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[Tas
         if not any(each.sender == sender for each in task.rejections):
             found.append(row)
     return found[:LISTED]
-
-
-def without_signal(store: Store, caller: Caller) -> list[TaskRow]:
-    """Return the tasks that the caller may take by its role and that no signal told it about."""
-    addressed = [each for each in takeable(store, caller) if each.agent is None]
-    told = _told(store, caller.ids, [str(each.task_id) for each in addressed])
-    return [each for each in addressed if each.task_id not in told]
 
 
 def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **options: Any) -> Ready:
@@ -81,10 +72,3 @@ def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **opt
     if tasks:
         found.next = [command("gitmem", "task", "take", str(tasks[0].task_id)), *found.next]
     return found
-
-
-def _told(store: Store, addresses: Collection[str], task_ids: Collection[str]) -> set[str]:
-    """Return those of the tasks that a signal to one of these addresses is about."""
-    query = "SELECT 1 FROM asked WHERE reader = ? AND task = ? LIMIT 1"
-    db = store.db()
-    return {id for id in task_ids for reader in addresses if db.execute(query, (reader, id)).fetchone()}
