@@ -138,6 +138,11 @@ TASK_LIMIT = Option(
     f"Maximum number of tasks (default: {task_list.LISTED}).", default=task_list.LISTED, for_tools=(20, 200)
 )
 
+CLAIM_PATHS = Option("Files, folders, or patterns with *, ? and ** in quotes.")
+CLAIM_FOR = Option("Time until it ends, at most 24h; it is renewed while you work (default: 1h).")
+CLAIM_REASON = Option("What you are about to do.")
+OVERLAP_BRANCH = Option("Only pairs with this branch.")
+
 NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")
 VERIFIED = Option("Confirm that it is still true for the current code; clears `stale`.")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
     from .options import AllowSecret, Paths, Quiet, Reason, Wu
 
 CLAIMED = 1
@@ -25,17 +26,12 @@ STAGED_MAX = 16 * 1024 * 1024  # bytes of names that git's pre-commit hook passe
 def paths(
     at: Environment,
     path: Paths,
-    for_: Annotated[
-        str,
-        typer.Option(
-            "--for", metavar="2h", help="Time until it ends, at most 24h; it is renewed while you work."
-        ),
-    ] = "1h",
+    for_: Annotated[str, typer.Option("--for", metavar="2h", help=shared.CLAIM_FOR.help)] = "1h",
     shared: Annotated[bool, typer.Option("--shared", help="Let others claim them as shared, too.")] = False,
     wu: Wu = None,
     task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Task that it ends with.")] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="What you are about to do.")
+        str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help)
     ] = None,
     quiet: Quiet = False,
     allow_secret: AllowSecret = False,

@@ -90,7 +90,7 @@ AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help)]
 
 Paths = Annotated[
     list[str],
-    typer.Argument(metavar="PATH", help="Files, folders, or patterns with *, ? and ** in quotes."),
+    typer.Argument(metavar="PATH", help=shared.CLAIM_PATHS.help),
 ]
 
 Reason = Annotated[

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
+
 CONFLICTS = 1
 
 
 def overlap(
     at: Environment,
-    branch: Annotated[
-        str | None, typer.Argument(metavar="BRANCH", help="Only pairs with this branch.")
-    ] = None,
+    branch: Annotated[str | None, typer.Argument(metavar="BRANCH", help=shared.OVERLAP_BRANCH.help)] = None,
     notify: Annotated[
         bool,
         typer.Option(

@@ -20,6 +20,7 @@ from gitmem.errors import UsageError, bad_number
 
 from ..render import output as rendered
 from . import tool_results
+from .claim_tools import ClaimTools
 from .delivery import SignalDelivery
 from .mcp_session import McpSession
 from .memory_tools import MemoryTools
@@ -51,12 +52,13 @@ and decisions with mem_create; search with mem_search first. \
 `next` in a result lists shell commands to run next; instead of the reply command, call signal with reply_to."""
 
 NAMES = (
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "role", "delegate", "task", "sync", "gate",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "role", "delegate", "task", "claim", "overlap", "sync",
+    "gate",
     "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "mem_show", "mem_update",
     "mem_promote", "mem_delete", "mem_export",
 )  # fmt: skip
 READS = (
-    "thread", "converged", "receipts", "roster", "role", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
+    "thread", "converged", "receipts", "roster", "role", "overlap", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
     "mem_show", "mem_export",
 )  # fmt: skip
 STOP_WAIT_SECONDS = 1.0
@@ -165,7 +167,7 @@ def _slim(schema: dict[str, Any]) -> dict[str, Any]:
 
 def groups(session: McpSession, delivery: SignalDelivery, network: Worker) -> tuple[ToolCalls, ...]:
     """Return the objects whose methods are the tools."""
-    of_session = (SessionTools, TaskTools, MemoryTools, NodeTools)
+    of_session = (SessionTools, TaskTools, ClaimTools, MemoryTools, NodeTools)
     return Tools(session, delivery, network), *(each(session, delivery) for each in of_session)
 
 

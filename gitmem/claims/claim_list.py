@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .standing_claims import StandingClaim
 
+PATHS_SHOWN = 3
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
     "SELECT DISTINCT e.claim_id, f.name FROM path_claim_event e JOIN forged f ON f.line = e.line"
@@ -121,3 +122,38 @@ def is_missing(top: str, pattern: str, visited_max: int = VISITED_MAX) -> bool:
             if visited > visited_max or prepared.matches(name if below == "." else f"{below}/{name}"):
                 return False
     return True
+
+
+def notes(store: Store, patterns: Sequence[str]) -> list[str]:
+    """Return what its writer may not expect of a claim: what it does not cover, and what it does not cover yet."""
+    top = store.repo.worktree
+    if top is None:
+        return []
+    missing = [each for each in patterns if is_missing(top, each)]
+    found = [f"Nothing matches yet: {shown(missing)}."] if missing else []
+    links = [each for each in patterns if os.path.islink(os.path.join(top, each))]
+    if links:
+        found.append(f"A symbolic link, not what it leads to: {shown(links)}.")
+    inside = sorted(filter(None, {_repository_of(top, each) for each in patterns}))
+    if inside:
+        found.append(
+            f"Repositories of their own: {shown(inside)}. Their commits are not checked here; claim paths there, too."
+        )
+    return found
+
+
+def _repository_of(top: str, pattern: str) -> str | None:
+    """Return the folder of the submodule or other repository that a path lies in."""
+    whole = path_patterns.fixed_part(pattern)
+    folder = whole if path_patterns.is_pattern(pattern) else os.path.dirname(whole)
+    while folder:
+        if os.path.lexists(os.path.join(top, folder, ".git")):
+            return folder
+        folder = os.path.dirname(folder)
+    return None
+
+
+def shown(paths: Sequence[str]) -> str:
+    """Return the first of some paths, and how many more there are."""
+    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
+    return ", ".join(sanitize(each) for each in list(paths)[:PATHS_SHOWN]) + more

@@ -29,7 +29,6 @@ AUDIT = "claim"
 LOCK = "path claims"
 LOCK_WAIT_SECONDS = 3.0
 PREFIX_MIN = 4
-PATHS_SHOWN = 3
 
 
 def claim(
@@ -78,13 +77,15 @@ def claim(
             [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND], patterns
         )
         fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
-        commit = _record(store, caller, fields, f"claims {_shown(patterns)}", allow_secret=allow_secret)
+        commit = _record(
+            store, caller, fields, f"claims {claim_list.shown(patterns)}", allow_secret=allow_secret
+        )
     change = ClaimChange(fields["claim_id"], "claim", until, commit)
     change.paths = patterns
     change.warnings = [
         *filter(None, [caller.remark]),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
-        *_missing(store, patterns),
+        *claim_list.notes(store, patterns),
     ]  # fmt: skip
     change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change
@@ -147,7 +148,11 @@ def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
             code="claimed",
             next=[
                 command(
-                    "gitmem", "signal", f"May I change {_shown(paths)}?", "--to", others[0].claim.owner[0]
+                    "gitmem",
+                    "signal",
+                    f"May I change {claim_list.shown(paths)}?",
+                    "--to",
+                    others[0].claim.owner[0],
                 ),
                 "gitmem claim list",
             ],
@@ -173,6 +178,10 @@ def _checked(paths: Sequence[str]) -> list[str]:
     """
     from ..memory import anchors
 
+    if not all(each.strip() for each in paths):
+        raise UsageError(
+            "Empty path. Nothing was written.", hint="`.` is the whole work tree.", code="bad-path"
+        )
     found = anchors.validate_paths(paths)
     if not found and any(each in (".", "./") for each in paths):
         found = [path_patterns.DEEP]
@@ -229,7 +238,7 @@ def _released(
         "claim_id": found.id, "event": "release", "paths": list(found.claim.record["paths"]), "mode": found.claim.record["mode"],
         "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
     }  # fmt: skip
-    what = f"releases {_shown(found.claim.record['paths'])}"
+    what = f"releases {claim_list.shown(found.claim.record['paths'])}"
     commit = _record(store, caller, fields, what, text=reason or "", allow_secret=allow_secret)
     change = ClaimChange(found.id, "release", None, commit)
     change.paths = list(found.claim.record["paths"])
@@ -275,15 +284,3 @@ def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:
         suggestions=[each.id for each in found[:4]],
         next=["gitmem claim list"],
     )
-
-
-def _shown(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
-    return ", ".join(sanitize(each) for each in list(paths)[:PATHS_SHOWN]) + more
-
-
-def _missing(store: Store, patterns: Sequence[str]) -> list[str]:
-    """Return a warning about patterns that match nothing yet."""
-    top = store.repo.worktree
-    found = [] if top is None else [each for each in patterns if claim_list.is_missing(top, each)]
-    return [f"Nothing matches yet: {_shown(found)}."] if found else []

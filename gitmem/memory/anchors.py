@@ -93,8 +93,8 @@ def from_root(repo: Repo, folder: str, typed: str) -> str:
     """
     import os
 
-    if repo.worktree is None:
-        return typed
+    if repo.worktree is None or not typed.strip():
+        return typed  # an empty path is refused by whoever takes it
     path = os.path.join(os.path.realpath(folder), typed)
     path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     found = os.path.relpath(os.path.normpath(path), os.path.realpath(repo.worktree)).replace(os.sep, "/")

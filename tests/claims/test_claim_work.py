@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.sync import noop_check
 from gitmem.tasks import new_task, task_decisions
-from tests.sandbox import HOUR, MINUTE, Agent, Clock, bodies, carry, new_repo, open_store
+from tests.sandbox import HOUR, MINUTE, Agent, Clock, acting, bodies, carry, new_repo, open_store, worktree
 
 from .conftest import BOHR, CURIE, PLANCK
 
@@ -199,6 +200,13 @@ def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: S
         (["../x"], HOUR, "bad-path"),
         (["/etc/passwd"], HOUR, "bad-path"),
         ([], HOUR, "no-path"),
+        ([""], HOUR, "bad-path"),
+        (["src", " "], HOUR, "bad-path"),
+        (["src\x00"], HOUR, "bad-path"),
+        (["src\nforged: yes"], HOUR, "bad-path"),
+        (["x" * 65_536], HOUR, "bad-path"),
+        (["C:\\src"], HOUR, "bad-path"),
+        (["src"], -HOUR, "bad-duration"),
         (["a" * 2000], HOUR, "bad-path"),
         ([f"a{number}" for number in range(101)], HOUR, "bad-path"),
         (["src"], 40 * 24 * HOUR, "bad-duration"),
@@ -294,6 +302,38 @@ def test_what_stands_does_not_depend_on_the_order_of_arrival(
             )
         assert described(third) == described(store) == described(far)
         third.close()
+
+
+def test_a_claim_says_what_it_does_not_cover(store: Store, repo: Path) -> None:
+    """The target of a link, and commits of a submodule or another repository inside; the folder itself is an entry here."""
+    bohr = Agent(store, BOHR).caller
+    Path(repo, "src", "lib", "a").mkdir(parents=True)
+    Path(repo, "src", "lib", ".git").write_text("gitdir: ../../.git/modules/lib\n")
+    Path(repo, "link").symlink_to("src")
+    inside = "Repositories of their own: src/lib. Their commits are not checked here; claim paths there, too."
+    assert claim_work.claim(store, bohr, ["src/lib"]).warnings == []
+    assert claim_work.claim(store, bohr, ["src/lib/a"]).warnings == [inside]
+    assert claim_work.claim(store, bohr, ["src/lib/*"]).warnings == [inside]
+    assert claim_work.claim(store, bohr, ["link"]).warnings == [
+        "A symbolic link, not what it leads to: link."
+    ]
+
+
+def test_a_claim_is_keyed_by_path_and_session_not_by_worktree(
+    store: Store, repo: Path, tmp_path: Path, clock: Clock
+) -> None:
+    """Another worktree of the clone, at any place, has the same paths; a worktree that is gone takes no claim with it."""
+    linked = worktree(repo, tmp_path / "elsewhere" / "deep")
+    other = open_store(linked, clock)
+    bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
+    made = claim_work.claim(other, curie, ["src/a.py"])
+    with pytest.raises(GateError):
+        claim_work.claim(store, bohr, ["src"])
+    again = claim_work.claim(store, acting(store, str(curie.session_id)), ["src/a.py"])
+    assert (again.event, again.claim_id) == ("renew", made.claim_id)
+    other.close()
+    shutil.rmtree(linked)
+    assert states(store) == {CURIE: "held"}
 
 
 def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:

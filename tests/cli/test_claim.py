@@ -91,16 +91,29 @@ def git_config(repo: Path, value: str) -> None:
     [
         (["claim", "../x"], "Path outside of the worktree: ../x."),
         (["claim", "src", "--for", "40d"], "it lasts more than 0 and at most 24h"),
+        (["claim", "src", "--for", "0"], "it lasts more than 0 and at most 24h"),
+        (["claim", "src", "--for", ""], "Invalid duration: ''."),
+        (["claim", ""], "Empty path."),
+        (["claim", "src", ""], "Empty path."),
+        (["claim", "/etc/passwd"], "Path outside of the worktree: /etc/passwd."),
+        (["claim", "link/passwd"], "Path outside of the worktree: link/passwd."),
         (["claim", "src", "--for", "soon"], "Invalid duration: 'soon'."),
         (["claim", "src", "--task", "task-nothere0"], "No such task in this log"),
         (["claim", "release", "--of", "claim-0001"], "--of and --reason must be given together"),
         (["claim"], "list, check or release"),
     ],
 )
-def test_bad_input_is_exit_2_with_a_sentence(run: Run, start: Start, args: list[str], sentence: str) -> None:
+def test_bad_input_is_exit_2_with_a_sentence(
+    run: Run, start: Start, repo: Path, args: list[str], sentence: str
+) -> None:
     """Nothing is written, and the answer says so."""
+    (repo / "link").symlink_to("/etc")
     found = run(*args, session=start("Bohr"))
-    assert (found.status, sentence in found.err, "Nothing was written." in found.err or "soon" in args) == (
+    assert (
+        found.status,
+        sentence in found.err,
+        "Nothing was written." in found.err or "Invalid duration" in found.err,
+    ) == (
         2,
         True,
         True,

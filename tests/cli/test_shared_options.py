@@ -19,7 +19,7 @@ from gitmem.records.signal import Signal
 from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
 
-COMMANDS = {"session": "session set", "role": "role show", "task": "task list"} | {
+COMMANDS = {"session": "session set", "role": "role show", "task": "task list", "claim": "claim paths"} | {
     f"mem_{name}": f"mem {name}"
     for name in (
         "create",

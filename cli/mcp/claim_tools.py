@@ -1,0 +1,109 @@
+"""The MCP tools for claims on paths, and for branches that change the same files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from gitmem.errors import UsageError
+
+from .. import shared_options as shared
+from ..render import claims, overlap
+from ..values import duration
+from . import tool_results
+from .calls import Ctx, ToolCalls, Words, Wu
+
+if TYPE_CHECKING:
+    from .mcp_session import CallEnvironment
+
+Action = Literal["list", "claim", "check", "release"]
+
+
+class ClaimTools(ToolCalls):
+    """Tools for claims and overlaps."""
+
+    async def claim(
+        self,
+        ctx: Ctx,
+        paths: Annotated[Words, Field(description=shared.CLAIM_PATHS.help)],
+        action: Action = "list",
+        lease: Annotated[str, Field(description=shared.CLAIM_FOR.help)] = "",
+        reason: Annotated[str, Field(description=shared.CLAIM_REASON.help)] = "",
+        id: Annotated[
+            str, Field(description="With release: one claim; somebody else's needs a reason.")
+        ] = "",
+        wu: Wu = "",
+    ) -> CallToolResult:
+        """Tell others which files you are about to change: claim before you edit, release when done; list all, check paths."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            _check(action, paths, id)
+            if action == "claim":
+                return self._claim(at, paths, lease, reason, wu)
+            return self._release(at, id, reason) if action == "release" else self._show(at, action, paths)
+
+        return await self._do(ctx, "claim", job)
+
+    def _claim(
+        self, at: CallEnvironment, paths: list[str], lease: str, reason: str, wu: str
+    ) -> CallToolResult:
+        from gitmem.claims import claim_work
+
+        made = claim_work.claim(
+            at.store(), self._session.caller(at), at.paths(paths), lease=int(duration(lease) * 1_000_000) if lease else claim_work.HOUR,
+            wu=wu or None, reason=reason or None,
+        )  # fmt: skip
+        return tool_results.of(made, claims.change(made), peers=bool(made.warnings))
+
+    def _release(self, at: CallEnvironment, id: str, reason: str) -> CallToolResult:
+        from gitmem.claims import claim_work
+        from gitmem.claims.claim_answers import ClaimsReleased
+
+        store, caller = at.store(), self._session.caller(at)
+        try:
+            found = claim_work.release(store, caller, [id] if id else [])
+        except UsageError as error:
+            if error.code != "not-your-claim" or not reason:
+                raise
+            found = [claim_work.release_of(store, caller, id, reason)]
+        released = ClaimsReleased(found)
+        return tool_results.of(released, claims.released(released))
+
+    def _show(self, at: CallEnvironment, action: str, paths: list[str]) -> CallToolResult:
+        from gitmem.claims import claim_list
+
+        if action == "check":
+            checked = claim_list.check(at.store(), self._session.caller(at), at.paths(paths))
+            return tool_results.of(checked, claims.check(checked), peers=not checked.free)
+        found = claim_list.list_claims(at.store())
+        return tool_results.of(found, claims.page(found), peers=bool(found.claims), is_part=found.more > 0)
+
+    async def overlap(
+        self, ctx: Ctx, branch: Annotated[str, Field(description=shared.OVERLAP_BRANCH.help)] = ""
+    ) -> CallToolResult:
+        """List branches and worktrees that change the same files; those whose merge conflicts come first."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.overlap import compare
+
+            found = compare.overlap(at.store(), branch or None)
+            return tool_results.of(
+                found, overlap.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
+            )
+
+        return await self._do(ctx, "overlap", job)
+
+
+def _check(action: str, paths: list[str], id: str) -> None:
+    """Raise UsageError for an argument that the action needs and has not, or has and does not use."""
+    if action in ("claim", "check") and not paths:
+        problem = f"Missing paths: which to {action}."
+    elif action in ("list", "release") and paths:
+        problem = f"The action {action} takes no paths."
+    elif id and action != "release":
+        problem = f"The action {action} takes no id; release does."
+    else:
+        return
+    raise UsageError(f"{problem} Nothing was written.", code="usage", next=["gitmem claim --help"])
