@@ -216,10 +216,10 @@ def select(
     limit: int,
     order: str = _ORDER,
 ) -> list[TaskRow]:
-    """Return the first tasks `t` that fulfil a condition in SQL, with its values."""
+    """Return the first tasks that fulfil a condition on the table `task t`, whose line is `l`, with its values."""
     found = db.execute(
         f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED}"
-        f" FROM (SELECT t.task_id AS id FROM task t WHERE {condition} ORDER BY {order} LIMIT :limit) f"
+        f" FROM (SELECT t.task_id AS id FROM task t JOIN line l ON l.id = t.line WHERE {condition} ORDER BY {order} LIMIT :limit) f"
         f" CROSS JOIN task t ON t.task_id = f.id JOIN line l ON l.id = t.line ORDER BY {order}",
         {**values, "limit": limit},
     )
