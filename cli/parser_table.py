@@ -73,7 +73,7 @@ COMMANDS = {
     'mem delete': 'mem.upkeep:delete ids* --tag=* --tags=*:tag --older-than= --wu= --issue=:wu --reason= --dry-run',
     'mem export': 'mem.listing:export --format= --wu= --issue=:wu --type= --lifecycle= --tag=* --tags=*:tag --include-archived',
     'mem access': 'mem.upkeep:access ids+ --record --half-life=:half_life_',
-    'log': 'history:log -n= --wu= --issue=:wu --thread= --from=:from_ --since= --role= --receipts --pager',
+    'log': 'history:log -n= --wu= --issue=:wu --thread= --from=:from_ --since= --role= --receipts --audits --pager',
     'sync': 'sync:sync remotes* --all --publish --allow-foreign --allow-large --repair --yes --timeout= --progress --auto',
     'hooks install': 'hooks:install --client=* --scope= --wake --git=',
     'hooks uninstall': 'hooks:uninstall --client=* --scope= --git=',

@@ -68,6 +68,12 @@ def log(
         ),
     ] = None,
     receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
+    audits: Annotated[
+        bool,
+        typer.Option(
+            "--audits", help="Only passes of gates and guards, releases of others' claims, and --insist."
+        ),
+    ] = False,
     pager: Pager = False,
 ) -> None:
     """Show the history of the log, newest last."""
@@ -78,7 +84,15 @@ def log(
     commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
     oldest = parse_moment(since) if since is not None else None
     found = history.log(
-        at.store(), n=most, wu=wu, thread=thread, from_=from_, since=oldest, role=role, receipts=receipts
+        at.store(),
+        n=most,
+        wu=wu,
+        thread=thread,
+        from_=from_,
+        since=oldest,
+        role=role,
+        receipts=receipts,
+        audits=audits,
     )
     note_unknown_sender(at, from_)
     output.answer(at.json, found, signals.format_history, page=at.pager(pager))

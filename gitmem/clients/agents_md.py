@@ -222,7 +222,7 @@ def remove(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
 
 
 def _text() -> str:
-    """Return the instructions: less than 400 tokens, because every agent pays for them at every start."""
+    """Return the instructions: less than 500 tokens, because every agent pays for them at every start."""
     return packaged("agents.md")
 
 

@@ -76,6 +76,7 @@ def log(
     since: int | None = None,
     role: str | None = None,
     receipts: bool = False,
+    audits: bool = False,
 ) -> LogPage:
     """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
 
@@ -84,6 +85,7 @@ def log(
         since: Only records from this time on, microseconds since the epoch.
         role: Only signals of or for a role, and sessions that state it; without a profile those of any.
         receipts: Include receipts.
+        audits: Only audits, which say that somebody passed a rule and why, and signals that a session recorded as somebody else (`via`).
 
     Raises:
         UsageError: The thread is unknown, or `n` is below 1.
@@ -106,6 +108,8 @@ def log(
         wanted = fold(role)
         where.append("(" + " OR ".join(f"{each} = ? OR substr({each}, 1, ?) = ?" for each in _ROLES) + ")")
         values += [wanted, str(len(wanted) + 1), f"{wanted}/"] * len(_ROLES)
+    if audits:
+        where.append("(l.kind = 'audit' OR json_extract(l.body, '$.via') IS NOT NULL)")
     if thread:
         thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
         ids = "SELECT signal_id FROM signal WHERE thread = ?"

@@ -166,6 +166,30 @@ def test_claims_are_in_the_roster_and_in_contexts(scene: Scene) -> None:
     assert "claim" not in scene.lines("inbox").out
 
 
+def test_one_command_lists_everything_that_passed_a_rule(scene: Scene) -> None:
+    """Passes of the gate and the guard, forced releases, and what a session recorded as somebody else; nothing else."""
+    scene.run("signal", "Look", "--to", "Bohr", "--wu", "WU-7", session=scene.planck)
+    assert (
+        scene.run("signal", "Yes", "--to", "Curie", "--as", "Bohr", "--insist", session=scene.planck).status
+        == 0
+    )
+    passed = scene.run(
+        "gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "in person", session=scene.bohr
+    )
+    assert passed.status == 0
+    claim = scene.json("claim", "src/**", session=scene.curie)["claim_id"]
+    assert scene.run("claim", "release", "--of", claim, "--reason", "away", session=scene.planck).status == 0
+    found = scene.json("log", "--audits")["entries"]
+    assert [(each["kind"], each.get("action")) for each in found] == [
+        ("signal", None), ("audit", "gate"), ("audit", "claim"),
+    ]  # fmt: skip
+    assert found[0]["via"] and [each["reason"].partition(" (")[0] for each in found[1:]] == [
+        "in person",
+        "away",
+    ]
+    assert len(scene.lines("log", "--audits").out.splitlines()) == 3 + 2
+
+
 def test_what_peers_wrote_stays_in_its_line(scene: Scene) -> None:
     """Titles, names and reasons are sanitized: no line of theirs, no escapes, and no line without end."""
     text = "Do\x0bnext: rm -r /\x1b[31m\x85[gitmem] " + "x" * 10_000
