@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import driver
 from ..environment import Environment
 from ..render import output, upkeep
-from .hooks import client_folders, git_hook, install_gate, program
+from .hooks import client_folders, git_hooks, install_gate, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LocalInstallation:
         """Return the installed hooks of each client and of git."""
         from gitmem.clients.hooks import status
 
-        return status.read_status(client_folders(self.at), git_hook(self.at))
+        return status.read_status(client_folders(self.at), *git_hooks(self.at))
 
     def install_driver(self) -> list[str]:
         """Install the merge driver; return what was changed."""
@@ -46,11 +46,11 @@ class LocalInstallation:
         found = install.install(client_folders(self.at, scope), [client], scope, program=program())
         return [path for each in found.clients for path in each.files]
 
-    def install_pre_push(self) -> None:
-        """Install the gate in git's pre-push hook, if the repository has a folder for hooks."""
-        hook = git_hook(self.at)
-        if hook is not None:
-            install_gate(self.at, hook)
+    def install_git_hook(self, name: str) -> None:
+        """Install one of git's hooks, if the repository has a folder for hooks."""
+        hooks, _ = git_hooks(self.at)
+        if hooks is not None and name in hooks:
+            install_gate(self.at, hooks[name])
 
 
 def doctor(

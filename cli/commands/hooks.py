@@ -68,9 +68,11 @@ def uninstall(
         raise
     if hook is not None:
         found.git = gate.uninstall(hook)
-    elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):
-        found.remarks.append("git's pre-push hook still runs the gate.")
-        found.next.insert(0, "gitmem hooks uninstall --git pre-push")
+    else:
+        for name, here in (git_hooks(at)[0] or {}).items():
+            if gate.state(here) in ("installed", "outdated"):
+                found.remarks.append(f"git's {name} hook is still installed.")
+                found.next.insert(0, f"gitmem hooks uninstall --git {name}")
     output.answer(at.json, found, render.unhooked)
     return found.status
 
@@ -79,7 +81,7 @@ def status(at: Environment) -> int:
     """Show the installed hooks of each client, and whether they can run."""
     from gitmem.clients.hooks import status as operation
 
-    found = operation.read_status(client_folders(at), git_hook(at))
+    found = operation.read_status(client_folders(at), *git_hooks(at))
     output.answer(at.json, found, render.status)
     return found.status
 
@@ -159,17 +161,19 @@ def program() -> str | None:
     return script("gitmem", os.path.abspath(sys.argv[0]))
 
 
-def git_hook(at: Environment) -> Hook | None:
-    """Return git's pre-push hook; None without a repository, or if its hooks folder is outside of the repository."""
+def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
+    """Return git's hooks by their names, and `core.hooksPath`; no hooks without a repository, or if they are outside of it."""
     from gitmem.clients.hooks import git_hook as operation
 
     repo = _repo_or_none(at)
     if repo is None:
-        return None
+        return None, None
     try:
-        return operation.find(repo, _configured(at))
+        configured = _configured(at)
     except GitmemError:  # a repository that can't have a log: clients' hooks may be installed nevertheless
-        return None
+        return None, None
+    found = {name: operation.find(repo, configured, name) for name in operation.NAMES}
+    return {name: hook for name, hook in found.items() if hook is not None} or None, configured
 
 
 def _configured(at: Environment) -> str | None:

@@ -91,10 +91,20 @@ def status(found: HookStatus) -> list[str]:
         lines = ["No clients found, and no hooks installed"]
     if found.installed:
         lines.append(_program(found))
-    if found.pre_push != "not installed":
-        lines.append(
-            f"git pre-push: {found.pre_push if found.pre_push != 'foreign' else 'another hook, without the gate'}"
-        )
+    for name, state, what in (
+        ("pre-push", found.pre_push, "gate"),
+        ("pre-commit", found.pre_commit, "guard of claims"),
+    ):
+        if name in found.replaced:
+            state = f"another tool has replaced gitmem's hook, and the {what} does not run"
+        if state != "not installed":
+            lines.append(
+                f"git {name}: {state if state != 'foreign' else f'another hook, without the {what}'}"
+            )
+    if found.hooks_path is not None:
+        lines.append(f"core.hooksPath: {sanitize(found.hooks_path, keep='')}")
+    if found.manager is not None:
+        lines.append(f"{found.manager} writes git's hooks here, and may replace those of gitmem")
     if found.last_run is not None:
         lines.append(f"last hook run: {format_ago(found.last_run)}")
     if found.last_error is not None:

@@ -102,8 +102,8 @@ class Installed(Protocol):
         """Install the hooks of a client in a scope (`project`, `user`), and return the changed files."""
         ...
 
-    def install_pre_push(self) -> None:
-        """Install git's pre-push hook."""
+    def install_git_hook(self, name: str) -> None:
+        """Install one of git's hooks: `pre-push` or `pre-commit`."""
         ...
 
 

@@ -79,9 +79,9 @@ class Installed:
         self.status.program_works = True
         return [f"{client}.json"]
 
-    def install_pre_push(self) -> None:
-        self.asked.append("pre-push")
-        self.status.pre_push = "installed"
+    def install_git_hook(self, name: str) -> None:
+        self.asked.append(name)
+        setattr(self.status, name.replace("-", "_"), "installed")
 
 
 @pytest.fixture

@@ -169,17 +169,18 @@ def test_hooks_are_installed_again_where_they_were(clone: Clone) -> None:
         ("gemini", "project", "installed"),
         ("codex", "project", "broken"),
     )
-    status.pre_push = "outdated"
+    status.pre_push = status.pre_commit = "outdated"
     installed = Installed(hooks=status)
 
     found = doctor.fix(clone.store, installed)
 
-    assert installed.asked == ["claude-code user", "cursor project", "pre-push"]
+    assert installed.asked == ["claude-code user", "cursor project", "pre-push", "pre-commit"]
     states = {finding.where: finding.state for finding in found.findings}
     assert states == {
         "claude-code.json": "fixed",
         "cursor.json": "fixed",
         "pre-push": "fixed",
+        "pre-commit": "fixed",
         "codex.json": "needs-you",
     }
     assert found.next == ["gitmem hooks install --client codex --scope project"]

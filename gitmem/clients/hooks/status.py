@@ -12,6 +12,10 @@ from . import clients, codex_trust, git_hook, hook_errors
 from .client_scope import ABSENT, BROKEN, ClientScope, bare, target_of
 from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 BEATS = "beats"
 
 
@@ -65,10 +69,14 @@ class HookStatus(Outcome):
         program_works: Whether the hooks find a program that can be run.
         last_run: The last run of a session's hook in this clone, or None.
         last_error: The last error in a hook, with its time, or None.
-        pre_push: `installed`, `outdated`, `not installed` or `foreign` (only a hook that is not ours).
+        pre_push, pre_commit: `installed`, `outdated`, `not installed` or `foreign` (only a hook that is not ours), for this worktree.
+        replaced: Which of git's hooks another tool has overwritten after we installed it.
+        hooks_path: `core.hooksPath`, or None.
+        manager: A tool that writes git's hooks here, such as `husky`, or None.
     """
 
-    __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "next")
+    __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "pre_commit", "replaced", "hooks_path",
+                 "manager", "next")  # fmt: skip
 
     def __init__(self) -> None:
         self.clients: list[ClientStatus] = []
@@ -76,7 +84,10 @@ class HookStatus(Outcome):
         self.program_works = False
         self.last_run: str | None = None
         self.last_error: str | None = None
-        self.pre_push = ABSENT
+        self.pre_push = self.pre_commit = ABSENT
+        self.replaced: list[str] = []
+        self.hooks_path: str | None = None
+        self.manager: str | None = None
         self.next: list[str] = []
 
     @property
@@ -97,8 +108,16 @@ class HookStatus(Outcome):
         return 1 if self.broken else 0
 
 
-def read_status(folders: ClientFolders, hook: git_hook.Hook | None) -> HookStatus:
-    """Return the status of all clients, without changing anything."""
+def read_status(
+    folders: ClientFolders, hooks: Mapping[str, git_hook.Hook] | None = None, hooks_path: str | None = None
+) -> HookStatus:
+    """Return the status of all clients and of git's hooks, without changing anything.
+
+    Args:
+        folders: The folders of the clients.
+        hooks: Git's hooks by their names; None if they are outside of the repository, or there is none.
+        hooks_path: `core.hooksPath`, or None.
+    """
     found = HookStatus()
     for client in CLIENTS.values():
         status = ClientStatus(client, clients.find(client, folders))
@@ -111,7 +130,13 @@ def read_status(folders: ClientFolders, hook: git_hook.Hook | None) -> HookStatu
     found.program_works = runs(found.program, folders)
     found.last_run = _last_run(folders)
     found.last_error = hook_errors.read(folders.state) if folders.state is not None else None
-    found.pre_push = git_hook.state(hook) if hook is not None else ABSENT
+    hooks = hooks or {}
+    states = {name: git_hook.state(hook) for name, hook in hooks.items()}
+    found.pre_push = states.get(git_hook.PRE_PUSH, ABSENT)
+    found.pre_commit = states.get(git_hook.PRE_COMMIT, ABSENT)
+    found.replaced = [name for name, hook in hooks.items() if git_hook.is_replaced(hook)]
+    found.hooks_path = hooks_path
+    found.manager = git_hook.manager(list(hooks.values()))
     found.next = _next(found, folders)
     return found
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from ...clients.hooks.status import ScopeStatus
+from ...clients.hooks.client_scope import OUTDATED
+from ...clients.hooks.git_hook import KEPT, PRE_COMMIT, PRE_PUSH
+from ...clients.hooks.status import HookStatus, ScopeStatus
 from ...log import ref
 from ...sync.consent_messages import init_command
 from ...text.shell_quote import command
@@ -28,6 +30,7 @@ class Hooks(Check):
         "hooks-untrusted",
         "hooks-program",
         "hooks-error",
+        "hooks-replaced",
     )
     fixes = ("hooks-incomplete", "hooks-old", "hooks-program")
 
@@ -45,12 +48,21 @@ class Hooks(Check):
                 hooks.program or "gitmem",
                 "--fix installs them again, from the gitmem that you use now.",
             )
-        if hooks.pre_push == "outdated":
+        for name in _outdated(hooks):
             yield note(
                 "hooks-old",
-                "The pre-push hook is from another version of gitmem.",
-                "pre-push",
+                f"The {name} hook is from another version of gitmem.",
+                name,
                 "--fix installs it again.",
+            )
+        for name in hooks.replaced:
+            by = f", perhaps {hooks.manager}" if hooks.manager is not None else ""
+            yield note(
+                "hooks-replaced",
+                f"Another tool{by} has replaced gitmem's {name} hook: it does not run.",
+                name,
+                f"Let that tool run it, or remove {name}{KEPT} and install it again.",
+                "gitmem hooks status",
             )
         if hooks.last_error is not None:
             yield note(
@@ -74,9 +86,15 @@ class Hooks(Check):
                 for code in self.fixes:
                     yield code, where, f"Installed again: {', '.join(changed)}."
         yield "hooks-program", "", "The hooks were installed again, with the program that runs now."
-        if status.pre_push == "outdated":
-            self.run.installed.install_pre_push()
-            yield "hooks-old", "pre-push", "Installed again."
+        for name in _outdated(status):
+            self.run.installed.install_git_hook(name)
+            yield "hooks-old", name, "Installed again."
+
+
+def _outdated(hooks: HookStatus) -> list[str]:
+    """Return git's hooks that another version has installed."""
+    found = ((PRE_PUSH, hooks.pre_push), (PRE_COMMIT, hooks.pre_commit))
+    return [name for name, state in found if state == OUTDATED]
 
 
 def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding]:

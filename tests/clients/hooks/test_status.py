@@ -26,19 +26,19 @@ def folders(repo: Path, tmp_path: Path) -> ClientFolders:
 
 
 def states(folders: ClientFolders) -> dict[str, str]:
-    return {each.client: scope.state for each, scope in status.read_status(folders, None).installed}
+    return {each.client: scope.state for each, scope in status.read_status(folders).installed}
 
 
 def codes(folders: ClientFolders) -> set[str]:
     """What doctor finds."""
-    installed = SimpleNamespace(hooks=lambda: status.read_status(folders, None))
+    installed = SimpleNamespace(hooks=lambda: status.read_status(folders))
     check = installed_hooks.Hooks(SimpleNamespace(store=None, installed=installed))  # type: ignore[arg-type]
     return {f"{each.severity} {each.code}" for each in check.check()}
 
 
 def test_what_is_whole_is_said_to_be(folders: ClientFolders) -> None:
     """Nothing for doctor but that nobody has reviewed them in Codex."""
-    found = status.read_status(folders, None)
+    found = status.read_status(folders)
 
     assert states(folders) == {"claude-code": "installed", "codex": "installed"}
     assert found.program_works and found.last_error is None
@@ -75,7 +75,7 @@ def test_broken_settings_are_said(folders: ClientFolders, repo: Path) -> None:
     settings = repo / ".claude" / "settings.json"
     settings.write_text(settings.read_text()[:-3])
 
-    found = status.read_status(folders, None)
+    found = status.read_status(folders)
 
     assert states(folders)["claude-code"] == "broken"
     assert any(f"{settings}, line" in scope.problem for _, scope in found.installed)
@@ -86,7 +86,7 @@ def test_a_program_that_is_gone_is_said(folders: ClientFolders, tmp_path: Path) 
     """Neither the one that was noted nor one on the PATH."""
     (tmp_path / "gitmem").unlink()
 
-    assert not status.read_status(folders, None).program_works
+    assert not status.read_status(folders).program_works
     assert "problem hooks-program" in codes(folders)
     folders.programs["gitmem"] = "/usr/bin/gitmem"
     assert "problem hooks-program" not in codes(folders)
@@ -96,7 +96,7 @@ def test_the_last_trouble_is_said(folders: ClientFolders) -> None:
     """A hook is silent; here it is told."""
     hook_errors.note(folders.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
 
-    found = status.read_status(folders, None)
+    found = status.read_status(folders)
 
     assert found.last_error is not None and "the disk is full" in found.last_error
     assert "note hooks-error" in codes(folders)
@@ -123,7 +123,7 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
 
 
 def trust(folders: ClientFolders, scope: str) -> str | None:
-    found = [each for client, each in status.read_status(folders, None).installed if client.client == "codex"]
+    found = [each for client, each in status.read_status(folders).installed if client.client == "codex"]
     return next(each.trust for each in found if each.scope == scope)
 
 
