@@ -66,8 +66,14 @@ def init(
     if autosync is not None:
         changed = _unique([*changed, *installer.set_autosync(store.repo, every)])
         operation.apply_autosync(store, found, every)
+    from gitmem.agents import edited_paths
+
     if is_agent(at):  # the agent's user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
+    elif found.publishes_to is not None and not edited_paths.is_published(store):
+        found.remarks.append(
+            "`git config gitmem.claims publish` also shares which tracked files your agents edit, as claims that stop nobody."
+        )
     values = {**found.as_json(), "program": merger, "changed": changed}
     output.answer_values(at.json, values, upkeep.init(found, merger, changed), found.next)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import edited_paths
-from gitmem.claims import edit_overlaps, edit_warnings, local_state
+from gitmem.claims import edit_overlaps, edit_warnings, local_state, published_edits
 from gitmem.clients.hooks import hook_state
 from gitmem.clients.hooks.events import READS, REFUSES
 
@@ -59,3 +59,5 @@ def notice(at: Environment) -> None:
     store = at.store()
     if hook_state.update_index(store, BUSY_MILLISECONDS):
         edit_overlaps.note(store)
+        for session_id in edited_paths.sessions_here(store):
+            published_edits.publish(store, session_id)

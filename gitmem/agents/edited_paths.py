@@ -169,6 +169,11 @@ def sessions_of(store: Store, found: EditedPaths, edited: str | None = None) -> 
     return editors or here
 
 
+def sessions_here(store: Store) -> list[str]:
+    """Return the sessions at work in this worktree."""
+    return sessions_of(store, EditedPaths(heartbeats.worktree(store), 0, {}, 0))
+
+
 def by_session(store: Store) -> dict[str, list[str]]:
     """Return the edited paths of each session of this clone."""
     found: dict[str, list[str]] = {}

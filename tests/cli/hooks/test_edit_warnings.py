@@ -209,3 +209,35 @@ def test_a_quiet_tool_call_renews_a_claim_when_half_its_time_is_over(
     assert hook("claude-code", "PostToolUse").is_silent
     assert all((due / name).stat().st_mtime > time.time() + 3_000 for name in os.listdir(due))
     assert run("claim", "list", "--json").json["claims"][0]["until"] == made["until"]
+
+
+def test_owners_of_contested_claims_in_two_clones_are_both_told_once(
+    hook: Hook, run: Run, repo: Path, tmp_path: Path
+) -> None:
+    """One at the next tool result, the other at the next command; neither is refused, and neither blocks the other's edit."""
+    hub, far = tmp_path / "hub.git", tmp_path / "far"
+    for words in (
+        ["init", "--quiet", "--bare", str(hub)], ["-C", str(repo), "remote", "add", "origin", str(hub)],
+        ["-C", str(repo), "push", "--quiet", "origin", "HEAD"], ["clone", "--quiet", str(hub), str(far)],
+        ["-C", str(far), "config", "user.email", "far@example.org"], ["-C", str(far), "config", "user.name", "Far"],
+    ):  # fmt: skip
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    here = hook.start("claude-code")
+    started = run(
+        "session", "start", "--name", "Curie", "--agent-identity", "test:worker:curie", "--json", cwd=far
+    )
+    there = started.json["session_id"]
+    assert run("claim", "src", "--reason", "ours", session=here).status == 0
+    assert run("claim", "src/a.py", "--reason", "theirs", session=there, cwd=far).status == 0
+    for where in (repo, far, repo):
+        found = run("sync", "--publish", cwd=where)
+        assert found.status == 0, found
+
+    text = hook.reads("claude-code", "PostToolUse")
+    assert "contested: your claim claim-" in text and "Curie claims src/a.py" in text
+    assert hook.reads("claude-code", "PostToolUse") == ""
+    assert "contested: your claim claim-" in run("roster", session=there, cwd=far).err
+    assert run("roster", session=there, cwd=far).err == ""
+    guard(repo, "block")
+    assert "Curie claims it until" in warned(hook, "claude-code", "src/a.py")
+    assert warned(hook, "claude-code", "src/b.py") == ""
