@@ -51,7 +51,7 @@ def stuck(found: StuckPage) -> list[str]:
 
 def stats(found: TaskStats) -> list[str]:
     """Return the counts, a line for each kind."""
-    notes = {"replaced": found.replaced, "in conflict": found.conflicts, "launches": found.launches}
+    notes = {"replaced": found.replaced, "in conflict": found.conflicts, "launched": found.launches}
     lines = [SEPARATOR.join([plural(found.tasks, "task"), f"{found.open} open", *_counts(notes)])]
     lines += [
         f"{name}: {', '.join(_counts(counts))}"
