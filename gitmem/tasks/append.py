@@ -64,10 +64,11 @@ class TaskChange(Outcome):
         role_mismatch: Whether the taker has another role than requested; None if one of them is not stated. So for scope and model.
         recorded: Whether an event was written.
         commit: Its commit; None while it waits for one.
+        handoff: What an accepted handoff has; None for another task.
     """
 
     __slots__ = (
-        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "recorded", "commit", "warnings", "next",
+        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "recorded", "commit", "handoff", "warnings", "next",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +82,7 @@ class TaskChange(Outcome):
         self.until: str | None = None
         self.recorded = False
         self.commit: str | None = None
+        self.handoff: Any = None  # an outcome of a package above
         self.warnings: list[str] = []
         self.next: list[str] = []
 

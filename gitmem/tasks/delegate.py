@@ -64,7 +64,7 @@ def delegate(
     new_task.check(store, options)
     to = options.pop("to", None) or f"{role_holders.PREFIX}{options.get('target_role')}"
     roles = roles_file.read(store.repo.worktree)
-    found = _addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
+    found = addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
     remarks = [each.remark for each in found.signaled]
     asked = found.role or dict(options.get("requested_role") or ()) or serialize.actual_role(found.session)
     if role:
@@ -90,7 +90,7 @@ def delegate(
         next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
 
     def signal(fields: Mapping[str, Any]) -> SignalFields:
-        return _signal(store, caller, fields, found.signaled)
+        return signal_about(store, caller, fields, found.signaled)
 
     made = new_task.create_with_signal(
         store, caller, message, signal if found.signaled else None, found.signaled, **options
@@ -108,7 +108,7 @@ def delegate(
     return made
 
 
-def _addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_unseen: bool) -> Addressees:
+def addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_unseen: bool) -> Addressees:
     """Return whom a text names: one agent, or a role, which nobody needs to hold.
 
     Raises:
@@ -166,7 +166,7 @@ def _scope(
     return scope.with_default_kinds(scope.parse(texts), asked["lifecycle_role"], roles.pack).as_json()
 
 
-def _signal(
+def signal_about(
     store: Store, caller: Caller, task: Mapping[str, Any], resolved: Sequence[Resolved]
 ) -> SignalFields:
     """Return the fields of the signal about a task. It asks for an answer, and decides nothing of the task."""

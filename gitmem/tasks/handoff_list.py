@@ -9,7 +9,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import role_id
 from ..text.shell_quote import command
-from . import HANDOFF_MICROS
+from . import HANDOFF_MICROS, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
 
 WAITING, RETURNED = "waiting", "returned"
 LISTED = 20
+VOID_MICROS = 48 * 3600 * 1_000_000
 RETURNED_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered
 # Those without an answer; not what was written in the name of this clone by others.
 _OPEN = (
     "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
-    " AND t.decided_by IS NULL AND t.created > :since AND t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
+    " AND t.decided_by IS NULL AND t.created > :since AND +t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
     " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line){whose} ORDER BY t.created DESC, t.task_id LIMIT :most"
+)
+# Tasks that a caller took by accepting a handoff, and that their callers sealed: perhaps with the giver's result.
+_SEALED = (
+    "SELECT t.task_id, h.task_id FROM task h JOIN task_link k ON k.from_id = h.task_id AND k.kind = 'handoff'"
+    " JOIN task t ON t.task_id = k.to_id WHERE h.purpose = 'handoff' AND h.created > :since AND +h.holder = :reader"
+    " AND h.holder_session IS :session AND t.decided_by = 'seal' AND t.holder_session IS NOT :session"
+    " ORDER BY t.task_id LIMIT :most"
 )
 _ADDRESSEE = (
     "(t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
@@ -78,14 +86,35 @@ class HandoffRow(Outcome):
         return one["session_id"] != self.giver_session and _has_role(one["role"], self.target_role)
 
 
+class VoidAcceptance(Outcome):
+    """A task that the caller took by accepting a handoff, although it had ended: its caller sealed the giver's result."""
+
+    __slots__ = ("task_id", "handoff_id", "text", "next")
+
+    def __init__(self, task_id: str, handoff_id: str, text: str) -> None:
+        self.task_id = task_id
+        self.handoff_id = handoff_id
+        self.text = text
+        self.next = [command("gitmem", "task", "show", task_id)]
+
+
 class HandoffsOf(Outcome):
-    """The handoffs of one caller: those that others offer to it, and those that it has given without an answer yet."""
+    """The handoffs of one caller.
 
-    __slots__ = ("offered", "given")
+    Attributes:
+        offered: Those that others offer to it.
+        given: Its own ones without an answer.
+        void: The tasks of those that it accepted in the last two days, of which the acceptance does not count.
+    """
 
-    def __init__(self, offered: Sequence[HandoffRow], given: Sequence[HandoffRow]) -> None:
+    __slots__ = ("offered", "given", "void")
+
+    def __init__(
+        self, offered: Sequence[HandoffRow], given: Sequence[HandoffRow], void: Sequence[VoidAcceptance]
+    ) -> None:
         self.offered = list(offered)
         self.given = list(given)
+        self.void = list(void)
 
 
 def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsOf:
@@ -97,7 +126,7 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
         record.get("specialty_profile")), "lifecycle": record.get("lifecycle_role"), "open": now - HANDOFF_MICROS,
     }  # fmt: skip
     offered = _rows(db, now, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
-    given = _rows(db, now, " AND t.caller = :reader", values, RETURNED_MICROS, limit)
+    given = _rows(db, now, " AND +t.caller = :reader", values, RETURNED_MICROS, limit)
     for each in offered:
         each.text = f"{sanitize(each.giver_name)} offers to hand over {_what(each)}: {sanitize(each.title)}"
         each.next = [command("gitmem", "task", "take", each.task_id)]
@@ -105,7 +134,7 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
         answer = "waiting" if each.status == WAITING else "returned: nobody has answered in 24 hours"
         each.text = f"You hand over {_what(each)} to {sanitize(each.to)}, {answer}: {sanitize(each.title)}"
         each.next = [command("gitmem", "task", "cancel", each.task_id)]
-    return HandoffsOf(offered, given)
+    return HandoffsOf(offered, given, _void(db, now, caller, limit))
 
 
 def waiting(store: Store, limit: int = LISTED) -> list[HandoffRow]:
@@ -123,6 +152,19 @@ def add_to(store: Store, found: Roster) -> Roster:
             f"offered by {sanitize(each.giver_name)} ({each.task_id})" for each in rows if each.is_for(one)
         ]
         one["handoffs"] = [*given, *offered]
+    return found
+
+
+def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[VoidAcceptance]:
+    sender = caller.reader, caller.session_id
+    values = {"reader": sender[0], "session": sender[1], "since": now - VOID_MICROS, "most": limit}
+    found = []
+    for task_id, handoff_id in db.execute(_SEALED, values).fetchall():
+        task = load.load(db, task_id)
+        if task is not None and any(each.replaces and each.sender == sender for each in task.void):
+            decided = sanitize(task.record.get("sender_name") or task.caller[0])
+            text = f"{task_id} is not yours: {decided} had decided it ({task.state}) before you accepted {handoff_id}."
+            found.append(VoidAcceptance(task_id, handoff_id, text))
     return found
 
 

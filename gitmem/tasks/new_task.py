@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import send
 from ..text.shell_quote import command
-from . import DELEGATION, append, find_task
+from . import DELEGATION, HANDOFF, append, find_task
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -40,18 +40,30 @@ class NewTask(Outcome):
 
     Attributes:
         task: The task as it is recorded.
-        recorded: False if the key's task was there already.
+        recorded: False if the key's task was there already, and of a task that was only prepared.
+        bytes: The size of its line.
         resolved: How its addressee was found.
         signal_id: The signal that tells about it, if one was recorded with it.
         signaled: The names of those who get it.
     """
 
-    __slots__ = ("task", "commit", "recorded", "resolved", "signal_id", "signaled", "warnings", "next")
+    __slots__ = (
+        "task",
+        "commit",
+        "recorded",
+        "bytes",
+        "resolved",
+        "signal_id",
+        "signaled",
+        "warnings",
+        "next",
+    )
 
     def __init__(self, task: ShownTask, resolved: Resolved | None) -> None:
         self.task = task
         self.commit: str | None = None
         self.recorded = False
+        self.bytes = 0
         self.resolved = resolved
         self.signal_id: str | None = None
         self.signaled: list[str] = []
@@ -70,6 +82,8 @@ def create_with_signal(
     message: str,
     signal: Callable[[Mapping[str, Any]], SignalFields] | None,
     signaled: Sequence[Resolved],
+    *,
+    dry_run: bool = False,
     **options: Unpack[TaskOptions],
 ) -> NewTask:
     """Record a task, and in the same entry the signal that tells about it.
@@ -77,6 +91,7 @@ def create_with_signal(
     Args:
         signal: Returns the fields of the signal, of those of the task; None for a task without a signal.
         signaled: Its recipients.
+        dry_run: Check all and write nothing.
         options: See `TaskOptions`.
 
     Raises:
@@ -86,6 +101,47 @@ def create_with_signal(
     check(store, options)
     db = store.db()
     resolved = _addressee(store, caller, options)
+    key = options.get("idempotency_key")
+    fields = _fields(store, caller, message, resolved, options)
+    task_id = fields["task_id"]
+    if key and (before := find_task.record_of(db, task_id)) is not None:
+        return _already_recorded(before, fields, resolved)
+    _refuse_foreign(store, caller, fields["supersedes"])
+    if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
+        _refuse_too_many(store, caller, fields["agent"])
+    line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
+    record = records.read_kind("task", line[1])
+    assert record is not None  # it was checked as it was made
+    to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
+    what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
+    made = NewTask(records.shown(record), resolved)
+    made.bytes = len(line[1])
+    made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
+    lines = [line]
+    if signal is not None:
+        lines.append(store.line("signal", signal(fields), allow_secret=bool(options.get("allow_secret"))))
+    if dry_run:
+        return made
+    appended = append.record(store, caller, lines, what, record, text=message)
+    if signal is not None:
+        told = records.read_kind("signal", lines[1][1])
+        assert told is not None  # it was checked as it was made
+        send.announce(store, told, signaled)
+        made.signal_id = told["signal_id"]
+        made.signaled = [each.display_name or each.address for each in signaled]
+    made.commit, made.recorded = appended.commit, True
+    made.next = [command("gitmem", "task", "show", task_id)]
+    return made
+
+
+def _fields(
+    store: Store, caller: Caller, message: str, resolved: Resolved | None, options: TaskOptions
+) -> dict[str, Any]:
+    """Return the fields of a new task.
+
+    Raises:
+        UsageError: A task that it names is unknown.
+    """
     key = options.get("idempotency_key")
     task_id = ids.keyed_id("task", caller.reader, key) if key else ids.new_id("task", store.random)
     fields: dict[str, Any] = {
@@ -106,31 +162,8 @@ def create_with_signal(
         if name not in _NOT_FIELDS and value:
             fields[_FIELD_NAMES.get(name, name)] = value
     for name in _TASKS:
-        fields[name] = [find_task.resolve(db, each, writing=True) for each in fields.get(name) or ()]
-    if key and (before := find_task.record_of(db, task_id)) is not None:
-        return _already_recorded(before, fields, resolved)
-    _refuse_foreign(store, caller, fields["supersedes"])
-    _refuse_too_many(store, caller, fields["agent"])
-    line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
-    record = records.read_kind("task", line[1])
-    assert record is not None  # it was checked as it was made
-    to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
-    what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
-    made = NewTask(records.shown(record), resolved)
-    lines = [line]
-    if signal is not None:
-        lines.append(store.line("signal", signal(fields), allow_secret=bool(options.get("allow_secret"))))
-    appended = append.record(store, caller, lines, what, record, text=message)
-    if signal is not None:
-        told = records.read_kind("signal", lines[1][1])
-        assert told is not None  # it was checked as it was made
-        send.announce(store, told, signaled)
-        made.signal_id = told["signal_id"]
-        made.signaled = [each.display_name or each.address for each in signaled]
-    made.commit, made.recorded = appended.commit, True
-    made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
-    made.next = [command("gitmem", "task", "show", task_id)]
-    return made
+        fields[name] = [find_task.resolve(store.db(), each, writing=True) for each in fields.get(name) or ()]
+    return fields
 
 
 def check(store: Store, options: TaskOptions) -> None:
@@ -216,7 +249,7 @@ def _refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
         ("caller", caller.reader, OPEN_OF_CALLER_MAX),
         ("agent", agent, OPEN_FOR_AGENT_MAX),
     ):
-        query = f"SELECT count(*) FROM task WHERE {column} = ? AND decided_by IS NULL AND replaced <> 1"
+        query = f"SELECT count(*) FROM task WHERE {column} = ? AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
         (count,) = store.db().execute(query, (who,)).fetchone()
         if who is not None and count >= most:
             raise UsageError(

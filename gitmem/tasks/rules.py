@@ -77,6 +77,8 @@ def accept(task: FoldedTask, sender: Sender, addresses: Collection[str], now: in
     """Return why a caller may not accept a handoff: a handoff is a task whose take accepts it."""
     if sender == task.caller:
         return "own-handoff", "is the caller's own"
+    if task.takes:
+        return TAKEN, f"was accepted by {task.takes[0].sender[0]}"
     return take(task, sender, addresses, now)
 
 

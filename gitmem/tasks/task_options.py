@@ -12,7 +12,7 @@ class TaskOptions(TypedDict):
     Attributes:
         to: Whom it is for, as typed: one agent, session or person.
         target_role: The role that it is for, such as `reviewer/docs`; anybody may take it unless `to` is given.
-        purpose: `delegation` (default) or `call`.
+        purpose: `delegation` (default), `call` or `handoff`.
         requested_role: The role in parts.
         requested_ownership_scope: What it covers.
         requested_model: The model that it is for.
@@ -32,6 +32,10 @@ class TaskOptions(TypedDict):
         initiative: Initiative.
         lane: Lane.
         idempotency_key: The same key is the same task, on all clones.
+        handoff_takes, handoff_tasks: Of a handoff: the caller's takes, and the task of each.
+        handoff_claims: Of a handoff: the caller's claims.
+        handoff_threads: Of a handoff: the open threads.
+        checkpoint: Of a handoff: the caller's last checkpoint.
         allow_unseen: Accept an agent identity that is not in the log yet.
         allow_secret: Record text that looks like a secret.
     """
@@ -58,5 +62,10 @@ class TaskOptions(TypedDict):
     initiative: NotRequired[str | None]
     lane: NotRequired[str | None]
     idempotency_key: NotRequired[str | None]
+    handoff_takes: NotRequired[Sequence[str] | None]
+    handoff_tasks: NotRequired[Sequence[str] | None]
+    handoff_claims: NotRequired[Sequence[str] | None]
+    handoff_threads: NotRequired[Sequence[str] | None]
+    checkpoint: NotRequired[str | None]
     allow_unseen: NotRequired[bool]
     allow_secret: NotRequired[bool]

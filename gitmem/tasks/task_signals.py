@@ -1,4 +1,4 @@
-"""The signals by which the two sides of a delegation learn what the other one did: in its thread, in one entry with the event."""
+"""The signals by which the two sides of a delegation or handoff learn what the other one did: in its thread, in one entry with the event."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..agents import addressing, headline
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..signals import reply, send
-from . import DELEGATION
+from . import DELEGATION, HANDOFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .append import EventContent
     from .fold import FoldedTask
 
+TELLING = (DELEGATION, HANDOFF)  # purposes of tasks whose events tell the other side
 # How the text of an event begins in its signal. Events without a word here tell nobody.
 WORDS = {
     "completed": "Done", "failed": "Failed", "canceled": "Canceled", "rejected": "", "input-required": "Question",
@@ -66,7 +67,7 @@ def about(
     *,
     allow_secret: bool = False,
 ) -> TaskSignal:
-    """Return the signal that tells the other side of a delegation about an event; without lines if it tells nobody.
+    """Return the signal that tells the other side of a delegation or handoff about an event; without lines if it tells nobody.
 
     Args:
         event: The event, with the fields in `content`.
@@ -78,8 +79,11 @@ def about(
     what = content.get("state") or "" if event == "status" else event
     text = content.get("message") or content.get("reason") or ""
     word = WORDS.get(what)
+    is_acceptance = event == "take" and task.record["purpose"] == HANDOFF
+    if is_acceptance:
+        word = f"I accept {task.record['task_id']}"
     to = [each for each in _other_side(task, caller, event) if each not in caller.ids]
-    if word is None or not to or task.record["purpose"] != DELEGATION:
+    if word is None or not to or task.record["purpose"] not in TELLING:
         return found
     found.resolved = addressing.from_addresses(store, to)
     said = ": ".join(filter(None, (word, text))) or what
@@ -88,7 +92,8 @@ def about(
     context = _context(store.db(), task)
     fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
     fields |= thread_fields(task.record)
-    fields["intent"] = "REJECT" if what == "rejected" and context is not None else "INFO"
+    decision = "REJECT" if what == "rejected" else "AGREE" if is_acceptance else None
+    fields["intent"] = decision if decision is not None and context is not None else "INFO"
     fields["interrupt_class"] = "priority"
     if context is not None:
         fields["after"] = context.seen_by(caller)

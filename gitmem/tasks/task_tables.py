@@ -20,8 +20,8 @@ DDL = (
     # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     "CREATE INDEX task_caller ON task (caller)",
-    # For the roster, inboxes and contexts: handoffs without an answer.
-    "CREATE INDEX task_handoff ON task (created) WHERE purpose = 'handoff' AND decided_by IS NULL",
+    # For the roster, inboxes and contexts: the latest handoffs.
+    "CREATE INDEX task_handoff ON task (created) WHERE purpose = 'handoff'",
     # For what concerns somebody: tasks for a role, tasks that somebody has, and tasks without a seal of their caller.
     "CREATE INDEX task_role ON task (target_role) WHERE decided_by IS NULL AND agent IS NULL",
     "CREATE INDEX task_held ON task (holder) WHERE decided_by IS NULL AND holder IS NOT NULL",

@@ -11,7 +11,7 @@ from .append import TaskChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Unpack
 
     from ..agents.caller import Caller
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .rules import Refusal
     from .task_facts import TaskEvent
 
+    # Returns the lines that are recorded with a new event of a task, which has this id.
+    Beside = Callable[[FoldedTask, str], Sequence[tuple[str, bytes]]]
+
 MINUTE = 60 * 1_000_000
 LEASE_MICROS = {"call": MINUTE}  # of other purposes an hour: people and agents work on a delegation
 LEASE_ELSE_MICROS = 60 * MINUTE
@@ -29,7 +32,13 @@ LOCK_WAIT_SECONDS = 3.0
 
 
 def take(
-    store: Store, caller: Caller, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]
+    store: Store,
+    caller: Caller,
+    task_id: str,
+    *,
+    lease: int | None = None,
+    beside: Beside | None = None,
+    **facts: Unpack[TakeFacts],
 ) -> TaskChange:
     """Take a task, so that others see who works on it. Taking it again returns the take.
 
@@ -39,6 +48,7 @@ def take(
     Args:
         task_id: The task's id, or the beginning of it.
         lease: For how long, in microseconds; by default an hour, for calls a minute.
+        beside: Returns further lines for the same entry.
         facts: Fields of the event instead of what the caller's session states: `actual_role`, `actual_ownership_scope`, `model`, `client`, `worktree`, `branch`, `launch`.
 
     Raises:
@@ -51,7 +61,7 @@ def take(
         task = find_task.require(store, named, writing=True)
         mine = rules.own_take(task, sender_of(caller))
         if mine is not None and not task.is_finished and task.lease(mine) > store.now():
-            found = _unchanged(task, mine)
+            found = unchanged(task, mine)
             found.warnings = ["You have this task already. Nothing was written."]
             return found
         is_handoff = task.record["purpose"] == HANDOFF
@@ -60,7 +70,8 @@ def take(
         until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
         given = _seen_of_handed_over(store, task) if is_handoff else []
         fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
-        found = write(store, caller, task, "take", fields, "takes", more_seen=given)
+        what = "accepts" if is_handoff else "takes"
+        found = write(store, caller, task, "take", fields, what, more_seen=given, beside=beside)
     found.until = format_at(until)
     found.warnings += [*_blockers(store, task), *collisions.sentences(store.db(), named)]
     taken = load.load(store.db(), named)
@@ -198,14 +209,15 @@ def write(
     more_seen: list[str] | None = None,
     deferred: bool = False,
     allow_secret: bool = False,
+    beside: Beside | None = None,
 ) -> TaskChange:
-    """Record one event and return the task's change."""
+    """Record one event, and what belongs beside it, and return the task's change."""
     id, line = append.event_line(
         store, caller, task, event, fields, more_seen=more_seen or (), allow_secret=allow_secret
     )
     title = text.strip().partition("\n")[0] or task.record["task_id"]
     told = task_signals.about(store, caller, task, event, fields, allow_secret=allow_secret)
-    lines = [line, *told.lines]
+    lines = [line, *(beside(task, id) if beside is not None else ()), *told.lines]
     appended = append.record(
         store, caller, lines, f"{what} {title}", task.record, text=text, deferred=deferred
     )
@@ -226,7 +238,8 @@ def _own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[Folded
     return task, mine
 
 
-def _unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
+def unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
+    """Return the answer of a caller that wrote an event before."""
     found = TaskChange(
         task.record["task_id"], event.id, event.event, task.state, task_roles.fields_of(task, event.id)
     )
