@@ -73,7 +73,7 @@ class Sessions:
         return completion.change_session(self._log.store, self._log.caller, **options)
 
     def end(self, **options: Any) -> SessionEnded:
-        """End the caller's session and release its name; see `memory.checkpoint_gate.end_session` for the options."""
-        from .memory import checkpoint_gate
+        """End the caller's session and release its name; see `handoffs.session_end.end_session` for the options."""
+        from .handoffs import session_end
 
-        return checkpoint_gate.end_session(self._log.store, self._log.caller, **options)
+        return session_end.end_session(self._log.store, self._log.caller, **options)

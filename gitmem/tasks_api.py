@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .handoffs import accept, give
 from .store import serialized
 from .tasks import brief as briefs
 from .tasks import escalate, launch, stuck, task_decisions, task_list, task_stats, task_tree, task_work
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Unpack
 
+    from .handoffs.give import NewHandoff
     from .session_api import Opened
     from .tasks.append import TakeFacts, TaskChange
     from .tasks.brief import BriefCheck
@@ -49,6 +51,12 @@ class Tasks:
 
         store = self._log.store
         return delegate.delegate(store, self._log.caller, message, role=role, scopes=scopes, **options)
+
+    def handoff(
+        self, to: str, message: str | None = None, *, wu: str | None = None, dry_run: bool = False
+    ) -> NewHandoff:
+        """Offer the caller's open work to somebody, by reference; nothing changes hands before it is accepted."""
+        return give.hand_over(self._log.store, self._log.caller, to, message, wu=wu, dry_run=dry_run)
 
     def list(
         self,
@@ -101,8 +109,8 @@ class Tasks:
         return launch.relaunch(self._log.store, self._log.caller, task_id, reason, **options)
 
     def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
-        """Take a task, for a lease in microseconds: an hour, or a minute for a call."""
-        return task_work.take(self._log.store, self._log.caller, task_id, lease=lease, **facts)
+        """Take a task, for a lease in microseconds: an hour, or a minute for a call. To take a handoff accepts it."""
+        return accept.take(self._log.store, self._log.caller, task_id, lease=lease, **facts)
 
     def renew(self, task_id: str) -> TaskChange:
         """Extend the lease of the caller's take."""

@@ -44,6 +44,7 @@ ORDER = (
     "gitmem.memory",
     "gitmem.tasks",
     "gitmem.claims",
+    "gitmem.handoffs",
     "gitmem.overview",
     "gitmem.views",
     "gitmem.open_store",

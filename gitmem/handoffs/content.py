@@ -1,0 +1,173 @@
+"""What a handoff has: the checkpoint, tasks, claims and threads that it names, as they are now."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents.serialize import sender_name
+from ..claims import standing_claims
+from ..commit_message import cut, sanitize
+from ..log.lines import format_at
+from ..memory import load as nodes
+from ..memory.session_checkpoints import PREFIX
+from ..outcome import Outcome
+from ..tasks import HANDOFFS_MAX, load
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..store import Store
+
+TEXT_MAX = 4 * 1024  # characters of each text of a checkpoint
+TITLE_MAX = 200  # characters of the first line of a signal
+MISSING = "is not in this log: `gitmem sync` may fetch it"
+_LAST = (
+    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.body DESC LIMIT 1"
+)
+_TASK = "SELECT title, state, unit FROM task WHERE task_id = ?"
+
+
+class Checkpoint(Outcome):
+    """The giver's last checkpoint; long texts are cut."""
+
+    __slots__ = ("id", "content", "progress", "next_steps", "is_cut", "next")
+
+    def __init__(self, id: str, content: str, metadata: Mapping[str, Any]) -> None:
+        texts = [
+            content.removeprefix(PREFIX),
+            *(str(metadata.get(name) or "") for name in ("progress", "nextSteps")),
+        ]
+        self.id = id
+        self.content, self.progress, self.next_steps = (cut(each, TEXT_MAX) for each in texts)
+        self.is_cut = any(len(each) > TEXT_MAX for each in texts)
+        self.next = [command("gitmem", "mem", "show", id)]
+
+
+class HandedTask(Outcome):
+    """A task; `take` is the giver's take of it."""
+
+    __slots__ = ("task_id", "take", "title", "state", "wu_id")
+
+    def __init__(self, task_id: str, take: str, title: str, state: str, wu_id: str | None) -> None:
+        self.task_id = task_id
+        self.take = take
+        self.title = title
+        self.state = state
+        self.wu_id = wu_id
+
+
+class HandedClaim(Outcome):
+    """A claim, with its paths, and its end in ISO 8601."""
+
+    __slots__ = ("claim_id", "paths", "until", "mode")
+
+    def __init__(self, claim_id: str, paths: Iterable[str], until: int, mode: str) -> None:
+        self.claim_id = claim_id
+        self.paths = list(paths)
+        self.until = format_at(until)
+        self.mode = mode
+
+
+class HandedThread(Outcome):
+    """An open thread: the first line of its last signal, its sender, and the command that shows it."""
+
+    __slots__ = ("thread_id", "signal_id", "sender", "intent", "message", "next")
+
+    def __init__(self, thread_id: str, signal_id: str, sender: str, intent: str, message: str) -> None:
+        self.thread_id = thread_id
+        self.signal_id = signal_id
+        self.sender = sender
+        self.intent = intent
+        self.message = message
+        self.next = [command("gitmem", "thread", thread_id)]
+
+
+class LeftOut(Outcome):
+    """Something that a handoff does not have, and why."""
+
+    __slots__ = ("id", "reason")
+
+    def __init__(self, id: str, reason: str) -> None:
+        self.id = id
+        self.reason = reason
+
+
+class HandoffContent(Outcome):
+    """What a handoff names, as far as this clone has it; `left_out` names the rest."""
+
+    __slots__ = ("checkpoint", "tasks", "claims", "threads", "left_out")
+
+    def __init__(self) -> None:
+        self.checkpoint: Checkpoint | None = None
+        self.tasks: list[HandedTask] = []
+        self.claims: list[HandedClaim] = []
+        self.threads: list[HandedThread] = []
+        self.left_out: list[LeftOut] = []
+
+    def leave_out(self, id: str, reason: str) -> None:
+        """Note what is missing."""
+        self.left_out.append(LeftOut(id, reason))
+
+
+def of(store: Store, record: Mapping[str, Any]) -> HandoffContent:
+    """Return what a handoff names, of its record or of the options of a new one; of each kind the first 50."""
+    found = HandoffContent()
+    _add_checkpoint(store, found, record.get("checkpoint"))
+    db = store.db()
+    for task_id, take in load.handed_over({**record, "purpose": "handoff"}).items():  # type: ignore[typeddict-item]
+        row = db.execute(_TASK, (task_id,)).fetchone()
+        if row is None:
+            found.leave_out(task_id, MISSING)
+        else:
+            found.tasks.append(HandedTask(task_id, take, *row))
+    for claim_id in first(record.get("handoff_claims")):
+        claim = standing_claims.load(db, claim_id)
+        if claim is None:
+            found.leave_out(claim_id, MISSING)
+        else:
+            found.claims.append(
+                HandedClaim(claim_id, claim.record["paths"], claim.until, claim.record["mode"])
+            )
+    _add_threads(store, found, first(record.get("handoff_threads")))
+    return found
+
+
+def first(ids: Iterable[str] | None) -> list[str]:
+    """Return the first ids of a list in a record, without repetitions: a peer may have written any number."""
+    return list(dict.fromkeys(ids or ()))[:HANDOFFS_MAX]
+
+
+def _add_checkpoint(store: Store, found: HandoffContent, id: str | None) -> None:
+    if id is None:
+        return
+    node = next(iter(nodes.load(store.db(), [id])), None)
+    if node is None:
+        found.leave_out(id, MISSING)
+    elif node.sensitive or node.is_hidden:
+        found.leave_out(id, "is sensitive" if node.sensitive else f"is {node.status}")
+    else:
+        found.checkpoint = Checkpoint(id, node.content, node.metadata)
+
+
+def _add_threads(store: Store, found: HandoffContent, ids: Iterable[str]) -> None:
+    db = store.db()
+    for thread_id in ids:
+        row = db.execute(_LAST, (thread_id,)).fetchone()
+        record = records.read_kind("signal", row[0].encode()) if row is not None else None
+        if record is None:
+            found.leave_out(thread_id, MISSING)
+            continue
+        sender = sanitize(sender_name(store, record) or record["sender_identity"])
+        title = cut(record["message"].strip().partition("\n")[0], TITLE_MAX)
+        found.threads.append(HandedThread(thread_id, record["signal_id"], sender, record["intent"], title))
+
+
+def counts(record: Mapping[str, Any]) -> str:
+    """Return how much a handoff names, such as `2 tasks, 1 claim`."""
+    named = ((len(record.get(f"handoff_{word}s") or ()), word) for word in ("task", "claim", "thread"))
+    return (
+        ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in named if count)
+        or "no tasks"
+    )
