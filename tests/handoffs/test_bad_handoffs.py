@@ -1,0 +1,221 @@
+"""Bad input of handoffs: a clear error each, and nothing lost; lines that peers wrote move nothing that is not theirs to give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitmem import records
+from gitmem.claims import claim_work, standing_claims
+from gitmem.errors import GitmemError, UsageError
+from gitmem.handoffs import accept, give
+from gitmem.log.entry import CommitMessage
+from gitmem.memory import delete
+from gitmem.sessions import lifecycle
+from gitmem.store import Store
+from gitmem.tasks import find_task, handoff_list, new_task, task_decisions, task_work
+from tests.sandbox import Agent, bodies
+
+from .conftest import BOHR, CURIE, Work
+
+NOTHING = "Nothing was written."
+
+
+def written(store: Store, kind: str, at: int, **fields: Any) -> None:
+    """Let a peer write a line, by hand."""
+    line = records.line(kind, at, fields)
+    store.record([(records.STREAMS[kind], line)], CommitMessage("Mallory <m@example.org>", "a line"))
+
+
+def hostile(work: Work, **fields: Any) -> str:
+    """Record a handoff for Curie that a peer wrote by hand in the other clone."""
+    work.clock.forward(1_000_000)
+    given = {
+        "task_id": "task-hostile", "thread_id": "thread-hostile", "message": "yours", "purpose": "handoff", "agent": CURIE,
+        "sender_identity": "x:y:mallory", **fields,
+    }  # fmt: skip
+    written(work.there, "task", work.clock.value, **given)
+    return "task-hostile"
+
+
+def test_a_wrong_addressee_or_text_is_refused(work: Work) -> None:
+    """Each with its own code, before anything is written."""
+    before = bodies(work.here)
+    wrong: list[tuple[str | None, str | None, str]] = [
+        ("Nobody", None, "unknown-recipient"),
+        ("", None, "no-addressee"),
+        (None, None, "no-addressee"),
+        ("Bohr", None, "own-handoff"),
+        (BOHR, None, "own-handoff"),
+        ("Curie,Dirac", None, "several-addressees"),
+        ("role:revewer", None, "unknown-role"),
+        ("Curie", "  \n", "empty-message"),
+        ("Curie", "key AKIAIOSFODNN7EXAMPLQ", "secret"),
+        ("Curie", "x" * 70_000, "invalid-record"),
+    ]
+    for to, message, code in wrong:
+        with pytest.raises(GitmemError) as refused:
+            give.hand_over(work.here, work.bohr, to, message)
+        assert (refused.value.code, NOTHING in str(refused.value)) == (code, True), refused.value
+    assert bodies(work.here) == before
+    assert give.hand_over(work.here, work.bohr, "Curie", "x" * 65_500).recorded, (
+        "the signal about it is longer"
+    )
+
+
+def test_who_has_nothing_is_told_so_and_an_ended_session_gets_nothing(work: Work) -> None:
+    """No task, claim, thread or checkpoint; a session without an agent identity that has ended."""
+    with pytest.raises(
+        UsageError, match="no task taken, no claim, no open thread and no checkpoint"
+    ) as refused:
+        give.hand_over(work.there, work.dirac, "Curie")
+    assert refused.value.code == "nothing-to-hand-over"
+    ended = lifecycle.start(work.here, lifecycle.callers.CallerClaims(), name="Noether")
+    from tests.sandbox import acting
+
+    noether = acting(work.here, ended)
+    lifecycle.end(work.here, noether)
+    with pytest.raises(UsageError, match="has ended"):
+        give.hand_over(work.here, work.bohr, ended.session_id)
+    with pytest.raises(UsageError, match="ended session"):
+        acting(work.here, ended)
+
+
+def test_only_the_addressee_accepts(work: Work) -> None:
+    """Neither somebody else, nor the giver."""
+    handoff = give.hand_over(work.here, work.bohr, "Curie").task["task_id"]
+    work.sync()
+    for store, caller, code in (
+        (work.there, work.dirac, "not-for-you"),
+        (work.here, work.bohr, "own-handoff"),
+    ):
+        with pytest.raises(GitmemError) as refused:
+            accept.take(store, caller, handoff)
+        assert (refused.value.code, NOTHING in str(refused.value)) == (code, True)
+
+
+def test_a_handoff_of_what_others_have_moves_nothing(work: Work) -> None:
+    """The tasks and claims of somebody else, and of nobody: accepted, they stay where they are."""
+    take = find_task.require(work.there, work.task_id).holder
+    assert take is not None
+    handoff = hostile(
+        work, handoff_tasks=[work.task_id, "task-missing"], handoff_takes=[take.id, "tev-missing"],
+        handoff_claims=[work.claim_id, "claim-missing"], handoff_threads=["thread-missing"], checkpoint="mem-missing",
+    )  # fmt: skip
+    found = accept.take(work.there, work.curie, handoff)
+    assert (found.handoff.tasks, found.handoff.claims, found.handoff.threads, found.handoff.checkpoint) == (
+        [],
+        [],
+        [],
+        None,
+    )
+    assert {each.id: each.reason for each in found.handoff.left_out} == {
+        work.task_id: "was not taken by the giver",
+        work.claim_id: "is not the giver's",
+        **dict.fromkeys(
+            ("task-missing", "claim-missing", "thread-missing", "mem-missing"),
+            "is not in this log: `gitmem sync` may fetch it",
+        ),
+    }
+    work.sync()
+    for store in (work.here, work.there):
+        holder = find_task.require(store, work.task_id).holder
+        assert holder is not None and holder.sender[0] == BOHR
+        (claim,) = standing_claims.standing(store)
+        assert claim.claim.owner[0] == BOHR
+
+
+def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) -> None:
+    """M4: it would take the work from a session that gave nothing away."""
+    take = find_task.require(work.there, work.task_id).holder
+    assert take is not None
+    handoff = hostile(
+        work, sender_identity=BOHR, sender_session=work.bohr.session_id, agent=None, target_role="reviewer/test",
+        handoff_tasks=[work.task_id], handoff_takes=[take.id],
+    )  # fmt: skip
+    work.sync()
+    ada = Agent(work.here, "a:b:ada", role="reviewer/test").caller
+    assert handoff_list.of_caller(work.here, ada).offered == []
+    before = bodies(work.here)
+    with pytest.raises(
+        UsageError,
+        match="FORGED: task-hostile claims to be from a:b:bohr of this clone",
+    ):
+        accept.take(work.here, ada, handoff)
+    assert bodies(work.here) == before
+    accept.take(work.there, work.curie, handoff)
+    work.sync()
+    assert task_work.report(work.here, work.bohr, work.task_id, "working", "mine").state == "working"
+
+
+def test_thousands_of_ids_in_one_line_are_read_in_part(work: Work) -> None:
+    """Fifty of each kind, of which no other line is needed."""
+    many = {
+        "handoff_tasks": [f"task-{number:05}" for number in range(4_000)],
+        "handoff_takes": [f"tev-{number:05}" for number in range(4_000)],
+        "handoff_claims": [f"claim-{number:05}" for number in range(4_000)],
+        "handoff_threads": [f"thread-{number:05}" for number in range(4_000)],
+    }
+    found = accept.take(work.there, work.curie, hostile(work, **many))
+    assert len(found.handoff.left_out) == 150
+    longest = max(bodies(work.there), key=len)
+    assert b'"kind":"task"' in longest, "the acceptance is short"
+
+
+@pytest.mark.deep
+def test_a_giver_with_too_many_tasks_and_claims_gives_fifty_and_names_the_rest(work: Work) -> None:
+    """The limits of open tasks don't keep anybody from handing them over; the rest goes with the next one."""
+    ada = Agent(work.here, "a:b:ada").caller
+    callers = [work.planck, *(Agent(work.here, f"a:b:caller{number}").caller for number in range(2))]
+    for number in range(54):
+        work.clock.forward(1_000)
+        made = new_task.create(work.here, callers[number % 3], f"Number {number}", to="a:b:ada")
+        task_work.take(work.here, ada, made.task["task_id"])
+    for number in range(3):
+        claim_work.claim(work.here, ada, [f"lib/{number}/**"])
+    given = give.hand_over(work.here, ada, "Planck")
+    assert (len(given.task["handoff_tasks"]), len(given.task["handoff_claims"])) == (50, 3)
+    assert {each.reason for each in given.left_out} == {"a handoff has at most 50 of each kind"}
+    accept.take(work.here, work.planck, given.task["task_id"])
+    assert len(give.hand_over(work.here, ada, "Planck").task["handoff_tasks"]) == 4
+
+
+def test_a_checkpoint_that_is_gone_is_named(work: Work) -> None:
+    """Deleted after the handoff was written; the rest is accepted."""
+    handoff = give.hand_over(work.here, work.bohr, "Curie").task["task_id"]
+    delete.delete(work.here, work.bohr, [work.node_id])
+    work.sync()
+    found = accept.take(work.there, work.curie, handoff)
+    assert found.handoff.checkpoint is None
+    assert [(each.id, each.reason) for each in found.handoff.left_out] == [(work.node_id, "is deleted")]
+    assert len(found.handoff.tasks) == 1
+
+
+def test_a_long_checkpoint_of_a_peer_is_cut(work: Work) -> None:
+    """Its command shows all of it."""
+    written(
+        work.there, "node", work.clock.value, id="mem-long", type="checkpoint", lifecycle="wu", wu_id="WU-7",
+        content="x" * 60_000, sender_identity="x:y:mallory",
+    )  # fmt: skip
+    found = accept.take(work.there, work.curie, hostile(work, checkpoint="mem-long")).handoff.checkpoint
+    assert (len(found.content), found.is_cut, found.next) == (4_096, True, ["gitmem mem show mem-long"])
+
+
+@pytest.mark.deep
+def test_twenty_handoffs_without_an_answer_are_enough(work: Work) -> None:
+    """Something runs away; withdrawing one makes room."""
+    from gitmem.memory import checkpoints
+
+    made = []
+    for number in range(20):
+        work.clock.forward(1_000_000)
+        if number:
+            checkpoints.checkpoint(work.here, work.bohr, f"step {number}", diff_stat=False)
+        made.append(give.hand_over(work.here, work.bohr, "Curie").task["task_id"])
+    work.clock.forward(1_000_000)
+    checkpoints.checkpoint(work.here, work.bohr, "one more", diff_stat=False)
+    with pytest.raises(UsageError, match="20 of your handoffs have no answer"):
+        give.hand_over(work.here, work.bohr, "Curie")
+    task_decisions.cancel(work.here, work.bohr, made[0])
+    assert give.hand_over(work.here, work.bohr, "Curie").recorded

@@ -1,0 +1,288 @@
+"""Handoffs (M8): what is handed over, who has it when, and what each side learns, in clones that sync late."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitmem.claims import claim_work, standing_claims
+from gitmem.errors import GateError, UsageError
+from gitmem.handoffs import accept, give
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox
+from gitmem.store import Store
+from gitmem.tasks import find_task, handoff_list, task_decisions, task_work
+from tests.sandbox import DAY, HOUR, bodies
+
+from .conftest import BOHR, CURIE, DIRAC, Work
+
+
+def given(work: Work, to: str = "Curie") -> str:
+    handoff = give.hand_over(work.here, work.bohr, to).task["task_id"]
+    work.sync()
+    return handoff
+
+
+def owners(store: Store) -> list[tuple[str, tuple[str, ...], str]]:
+    return [
+        (each.claim.owner[0], tuple(each.claim.record["paths"]), each.status)
+        for each in standing_claims.standing(store)
+    ]
+
+
+def holders(work: Work) -> set[tuple[str | None, bool]]:
+    found = set()
+    for store in (work.here, work.there):
+        task = find_task.require(store, work.task_id)
+        found.add((task.holder.sender[0] if task.holder else None, task.conflict))
+    return found
+
+
+def unread(store: Store, reader: object) -> list[tuple[str, str]]:
+    found = inbox.read(store, reader)  # type: ignore[arg-type]
+    return [(each["intent"], each["message"]) for each in found.signals]
+
+
+def test_all_that_is_open_is_offered_by_reference_and_nothing_moves_before_it_is_accepted(work: Work) -> None:
+    """The checkpoint, the task with the giver's take, the claim, and the threads that wait on either side."""
+    made = give.hand_over(work.here, work.bohr, "Curie")
+    take = find_task.require(work.here, work.task_id).holder
+    assert take is not None
+    task = made.task
+    assert (task["purpose"], task["agent"], task["handoff_tasks"], task["handoff_takes"]) == (
+        "handoff", CURIE, [work.task_id], [take.id],
+    )  # fmt: skip
+    assert (task["handoff_claims"], set(task["handoff_threads"]), task["checkpoint"]) == (
+        [work.claim_id], {work.asked, work.asks}, work.node_id,
+    )  # fmt: skip
+    assert task["message"] == "The other half"
+    assert (made.recorded, made.signaled, made.left_out) == (True, ["Curie"], [])
+    assert made.bytes == max(
+        len(line)
+        for line in bodies(work.here)
+        if task["task_id"].encode() in line and b'"kind":"task"' in line
+    )
+    work.sync()
+    assert holders(work) == {(BOHR, False)}
+    assert owners(work.there) == [(BOHR, ("src/**",), "held")]
+    ((intent, message),) = unread(work.there, work.curie)
+    assert intent == "PROPOSE"
+    assert message.startswith(
+        "The other half\n\nI hand over 1 task, 1 claim, 2 threads. To accept: gitmem task take task-"
+    )
+
+
+def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Work) -> None:
+    """One entry with the take, its end, the moved claim with its end, and the answer; a second take shows it again."""
+    handoff = given(work)
+    before = set(bodies(work.there))
+    found = accept.take(work.there, work.curie, handoff, lease=HOUR)
+    (claim,) = found.handoff.claims
+    assert [each.task_id for each in found.handoff.tasks] == [work.task_id]
+    assert (claim.claim_id != work.claim_id, claim.paths) == (True, ["src/**"])
+    assert found.handoff.checkpoint.content == "half is done"
+    assert found.handoff.checkpoint.next_steps == "The other half"
+    assert {each.thread_id: each.next for each in found.handoff.threads} == {
+        each: [f"gitmem thread {each}"] for each in (work.asked, work.asks)
+    }
+    assert len(set(bodies(work.there)) - before) == 5
+    again = accept.take(work.there, work.curie, handoff)
+    assert (again.recorded, again.event_id) == (False, found.event_id)
+    assert [each.task_id for each in again.handoff.tasks] == [work.task_id]
+
+    work.sync()
+    assert holders(work) == {(CURIE, False)}
+    for store in (work.here, work.there):
+        assert owners(store) == [(CURIE, ("src/**",), "held")]
+        (moved,) = standing_claims.standing(store)
+        old = standing_claims.load(store.db(), work.claim_id)
+        assert old is not None and moved.claim.until == old.until
+    assert ("AGREE", f"I accept {handoff}") in unread(work.here, work.bohr)
+    with pytest.raises(UsageError, match="is held by a:b:curie"):
+        task_work.report(work.here, work.bohr, work.task_id, "completed", "late")
+    task_work.report(work.there, work.curie, work.task_id, "completed", "12 cases")
+    assert find_task.require(work.there, work.task_id).state == "completed"
+
+
+def test_what_the_giver_reports_without_having_seen_the_acceptance_is_late(work: Work) -> None:
+    """The giver goes on offline; the taker's result counts on all clones."""
+    handoff = given(work)
+    accept.take(work.there, work.curie, handoff)
+    task_work.report(work.here, work.bohr, work.task_id, "completed", "by the giver")
+    work.sync()
+    task_work.report(work.there, work.curie, work.task_id, "completed", "by the taker")
+    work.sync()
+    for store in (work.here, work.there):
+        task = find_task.require(store, work.task_id)
+        assert task.outcome is not None
+        assert task.outcome.record.get("message") == "by the taker"
+        assert [each.record.get("message") for each in task.late] == ["by the giver"]
+        assert handoff_list.of_caller(store, work.curie).void == []
+
+
+def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> None:
+    """M8: the acceptance of that task alone is void."""
+    handoff = given(work)
+    accept.take(work.there, work.curie, handoff)
+    task_work.report(work.here, work.bohr, work.task_id, "completed", "by the giver")
+    task_decisions.seal(work.here, work.planck, work.task_id)
+    work.sync()
+    for store in (work.here, work.there):
+        task = find_task.require(store, work.task_id)
+        assert (task.outcome.record.get("message") if task.outcome else None, task.decided_by) == (
+            "by the giver",
+            "seal",
+        )
+    (told,) = handoff_list.of_caller(work.there, work.curie).void
+    assert (told.task_id, told.handoff_id, told.next) == (
+        work.task_id,
+        handoff,
+        [f"gitmem task show {work.task_id}"],
+    )
+    assert (
+        told.text
+        == f"{work.task_id} is not yours: Planck had decided it (completed) before you accepted {handoff}."
+    )
+    assert handoff_list.of_caller(work.there, work.dirac).void == []
+    (left,) = accept.take(work.there, work.curie, handoff).handoff.left_out
+    assert (left.id, left.reason) == (work.task_id, "is finished: completed")
+    work.clock.forward(3 * DAY)
+    assert handoff_list.of_caller(work.there, work.curie).void == []
+
+
+def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> None:
+    """The giver's seal decides the handoff, and takes nothing back."""
+    handoff = given(work)
+    accept.take(work.there, work.curie, handoff)
+    task_decisions.cancel(work.here, work.bohr, handoff)
+    work.sync()
+    assert holders(work) == {(CURIE, False)}
+    assert owners(work.here) == [(CURIE, ("src/**",), "held")]
+    assert handoff_list.of_caller(work.here, work.bohr).given == []
+
+
+def test_what_is_withdrawn_refused_or_old_stays_with_the_giver(work: Work) -> None:
+    """And can be offered again."""
+    handoff = given(work)
+    task_decisions.cancel(work.here, work.bohr, handoff)
+    work.sync()
+    with pytest.raises(UsageError, match="is finished: canceled"):
+        accept.take(work.there, work.curie, handoff)
+
+    handoff = given(work)
+    assert task_work.reject(work.there, work.curie, handoff, "no time").state == "rejected"
+    work.sync()
+    assert ("REJECT", "no time") in unread(work.here, work.bohr)
+    assert handoff_list.of_caller(work.here, work.bohr).given == []
+
+    handoff = given(work)
+    work.clock.forward(DAY)
+    with pytest.raises(UsageError, match="had to begin before"):
+        accept.take(work.there, work.curie, handoff)
+    assert holders(work) == {(BOHR, False)}
+
+
+def test_two_who_accept_one_handoff_apart_both_have_it_and_contest_its_claims(work: Work) -> None:
+    """Offline clones can't ask each other; nobody wins by a clock, and a third one is refused."""
+    third = work.planck
+    lifecycle.change(work.here, third, role="reviewer/test")
+    handoff = given(work, "role:reviewer/test")
+    accept.take(work.there, work.curie, handoff)
+    accept.take(work.here, third, handoff)
+    work.sync()
+    assert {each[1] for each in holders(work)} == {True}
+    assert {status for _, _, status in owners(work.here)} == {"contested"}
+    assert {who for who, _, _ in owners(work.there)} == {CURIE, "a:b:planck"}
+    with pytest.raises(GateError, match="was accepted by"):
+        accept.take(work.there, work.dirac, handoff)
+
+
+def test_a_chain_of_handoffs_moves_the_task_twice(work: Work) -> None:
+    """Who accepted a task may hand it over."""
+    accept.take(work.there, work.curie, given(work))
+    second = give.hand_over(work.there, work.curie, "Dirac")
+    assert (second.task["handoff_tasks"], len(second.task["handoff_claims"])) == ([work.task_id], 1)
+    accept.take(work.there, work.dirac, second.task["task_id"])
+    work.sync()
+    assert holders(work) == {(DIRAC, False)}
+    assert owners(work.here) == [(DIRAC, ("src/**",), "held")]
+
+
+def test_only_one_work_unit_is_handed_over(work: Work) -> None:
+    """The rest is named with its reason; an unknown unit has nothing."""
+    claim_work.claim(work.here, work.bohr, ["docs/**"], wu="WU-8")
+    made = give.hand_over(work.here, work.bohr, "Curie", "Go on", wu="wu-7", dry_run=True)
+    assert made.task["handoff_claims"] == [work.claim_id]
+    assert "handoff_threads" not in made.task
+    assert {each.reason for each in made.left_out} == {"belongs to WU-8", "does not belong to wu-7"}
+    with pytest.raises(UsageError, match="nothing of WU-9 to hand over"):
+        give.hand_over(work.here, work.bohr, "Curie", wu="WU-9")
+
+
+def test_a_dry_run_writes_nothing(work: Work) -> None:
+    """It has the same content and size."""
+    before = bodies(work.here)
+    made = give.hand_over(work.here, work.bohr, "Curie", dry_run=True)
+    assert bodies(work.here) == before
+    assert (made.recorded, made.signal_id, made.next) == (False, None, ["gitmem handoff --to Curie"])
+    assert made.bytes == give.hand_over(work.here, work.bohr, "Curie").bytes
+
+
+def test_what_was_offered_already_and_what_is_sensitive_is_left_out(work: Work) -> None:
+    """A second handoff of the same work would have two takers."""
+    from gitmem.memory import edit
+
+    first = given(work)
+    edit.change(work.here, work.bohr, [work.node_id], sensitive=True)
+    with pytest.raises(UsageError) as refused:
+        give.hand_over(work.here, work.bohr, "Dirac")
+    assert refused.value.code == "nothing-to-hand-over"
+    assert f"{work.node_id} is sensitive, and 4 more" in str(refused.value)
+    task_decisions.cancel(work.here, work.bohr, first)
+    made = give.hand_over(work.here, work.bohr, "Dirac")
+    assert "checkpoint" not in made.task
+    assert [(each.id, each.reason) for each in made.left_out] == [(work.node_id, "is sensitive")]
+
+
+def test_the_claims_of_a_giver_whose_session_has_ended_move_unless_somebody_else_has_the_paths(
+    work: Work,
+) -> None:
+    """A claim ends with its session; an accepted one begins again, with the same end."""
+    handoff = given(work)
+    ended = lifecycle.end(work.here, work.bohr)
+    work.sync()
+    assert ended.recorded and owners(work.there) == []
+    claim_work.claim(work.there, work.dirac, ["src/tax.py"])
+    found = accept.take(work.there, work.curie, handoff)
+    assert found.handoff.claims == []
+    (left,) = found.handoff.left_out
+    assert left.id == work.claim_id and left.reason.startswith(
+        "is in the way of another one: Dirac claims src/tax.py"
+    )
+    assert [each.task_id for each in found.handoff.tasks] == [work.task_id]
+
+
+def test_a_claim_of_an_ended_session_moves(work: Work) -> None:
+    """Nobody else has its paths."""
+    handoff = given(work)
+    lifecycle.end(work.here, work.bohr)
+    work.sync()
+    assert len(accept.take(work.there, work.curie, handoff).handoff.claims) == 1
+    assert owners(work.there) == [(CURIE, ("src/**",), "held")]
+
+
+def test_a_handoff_to_a_role_that_nobody_holds_waits_for_whoever_takes_it(work: Work) -> None:
+    """As a delegation (M5): no signal, and a note."""
+    made = give.hand_over(work.here, work.bohr, "role:implementer/docs")
+    assert (made.signal_id, made.signaled, made.to) == (None, [], "role:implementer/docs")
+    assert "Nobody holds this role now: no signal was sent." in " ".join(made.warnings)
+    work.sync()
+    assert handoff_list.of_caller(work.there, work.curie).offered == []
+    lifecycle.change(work.there, work.curie, role="implementer/docs")
+    from tests.sandbox import acting
+
+    curie = acting(work.there, work.curie.session_id or "")
+    (row,) = handoff_list.of_caller(work.there, curie).offered
+    accept.take(work.there, curie, row.task_id)
+    work.sync()
+    assert holders(work) == {(CURIE, False)}
+    assert f"I accept {row.task_id}" in [message for _, message in unread(work.here, work.bohr)]
