@@ -69,6 +69,7 @@ COMMANDS = {
     "claim release": "claim:release",
     "overlap": "overlap:overlap",
     "delegate": "delegate:delegate",
+    "handoff": "handoff:handoff",
     "task list": "task:listing",
     "task show": "task:show",
     "task tree": "task_views:tree",

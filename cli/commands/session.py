@@ -126,7 +126,7 @@ def end(
 ) -> None:
     """End your session and release its name."""
     from gitmem.errors import UsageError
-    from gitmem.memory import checkpoint_gate
+    from gitmem.handoffs import session_end
 
     if allow_no_checkpoint != (reason is not None):
         raise UsageError(
@@ -134,7 +134,7 @@ def end(
             hint="The reason is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
-    ended = checkpoint_gate.end_session(
+    ended = session_end.end_session(
         at.store(), at.caller(), summary=summary, done=done, reason=reason, allow_secret=allow_secret
     )
     if at.session is None:

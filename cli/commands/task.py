@@ -110,9 +110,10 @@ def take(
         ),
     ] = None,
 ) -> None:
-    """Take a task, so that others see who works on it; exit 1 if somebody else has it."""
+    """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
     from gitmem.errors import UsageError
-    from gitmem.tasks import LEASE_MAX_MICROS, task_work
+    from gitmem.handoffs import accept
+    from gitmem.tasks import LEASE_MAX_MICROS
 
     from ..values import duration
 
@@ -122,7 +123,7 @@ def take(
             f"Invalid time: --for {for_}; it lasts more than 0 and at most 24h. Nothing was written.",
             code="bad-lease",
         )
-    output.answer(at.json, task_work.take(at.store(), at.caller(), id, lease=lease), render.change)
+    output.answer(at.json, accept.take(at.store(), at.caller(), id, lease=lease), render.change)
 
 
 def renew(at: Environment, id: TaskId) -> None:

@@ -164,9 +164,9 @@ class McpSession:
 
     def end(self, at: CallEnvironment, caller: Caller, *, summary: str, done: bool) -> SessionEnded:
         """End the caller's session. After the server's own one, the next call that acts starts another."""
-        from gitmem.memory import checkpoint_gate
+        from gitmem.handoffs import session_end
 
-        ended = checkpoint_gate.end_session(at.store(), caller, summary=summary, done=done)
+        ended = session_end.end_session(at.store(), caller, summary=summary, done=done)
         if ended.session_id == self.own:
             self.own = None
             output.set_options(self.directory, self.as_)

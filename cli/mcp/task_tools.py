@@ -115,6 +115,7 @@ class TaskTools(ToolCalls):
 
 def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, failed: bool) -> TaskChange:
     """Record what a caller does with a task."""
+    from gitmem.handoffs import accept
     from gitmem.tasks import task_decisions, task_work
 
     reason = text or None
@@ -134,7 +135,7 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
         return task_decisions.cancel(store, caller, id, reason=reason)
     if action == "release":
         return task_work.release(store, caller, id, reason=reason)
-    return task_work.renew(store, caller, id) if action == "renew" else task_work.take(store, caller, id)
+    return task_work.renew(store, caller, id) if action == "renew" else accept.take(store, caller, id)
 
 
 def _check(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitmem.roles import mismatch
 
+from . import handoffs
 from .claims import minute
 from .output import paint
 from .sessions import plain
@@ -12,6 +13,7 @@ from .text import SEPARATOR, format_ago, plural, quote_lines, sender_text, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitmem.handoffs.content import HandoffContent
     from gitmem.records.shown_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
     from gitmem.tasks.new_task import NewTask
@@ -26,6 +28,12 @@ WORDS = {
 def change(found: TaskChange) -> list[str]:
     """Return what happened to a task, and its state."""
     what = f"yours until {minute(found.until)}" if found.until else WORDS.get(found.event, "")
+    if found.handoff is not None:
+        has: HandoffContent = found.handoff
+        line = SEPARATOR.join(
+            filter(None, (found.task_id, f"accepted; its tasks are {what}" if has.tasks else "accepted"))
+        )
+        return [plain(line), *handoffs.accepted(has), *_notes(found.warnings)]
     line = SEPARATOR.join(filter(None, (found.task_id, what, found.state)))
     return [plain(line), *_notes(found.warnings)]
 

@@ -82,6 +82,7 @@ claim check src
 claim list
 claim list --mine
 gate --paths src/new.py
+handoff go_on --to Curie
 claim release
 roster
 gate
