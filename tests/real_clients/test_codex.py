@@ -87,6 +87,7 @@ def test_the_hooks_are_those_that_were_asked_for(desk: Callable[..., Desk]) -> N
     assert sorted(each["eventName"] for each in listed) == [
         "postToolUse",
         "preCompact",
+        "preToolUse",
         "sessionEnd",
         "sessionStart",
         "stop",
