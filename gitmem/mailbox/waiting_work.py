@@ -19,14 +19,15 @@ DAY_MICROS = 24 * 3600 * 1_000_000
 GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
 
 _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0"
-# Each is a query for ids of tasks; each part of it uses an index. Handoffs to a reader end after a day.
+# Each is a query for ids of tasks; each part of it uses an index: the unary plus keeps SQLite from that of `agent`, under which all tasks
+# for roles are one entry. Handoffs to a reader end after a day.
 _FOR_READER = (
     "SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.agent IN (:reader, :session) AND "
     + _FREE
     + " AND (t.purpose <> 'handoff' OR t.created > :day_ago)"
 )
 _FOR_ROLE = (
-    "SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.agent IS NULL AND t.target_role IN (:lifecycle, :role) AND "
+    "SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND +t.agent IS NULL AND t.target_role IN (:lifecycle, :role) AND "
     + _FREE
     + " AND t.caller_session IS NOT :session AND (t.purpose <> 'handoff' OR t.created > :day_ago)"
 )

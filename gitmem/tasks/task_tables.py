@@ -17,20 +17,18 @@ DDL = (
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
     " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER, since INTEGER, first_take INTEGER, ended INTEGER,"
     " work TEXT, twin TEXT) WITHOUT ROWID",
-    # For lists: the latest first, those of an addressee, of a caller, of a holder, of a work unit.
+    # For lists: those of an addressee.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
-    "CREATE INDEX task_caller ON task (caller)",
     # For the roster, inboxes and contexts: the latest handoffs.
     "CREATE INDEX task_handoff ON task (created) WHERE purpose = 'handoff'",
     # For what concerns somebody: tasks for a role, tasks that somebody has, and tasks without a seal of their caller.
-    "CREATE INDEX task_role ON task (target_role) WHERE decided_by IS NULL AND agent IS NULL",
+    "CREATE INDEX task_role ON task (target_role) WHERE decided_by IS NULL AND target_role IS NOT NULL",
     "CREATE INDEX task_held ON task (holder) WHERE decided_by IS NULL AND holder IS NOT NULL",
     "CREATE INDEX task_unsealed ON task (caller) WHERE decided_by IS NULL OR decided_by = 'status'",
     # For trees: the tasks within another.
     "CREATE INDEX task_parent ON task (parent) WHERE parent IS NOT NULL",
     # For tasks that are stuck.
     "CREATE INDEX task_since ON task (since) WHERE decided_by IS NULL OR decided_by = 'status'",
-    "CREATE INDEX task_deadline ON task (deadline) WHERE decided_by IS NULL AND deadline IS NOT NULL",
     # For work that was delegated twice, and for conflicts: see `collisions`.
     "CREATE INDEX task_work ON task (work) WHERE decided_by IS NULL AND work IS NOT NULL",
     "CREATE INDEX task_twin ON task (twin) WHERE decided_by IS NULL AND twin IS NOT NULL",

@@ -77,6 +77,9 @@ task list
 task list --mine
 task list --open --wu WU-1
 task list --blocked
+task tree
+session set --role implementer/test
+inbox
 claim src --wu WU-1 --for 2h
 claim check src
 claim list
