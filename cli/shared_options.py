@@ -53,7 +53,7 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
-WU = Option("Work unit, such as WU-123, #123 or fix-login.", metavar="ID", aliases=["--issue"])
+WU = Option("Work unit: WU-123, #123 or fix-login.", metavar="ID", aliases=["--issue"])
 INITIATIVE = Option("Initiative.", metavar="ID")
 LANE = Option("Lane.", metavar="LANE")
 ANY_ID = Option("An id or a unique prefix.")
@@ -94,9 +94,9 @@ INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", def
 INBOX_BYTES = Option(
     f"Maximum size of the output in bytes (default: {inbox.MAX_BYTES}).", default=inbox.MAX_BYTES
 )
-RECEIPTS_SIGNAL = Option("Only receipts of this signal: its id or a unique prefix.")
-READER = Option("Only receipts of this reader: a name, identity or session id.")
-RECEIPTS_SINCE = Option("Only receipts after this time: ISO or a duration such as 1h.")
+RECEIPTS_SIGNAL = Option("Only of this signal: an id or a unique prefix.")
+READER = Option("Only of this reader: a name, identity or session id.")
+RECEIPTS_SINCE = Option("Only after this time: ISO or a duration such as 1h.")
 RECEIPTS_LIMIT = Option(
     f"Maximum number of receipts (default: {receipt_list.LIMIT}).",
     default=receipt_list.LIMIT,
@@ -151,7 +151,7 @@ NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")
 VERIFIED = Option("Confirm that it is still true for the current code; clears `stale`.")
 TAXONOMY = Option(f"{_listed(node_fields.TAXONOMY)}.", values=node_fields.TAXONOMY)
-NODE_WU = Option("Work unit, such as WU-123, #123 or fix-login (default: your session's).")
+NODE_WU = Option("Work unit: WU-123, #123 or fix-login (default: your session's).")
 ONLY_WU = Option("Only nodes of this work unit, or `unlinked`.")
 NODE_TYPE = Option(
     f"{_listed(TYPES)}; {_listed(ALIASES, 'and')} create a discovery with that tag.", default=DEFAULT_TYPE

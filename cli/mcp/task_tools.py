@@ -1,4 +1,4 @@
-"""The MCP tools for tasks: ask for work, take it, and report and accept its result."""
+"""The MCP tools for tasks: ask for work, take it, report and accept its result, and hand it over."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
+from ..render import handoffs
 from ..render import tasks as render
 from ..values import duration
 from . import tool_results
@@ -78,8 +79,8 @@ class TaskTools(ToolCalls):
         wu: Wu = "",
         limit: Annotated[int, Field(ge=1, le=shared.TASK_LIMIT.tool_most)] = shared.TASK_LIMIT.tool_default,
     ) -> CallToolResult:
-        """List or show tasks, and work on them. Who does a task: take it before you begin, ask, then done; renew, release
-        or reject it. Who asked for it: answer with message, cancel, accept its result with seal; close it if its
+        """List or show tasks, and work on them. Who does a task: take it (or a handoff) before you begin, ask, then done; renew,
+        release or reject it. Who asked for it: answer with message, cancel, accept its result with seal; close it if its
         writer has ended."""
 
         def job(at: CallEnvironment) -> CallToolResult:
@@ -89,9 +90,31 @@ class TaskTools(ToolCalls):
             if action == "show":
                 return self._show(at, id)
             found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
-            return tool_results.of(found, render.change(found))
+            return tool_results.of(
+                found, render.change(found), peers=found.handoff is not None, is_framed=True
+            )
 
         return await self._do(ctx, "task", job)
+
+    async def handoff(
+        self,
+        ctx: Ctx,
+        to: Annotated[Name, Field(description=shared.HANDOFF_TO.help)],
+        message: Annotated[str, Field(description=shared.NEXT_STEPS.help)] = "",
+        wu: Annotated[str, Field(description=shared.HANDOFF_WU.help)] = "",
+        dry_run: Annotated[bool, Field(description=shared.DRY_HANDOFF.help)] = False,
+    ) -> CallToolResult:
+        """Offer your checkpoint, tasks, claims and open threads to another agent, before your session ends. It is yours until
+        they take it with task."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.handoffs import give
+
+            store, caller = at.store(), self._session.caller(at)
+            made = give.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
+            return tool_results.of(made, handoffs.given(made), peers=bool(made.handoff.threads))
+
+        return await self._do(ctx, "handoff", job)
 
     def _list(self, at: CallEnvironment, only: str, wu: str, limit: int) -> CallToolResult:
         from gitmem.tasks import task_list

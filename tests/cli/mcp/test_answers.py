@@ -173,13 +173,14 @@ def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
             await planck.call_tool("session", {"name": "Planck"})
             await curie.call_tool("session", {"name": "Curie", "wu": "WU-7"})
             node = fields(await curie.call_tool("mem_create", {"content": FINDING}))["node"]["id"]
+            await curie.call_tool("mem_checkpoint", {"note": "x"})  # something to hand over
             sent = fields(await planck.call_tool("signal", {"message": WORDS, "to": ["Curie"]}))["signal"]
             given: dict[str, dict[str, Any]] = {
                 "signal": {"message": "x", "to": ["Planck"]}, "thread": {"id": sent["thread_id"]},
                 "converged": {"id": sent["thread_id"]}, "mem_create": {"content": "x"}, "mem_search": {"query": "tabs"},
                 "mem_checkpoint": {"note": "x"}, "mem_show": {"id": node}, "mem_update": {"ids": [node], "priority": "P1"},
                 "mem_promote": {"id": node, "tag": "pitfall"}, "mem_delete": {"ids": [node]},
-                "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"},
+                "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"}, "handoff": {"to": "Planck", "dry_run": True},
             }  # fmt: skip
             for tool in server.NAMES:
                 if tool not in ("inbox", "sync"):  # a sync needs a remote
