@@ -33,7 +33,7 @@ class Concerns(PartOfAnswer):
         offered: Tasks that it may take.
         asking: Tasks that it wrote, with a question, an end that is not sealed, a conflict or a mismatch.
         taken: The tasks that its session has.
-        handoffs: Handoffs that it may accept, and its own ones without an answer.
+        handoffs: Handoffs that it may accept, its own ones without an answer, and tasks that it accepted too late.
         claims: Its claims.
         in_the_way: Claims of others that contest its own, or that overlap its scope.
         notes: A sentence about each of its claims that is contested.
@@ -71,7 +71,10 @@ class Concerns(PartOfAnswer):
     @property
     def is_any(self) -> bool:
         """Whether something waits for the caller; what it has taken or claimed does not wait."""
-        return bool(self.offered or self.asking or self.handoffs.offered or self.handoffs.given or self.notes)
+        handoffs = self.handoffs
+        return bool(
+            self.offered or self.asking or handoffs.offered or handoffs.given or handoffs.void or self.notes
+        )
 
     def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
         """Return at most a line for each kind, see `PartOfAnswer.lines`; with `whole` also what the caller has and claims."""
@@ -85,6 +88,7 @@ class Concerns(PartOfAnswer):
             "mismatch", [f"{each.mismatch} ({each.task_id})" for each in self.asking if each.mismatch]
         )
         found += [f"handoff: {each.text}" for each in self.handoffs.given[:1]]
+        found += _first("void", [each.text for each in self.handoffs.void])
         found += _first("contested", self.notes)
         if whole:
             found += _first("you have", [_until(each) for each in self.taken])

@@ -7,6 +7,7 @@ import pytest
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.handoffs import accept, give
+from gitmem.overview import concerns
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.store import Store
@@ -142,11 +143,16 @@ def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> 
         told.text
         == f"{work.task_id} is not yours: Planck had decided it (completed) before you accepted {handoff}."
     )
+    waiting = concerns.of_inbox(work.there, work.curie)
+    assert waiting is not None
+    assert waiting.lines() == [f"void: {told.text}"]
     assert handoff_list.of_caller(work.there, work.dirac).void == []
+    assert concerns.of_inbox(work.there, work.dirac) is None
     (left,) = accept.take(work.there, work.curie, handoff).handoff.left_out
     assert (left.id, left.reason) == (work.task_id, "is finished: completed")
     work.clock.forward(3 * DAY)
     assert handoff_list.of_caller(work.there, work.curie).void == []
+    assert concerns.of_inbox(work.there, work.curie) is None
 
 
 def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> None:
