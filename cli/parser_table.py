@@ -35,7 +35,7 @@ COMMANDS = {
     'claim check': 'claim:check path+',
     'claim release': 'claim:release id* --of= --reason= --allow-secret',
     'overlap': 'overlap:overlap branch? --notify',
-    'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
+    'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --again --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
     'handoff': 'handoff:handoff text? --to= --wu= --issue=:wu --dry-run -q:quiet --quiet --allow-secret',
     'task list': 'task:listing --mine --open:open_ --blocked --stuck --wu= --issue=:wu --limit=',
     'task show': 'task:show id',

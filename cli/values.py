@@ -160,3 +160,10 @@ def note_workspaces(at: Environment, names: Iterable[object]) -> None:
     from .render import output
 
     output.note(list(filter(None, [caller_identity.other_workspaces(at.caller_if_any(), names)])))
+
+
+def own_task() -> str | None:
+    """Return the task in GITMEM_TASK, for which this worker was started; None if there is none."""
+    from .environment import variable
+
+    return variable("GITMEM_TASK")

@@ -38,6 +38,7 @@ def delegate(
     deadline: Annotated[
         str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help)
     ] = None,
+    again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help)] = False,
     blocked_by: BlockedBy = None,
     supersedes: ReplacedTasks = None,
     idempotency_key: TaskKey = None,
@@ -51,7 +52,7 @@ def delegate(
     from gitmem.tasks import brief as briefs
     from gitmem.tasks import delegate as tasks
 
-    from ..values import duration, typed
+    from ..values import duration, own_task, typed
 
     store = at.store()
     caller = at.caller()
@@ -66,6 +67,8 @@ def delegate(
         requested_model=model,
         priority=priority,
         deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline is not None else None,
+        within=own_task(),
+        again=again,
         blocked_by=blocked_by,
         supersedes=supersedes,
         idempotency_key=idempotency_key,

@@ -13,7 +13,7 @@ from gitmem.text.shell_quote import command
 from .. import shared_options as shared
 from ..render import handoffs
 from ..render import tasks as render
-from ..values import duration
+from ..values import duration, own_task
 from . import tool_results
 from .calls import Ctx, Name, ToolCalls, Words, Wu
 
@@ -60,7 +60,7 @@ class TaskTools(ToolCalls):
             store, caller = at.store(), self._session.caller(at)
             attested = briefs.attest(at.repo.worktree, at.paths([brief])[0]) if brief else {}
             made = tasks.delegate(
-                store, caller, message, to=to or None, role=role or None, scopes=scope, requested_model=model or None,
+                store, caller, message, within=own_task(), to=to or None, role=role or None, scopes=scope, requested_model=model or None,
                 priority=priority.upper() or None, wu=wu or None, initiative=initiative or None, lane=lane or None,
                 deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline else None, **attested,
             )  # fmt: skip

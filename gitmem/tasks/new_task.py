@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import send
 from ..text.shell_quote import command
-from . import DELEGATION, HANDOFF, append, find_task
+from . import DELEGATION, HANDOFF, append, chains, find_task
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
 # Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
-_NOT_FIELDS = ("to", "thread", "allow_unseen", "allow_secret", "deadline")
+_NOT_FIELDS = ("to", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
 _TASKS = ("blocked_by", "supersedes", "references", "chain")
 # Tasks of one key must agree in these.
@@ -109,6 +109,7 @@ def create_with_signal(
     _refuse_foreign(store, caller, fields["supersedes"])
     if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
         _refuse_too_many(store, caller, fields["agent"])
+        _place(store, caller, fields, options)
     line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
     record = records.read_kind("task", line[1])
     assert record is not None  # it was checked as it was made
@@ -164,6 +165,21 @@ def _fields(
     for name in _TASKS:
         fields[name] = [find_task.resolve(store.db(), each, writing=True) for each in fields.get(name) or ()]
     return fields
+
+
+def _place(store: Store, caller: Caller, fields: dict[str, Any], options: TaskOptions) -> None:
+    """Set the chain of a new task and what follows of it.
+
+    Raises:
+        UsageError: See `chains`.
+    """
+    again = bool(options.get("again"))
+    chain = fields["chain"] or chains.of_new(store, caller, options.get("within"))
+    deadline = chains.check_new(store, caller, chain, fields["agent"], options.get("deadline"), again=again)
+    fields["chain"] = chain
+    fields["deadline"] = format_at(deadline) if deadline else None
+    if again and chain:
+        fields["payload"] = {**(fields.get("payload") or {}), chains.AGAIN: True}
 
 
 def check(store: Store, options: TaskOptions) -> None:

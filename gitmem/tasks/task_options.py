@@ -20,7 +20,9 @@ class TaskOptions(TypedDict):
         blocked_by: Tasks that must be finished before it.
         supersedes: Earlier tasks of the caller that it replaces.
         references: Other tasks that it refers to.
-        chain: The tasks within which it is written, outermost first.
+        within: The task that its writer works on; by default the one open task that the caller's session has, if it has exactly one.
+        chain: Instead of `within`: the tasks within which it is written, outermost first.
+        again: Whether it may be for an agent who is in its chain already.
         deadline: The time after which nobody begins it, in microseconds since 1970-01-01 UTC.
         brief_digest: SHA-256 of the brief.
         artifact: The file of the brief.
@@ -50,7 +52,9 @@ class TaskOptions(TypedDict):
     blocked_by: NotRequired[Sequence[str] | None]
     supersedes: NotRequired[Sequence[str] | None]
     references: NotRequired[Sequence[str] | None]
+    within: NotRequired[str | None]
     chain: NotRequired[Sequence[str] | None]
+    again: NotRequired[bool]
     deadline: NotRequired[int | None]
     brief_digest: NotRequired[str | None]
     artifact: NotRequired[str | None]

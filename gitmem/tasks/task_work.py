@@ -6,7 +6,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
-from . import HANDOFF, append, collisions, escalate, find_task, load, rules, task_roles, task_signals
+from . import HANDOFF, append, chains, collisions, escalate, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 
 TYPE_CHECKING = False
@@ -66,7 +66,8 @@ def take(
             return found
         is_handoff = task.record["purpose"] == HANDOFF
         why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), caller.ids, store.now())
-        refuse(task, why)
+        refuse(task, why or _past_deadline(store, task))
+        _reject_chain(store, caller, task)
         until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
         given = _seen_of_handed_over(store, task) if is_handoff else []
         fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
@@ -80,6 +81,35 @@ def take(
     found.warnings += escalate.look(store, caller)
     found.next = [command("gitmem", "task", "show", named)]
     return found
+
+
+def _past_deadline(store: Store, task: FoldedTask) -> Refusal | None:
+    """Return why a task may not begin any more: a deadline of the tasks within which it was written."""
+    first = chains.first_deadline(store, task)
+    if first is None or first > store.now():
+        return None
+    return "past-deadline", f"had to begin before {format_at(first)}, by a task within which it was written"
+
+
+def _reject_chain(store: Store, caller: Caller, task: FoldedTask) -> None:
+    """Reject a task whose chain nobody should go on with, and raise UsageError; do nothing for another one."""
+    why = chains.refuse_taking(store, task, caller.reader)
+    if why is None:
+        return
+    code, sentence = why
+    sender = sender_of(caller)
+    said = "You have rejected it before."
+    if not any(each.sender == sender for each in task.rejections):
+        error = {"code": code, "message": sentence, "retryable": False}
+        fields: EventContent = {"state": "rejected", "reason": sentence, "payload": {"error": error}}
+        write(store, caller, task, "status", fields, "rejects", text=sentence)
+        said = "It was rejected for you."
+    show = command("gitmem", "task", "show", task.record["task_id"])
+    raise UsageError(
+        f"{task.record['task_id']} can't be taken: {sentence}. {said}",
+        code=f"chain-{code.lower()}",
+        next=[show],
+    )
 
 
 def renew(store: Store, caller: Caller, task_id: str) -> TaskChange:

@@ -165,3 +165,23 @@ def test_a_brief_that_is_no_text_file_of_the_work_tree_is_refused(
     said = run("delegate", "x", "--to", "Bohr", "--wu", "WU-7", "--brief", "brief", session=start("Planck"))
     assert said.status == 2 and "Invalid brief: brief: " in said.err
     assert run("task", "list").out == "No tasks.\n"
+
+
+def test_a_workers_delegations_are_within_the_task_it_was_started_for(run: Run, start: Start) -> None:
+    """R19: GITMEM_TASK names it, else it is the one that the session has; `--again` allows an agent twice."""
+    planck, bohr = (start(name, "--role", "implementer", "--scope", "src/**") for name in ("Planck", "Bohr"))
+    start("Curie", "--role", "implementer", "--scope", "src/**")
+    top, other = (run("delegate", "x", "--to", "Bohr", "-q", session=planck).out.strip() for _ in "ab")
+    assert run("task", "take", top, session=bohr).status == 0
+    inner = run("delegate", "y", "--to", "Curie", "--json", session=bohr)
+    assert inner.json["task"]["chain"] == [top]
+    named = run("delegate", "z", "--to", "Curie", "--json", session=bohr, GITMEM_TASK=other)
+    assert named.json["task"]["chain"] == [other]
+    wrong = run("delegate", "z", "--to", "Curie", session=bohr, GITMEM_TASK="task-nothing000")
+    assert (wrong.status, "No such task" in wrong.err, "GITMEM_TASK" in wrong.err) == (2, True, True), wrong
+
+    twice = run("delegate", "back", "--to", "Planck", session=bohr)
+    assert (twice.status, "--again" in twice.err) == (2, True), twice
+    back = run("delegate", "back", "--to", "Planck", "--again", "-q", session=bohr).out.strip()
+    assert run("task", "take", back, session=planck).status == 0
+    assert f"  {inner.json['task']['task_id']}" in run("task", "tree", top).out

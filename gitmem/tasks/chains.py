@@ -1,0 +1,183 @@
+"""Brakes on delegations within delegations: the chain of a task, and why one may not be written or taken.
+
+Writer and taker check the same, because an old or hostile writer checks nothing. The parent of a task is the last one of its chain. Chains
+come from peers too: they may name unknown tasks, leave some out, form cycles, and be of any depth.
+"""
+
+from __future__ import annotations
+
+from ..agents import presence
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..text.shell_quote import command
+from . import find_task, load, rules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .fold import FoldedTask
+    from .rules import Refusal
+
+CHAIN_MAX, WITHIN_ROOT_MAX = 5, 50
+READ_MAX = 1_000  # tasks below a root that are read
+DEPTH, CYCLE, QUOTA = "DEPTH", "CYCLE", "QUOTA"  # `error.code` of a rejection
+AGAIN = "again"  # in the payload of a task whose writer allows an agent twice in its chain
+_HELD = (
+    "SELECT task_id FROM task WHERE decided_by IS NULL AND holder IS NOT NULL AND holder = ? AND holder_session IS ?"
+    " AND purpose <> 'handoff' AND replaced <> 1 LIMIT 2"
+)
+_CALLERS = "SELECT task_id, caller, deadline FROM task WHERE task_id IN (SELECT value FROM json_each(?))"
+_BELOW = (
+    "WITH RECURSIVE found (id) AS (SELECT :root UNION SELECT t.task_id FROM found CROSS JOIN task t ON t.parent = found.id LIMIT :most)"
+    " SELECT t.task_id FROM found JOIN task t ON t.task_id = found.id WHERE t.task_id <> :root ORDER BY t.created, t.task_id"
+)
+
+
+class Above:
+    """The tasks within which a task is written, by its chain and by the chains of these.
+
+    Attributes:
+        root: The outermost one that is known; None without a chain.
+        agents: Who wrote one of them.
+        deadline: The first of their deadlines, in microseconds; None without one.
+        is_deep: Whether there are more than `CHAIN_MAX`.
+        is_ring: Whether one is within itself.
+    """
+
+    def __init__(self, db: sqlite3.Connection, chain: Sequence[str]) -> None:
+        ids: list[str] = []
+        above: str | None = chain[-1] if chain else None
+        while above is not None and above not in ids and len(ids) <= CHAIN_MAX:
+            ids.append(above)
+            row = db.execute("SELECT parent FROM task WHERE task_id = ?", (above,)).fetchone()
+            above = row[0] if row is not None else None
+        self.root = ids[-1] if ids else None
+        self.is_ring = above in ids
+        self.is_deep = max(len(chain), len(ids)) > CHAIN_MAX
+        named = "[{}]".format(
+            ",".join(f'"{id}"' for id in {*ids, *chain[:CHAIN_MAX]})
+        )  # only letters, digits, -
+        rows = db.execute(_CALLERS, (named,)).fetchall()
+        self.agents = {str(caller) for _, caller, _ in rows}
+        self.deadline: int | None = min((at for *_, at in rows if at is not None), default=None)
+
+
+def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
+    """Return the chain of a new task.
+
+    Args:
+        within: The task that its writer works on; by default the one open task that the caller's session has, if it has exactly one.
+
+    Raises:
+        UsageError: `unknown-task` or another of `find_task.resolve`.
+    """
+    db = store.db()
+    if within:
+        parent = _enclosing(db, within)
+    else:
+        held = db.execute(_HELD, (caller.reader, caller.session_id)).fetchall()
+        if caller.session_id is None or len(held) != 1:
+            return []
+        parent = str(held[0][0])
+        task = load.load(db, parent, forged=False)
+        if task is None or rules.own_take(task, (caller.reader, caller.session_id)) is None:
+            return []
+    record = find_task.record_of(db, parent)
+    return [*(record.get("chain") or () if record is not None else ()), parent]
+
+
+def _enclosing(db: sqlite3.Connection, within: str) -> str:
+    try:
+        return find_task.resolve(db, within, writing=True)
+    except UsageError as error:
+        error.hint = "The task that this one is within is that in GITMEM_TASK, or the argument `within`."
+        raise
+
+
+def check_new(
+    store: Store,
+    caller: Caller,
+    chain: Sequence[str],
+    agent: str | None,
+    deadline: int | None,
+    *,
+    again: bool,
+) -> int | None:
+    """Return the deadline of a new task: by default the first one of its chain.
+
+    Args:
+        agent: Its addressee.
+        deadline: Its deadline, if one was stated.
+        again: Whether an agent may be in its chain twice.
+
+    Raises:
+        UsageError: It may not be written: `chain-depth`, `chain-cycle`, `chain-quota` or `late-deadline`.
+    """
+    if not chain:
+        return deadline
+    db = store.db()
+    above = Above(db, chain)
+    session = presence.get(store, agent) if agent is not None else None
+    to = session.reader if session is not None else agent
+    why = _why(above, to, above.agents | {caller.reader}, again=again)
+    if why is None and above.root is not None and len(_below(db, above.root)) >= WITHIN_ROOT_MAX:
+        why = QUOTA, f"{above.root} has {WITHIN_ROOT_MAX} tasks within it already; no more are allowed"
+    if why is not None:
+        code, sentence = why
+        raise UsageError(
+            f"{sentence}. Nothing was written.",
+            hint="--again allows it." if code == CYCLE and not above.is_ring else "Do it yourself, or ask the writer of the outermost task.",
+            code=f"chain-{code.lower()}",
+            next=[command("gitmem", "task", "tree", above.root)] if above.root else [],
+        )  # fmt: skip
+    first = above.deadline
+    if first is not None and (first <= store.now() or (deadline or 0) > first):
+        raise UsageError(
+            f"A task within {chain[-1]} begins before {format_at(first)} or never: that is the first deadline of its chain. Nothing was written.",
+            hint="Leave --deadline out to use that one, if it is not over.",
+            code="late-deadline",
+            next=[command("gitmem", "task", "tree", chain[0])],
+        )
+    return deadline or first
+
+
+def refuse_taking(store: Store, task: FoldedTask, taker: str) -> Refusal | None:
+    """Return why nobody, or not this taker, should begin a task: DEPTH, CYCLE or QUOTA, and a sentence."""
+    chain = list(task.record.get("chain") or ())
+    if not chain:
+        return None
+    db = store.db()
+    above, id = Above(db, chain), task.record["task_id"]
+    if id in chain or above.root == id:
+        above.is_ring = True
+    again = task.record.get("payload", {}).get(AGAIN) is True
+    why = _why(above, taker, above.agents | {task.caller[0]}, again=again)
+    if why is None and above.root is not None and id not in _below(db, above.root)[:WITHIN_ROOT_MAX]:
+        why = QUOTA, f"{above.root} has more than {WITHIN_ROOT_MAX} tasks within it"
+    return why
+
+
+def first_deadline(store: Store, task: FoldedTask) -> int | None:
+    """Return the first deadline of the tasks within which one was written."""
+    chain = task.record.get("chain") or ()
+    return Above(store.db(), chain).deadline if chain else None
+
+
+def _why(above: Above, agent: str | None, agents: set[str], *, again: bool) -> Refusal | None:
+    if above.is_ring:
+        return CYCLE, f"{above.root} is, by its chain, within itself"
+    if above.is_deep:
+        return DEPTH, f"A task is within at most {CHAIN_MAX} others, and this one is within more"
+    if agent is not None and agent in agents and not again:
+        return CYCLE, f"{sanitize(agent)} is in the chain of this task already"
+    return None
+
+
+def _below(db: sqlite3.Connection, root: str) -> list[str]:
+    """Return the tasks within one, the first ones first."""
+    return [str(id) for (id,) in db.execute(_BELOW, {"root": root, "most": READ_MAX})]
