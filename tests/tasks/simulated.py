@@ -220,8 +220,8 @@ class World:
     def work(self, who: Actor, task: FoldedTask) -> None:
         """What a worker does with a task."""
         mine = rules.own_take(task, who.sender)
-        if mine is None and task.takes and self.random.random() < 0.05:  # a writer with an error in it
-            self.event(who, task, "status", take=task.takes[0].id, state="completed", message="not mine")
+        if mine is None and task.takes and self.random.random() < 0.1:  # a writer with an error in it
+            self.err(who, task)
             return
         if mine is None:
             if rules.take(task, who.sender, who.addresses, self.clock(who.clone)) is None:
@@ -241,9 +241,7 @@ class World:
         elif do == "release":
             self.event(who, task, "release", take=mine.id)
         elif do == "hand":
-            handoff_id = self.new_task(who, purpose="handoff", target_role="implementer/test", handoff_takes=[mine.id],
-                          handoff_tasks=[task.record["task_id"]])  # fmt: skip
-            self.handoffs.append((who, task.record["task_id"], handoff_id))
+            self.give(who, task, mine)
         else:
             if task.cancels and do == "working":
                 do = "canceled"
@@ -258,6 +256,20 @@ class World:
                 message=f"{do} by {who.sender[1]}",
             )
 
+    def err(self, who: Actor, task: FoldedTask) -> None:
+        """End or hand over what another one has."""
+        if self.random.random() < 0.5:
+            self.give(who, task, task.takes[0])
+        else:
+            self.event(who, task, "status", take=task.takes[0].id, state="completed", message="not mine")
+
+    def give(self, who: Actor, task: FoldedTask, take: TaskEvent) -> None:
+        """Offer a task, by a take of it."""
+        task_id = task.record["task_id"]
+        handoff_id = self.new_task(who, purpose="handoff", target_role="implementer/test", handoff_takes=[take.id],
+                                   handoff_tasks=[task_id])  # fmt: skip
+        self.handoffs.append((who, task_id, handoff_id))
+
     def hand_over(self, who: Actor, handoff: FoldedTask) -> None:
         """Accept or refuse a handoff; its giver may withdraw it."""
         if who.sender == handoff.caller:
@@ -265,11 +277,15 @@ class World:
                 self.cancel(who, handoff)
             return
         given = self.known(who, handoff.record["handoff_tasks"][0])
-        if given is None or given.is_finished:
+        if given is not None and given.is_finished and self.random.random() < 0.9:
             return
         if rules.accept(handoff, who.sender, who.addresses, self.clock(who.clone)) is None:
             until = format_at(self.clock(who.clone) + LEASE * SECOND)
-            self.event(who, handoff, "take", until=until, more=[each.id for each in given.heads()])
+            seen = [each.id for each in given.heads()] if given is not None else []
+            take = self.event(who, handoff, "take", until=until, more=seen)
+            self.event(
+                who, handoff, "status", take=take.id, state="completed", message="Accepted.", more=[take.id]
+            )
 
     def call(self, who: Actor, task: FoldedTask) -> None:
         """What the session that wrote a task does with it."""
@@ -372,6 +388,13 @@ class World:
             "waits although its caller has answered": task.state == "input-required"
             and self.is_answered(task),
             "ignores an acceptance": self.ignored(task),
+            "is a handoff that was accepted and is open": task.record["purpose"] == "handoff"
+            and task.takes
+            and not task.is_finished,
+            "was handed over although its caller had the giver's result": self.taken_with_a_result(task),
+            "was handed over by somebody who had not taken it": [
+                each for each in task.takes if each.replaces and taken[each.replaces].sender != each.giver
+            ],
         }
         self.wrong += [f"{task_id} {claim}" for claim, found in claims.items() if found]
 
@@ -399,10 +422,18 @@ class World:
         answers = [each for each in events if each.event == "message" and each.sender[0] == task.caller[0]]
         return bool(asked) and all(any(task.has_seen(answer, each) for answer in answers) for each in asked)
 
+    def taken_with_a_result(self, task: FoldedTask) -> list[TaskEvent]:
+        """The valid acceptances of takes under which the result was reported that the caller sealed."""
+        sealed = task.events.get(task.seal.record.get("outcome") or "") if task.seal is not None else None
+        return [
+            each for each in task.takes if each.replaces and sealed is not None and sealed.event == "status" and sealed.take == each.replaces
+        ]  # fmt: skip
+
     def ignored(self, task: FoldedTask) -> list[TaskEvent]:
         """The void acceptances that nothing speaks against: the giver held the task alone, and nobody had decided."""
         return [
             each for each in task.void
-            if each.replaces in {take.id for take in task.takes} and len(task.takes) == 1 and not task.seal and not task.close
+            if (each.replaces, each.giver) in {(take.id, take.sender) for take in task.takes} and len(task.takes) == 1
+            and not task.seal and not task.close
             and not any(other.is_terminal and task.has_seen(each, other) for other in task.events.values())
         ]  # fmt: skip
