@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import edited_paths, headline, heartbeats, name_pins, own_recipients, own_sessions, presence
+from ..agents import headline, heartbeats, name_pins, own_recipients, own_sessions, presence
 from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import ROLE_FIELDS, by_role, row, set_role_fields
 from ..errors import check_limit
@@ -117,6 +117,8 @@ def roster(
     Raises:
         UsageError: The limit is below 1.
     """
+    from ..agents import edited_paths
+
     check_limit(limit)
     if query:
         from ..agents import suggestions

@@ -334,15 +334,23 @@ def test_a_command_that_only_asks_takes_one_look(
     assert looks == [1]
 
 
-def command(scene: Scene, repo: Path, *args: str) -> str:
+def command(scene: Scene, repo: Path, *args: str, says: str = "recorded") -> str:
     """Run a command in a process of its own while a committer seems to be alive; what it imported, from -X importtime."""
     done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "cli", *args, "-C", str(repo)],
             cwd=Path(background.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
             env={**os.environ, "GITMEM_SESSION": scene.planck},
     )  # fmt: skip
-    assert "recorded" in done.stdout
+    assert says in done.stdout
     return done.stderr
+
+
+def test_whoami_loads_nothing_that_runs_git_or_reads_edited_paths(scene: Scene, repo: Path) -> None:
+    """The roster, in the same module, needs both."""
+    command(scene, repo, "signal", "hello", "--to", "Curie")
+    shown = command(scene, repo, "whoami", says="Planck")
+    loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
+    assert not loaded & {"gitmem.agents.edited_paths", "gitmem.git.run", "json", "subprocess", "typing"}
 
 
 def test_a_signal_loads_few_modules(scene: Scene, repo: Path) -> None:
