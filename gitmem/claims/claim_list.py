@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PATHS_SHOWN = 3
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
-    "SELECT DISTINCT e.claim_id, f.name FROM path_claim_event e JOIN forged f ON f.line = e.line"
+    "SELECT DISTINCT e.claim_id, f.name FROM forged f CROSS JOIN path_claim_event e ON e.line = f.line"
     " JOIN path_claim c ON c.claim_id = e.claim_id WHERE c.until > ? ORDER BY e.claim_id LIMIT 20"
 )
 

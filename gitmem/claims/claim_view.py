@@ -16,6 +16,8 @@ DDL = (
     "CREATE TABLE path_claim (claim_id TEXT PRIMARY KEY, line INTEGER, owner TEXT, session TEXT, mode TEXT, since INTEGER,"
     " until INTEGER, released INTEGER, task_id TEXT, wu_id TEXT) WITHOUT ROWID",
     "CREATE INDEX path_claim_owner ON path_claim (owner)",
+    # For the claims that have not ended: those that have are never deleted.
+    "CREATE INDEX path_claim_until ON path_claim (until)",
     "CREATE TABLE path_claim_event (claim_id TEXT, line INTEGER, PRIMARY KEY (claim_id, line)) WITHOUT ROWID",
     "CREATE INDEX path_claim_event_line ON path_claim_event (line)",
 )

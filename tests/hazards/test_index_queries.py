@@ -104,8 +104,8 @@ def explained(db: sqlite3.Connection, statement: str) -> set[str]:
     return {name for step in plan if not counts.match(step) for name in re.findall(r"INDEX (\w+)", step)}
 
 
-def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the commands ask is recorded; add the command to the list that needs a new index."""
+def recorded(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The statements that SQLite runs from now on."""
     statements: set[str] = set()
     real = _sqlite3.connect
 
@@ -115,6 +115,12 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
         return connection
 
     monkeypatch.setattr(_sqlite3, "connect", recording)
+    return statements
+
+
+def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the commands ask is recorded; add the command to the list that needs a new index."""
+    statements = recorded(monkeypatch)
     planck, curie = desk.start("Planck"), desk.start("Curie")
     asked = desk.send(planck, "zero?", "--to", "Curie", "--intent", "propose", "--requires-ack")["signal"]
     names = {"planck": planck, "curie": curie, "root": asked["signal_id"], "thread": asked["thread_id"]}
@@ -132,3 +138,49 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
     every = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
     used = set().union(*(explained(index.db, statement) for statement in statements))
     assert {str(name) for (name,) in every} - used == set()
+
+
+EVERYDAY = """
+whoami
+inbox
+signal one --to Curie
+roster
+mem context
+mem ready --wu WU-1
+delegate tests --to Curie --role implementer/test --scope paths=tests --wu WU-1
+claim src --for 2h
+claim check src
+gate --paths src/new.py
+claim release
+"""
+GROWING = ("line", "signal", "task", "task_line", "task_event", "task_launch", "task_link", "path_claim", "path_claim_event", "mail", "asked")  # fmt: skip
+
+
+def test_no_everyday_command_reads_a_whole_table_that_grows(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks that are sealed, claims that have ended, and signals that were read stay in the tables for ever."""
+    planck, _ = desk.start("Planck"), desk.start("Curie")
+    desk("delegate", "one", "--to", "Curie", "--role", "implementer/test", "--scope", "x", session=planck)
+    statements = recorded(monkeypatch)
+    for line in EVERYDAY.split("\n")[1:-1]:
+        said = desk(*line.split(), session=planck)
+        assert said.status in (0, 1), (line, said)
+
+    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index.reshape()
+    found = {(table, each) for each in statements for table in scanned(index.db, each) if table in GROWING}
+    assert found == set()
+
+
+def scanned(db: sqlite3.Connection, statement: str) -> set[str]:
+    """The tables that a statement reads from one end to the other."""
+    try:
+        plan = [row[3] for row in db.execute("EXPLAIN QUERY PLAN " + statement)]
+    except sqlite3.Error:  # of another database
+        return set()
+    names = {
+        alias or table: table
+        for table, alias in re.findall(r"(?:FROM|JOIN) (\w+)(?: (?:AS )?([a-z]\w*)\b)?", statement)
+    }
+    return {names.get(step.split()[1], step.split()[1]) for step in plan if re.fullmatch(r"SCAN \w+", step)}
