@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WEEK_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered a handoff
 DAY_MICROS = 24 * 3600 * 1_000_000
+VOID_MICROS = 2 * DAY_MICROS  # for how long a taker is told that a part of what it accepted is not its own
 GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
 
 _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0"
@@ -32,10 +33,17 @@ _FOR_ROLE = (
     + " AND t.caller_session IS NOT :session AND (t.purpose <> 'handoff' OR t.created > :day_ago)"
 )
 OFFERED = f"{_FOR_READER} UNION ALL {_FOR_ROLE}"
-# A question, an end that is not sealed, a conflict or a mismatch of a task that the reader wrote.
+# A question, an end that is not sealed, a conflict or a mismatch of a task that the reader wrote. An accepted handoff waits for nobody.
 ASKING = (
     "SELECT t.task_id FROM task t WHERE t.caller = :reader AND (t.decided_by IS NULL OR t.decided_by = 'status')"
     " AND (t.decided_by = 'status' OR t.state IN ('input-required', 'auth-required') OR t.conflict OR t.mismatch)"
+    " AND (t.purpose <> 'handoff' OR t.conflict)"
+)
+# Tasks that the reader's session took by accepting a handoff, and that their callers sealed: perhaps with the giver's result.
+VOID = (
+    "SELECT t.task_id, h.task_id FROM task h JOIN task_link k ON k.from_id = h.task_id AND k.kind = 'handoff'"
+    " JOIN task t ON t.task_id = k.to_id WHERE h.purpose = 'handoff' AND h.created > :void_since AND +h.holder = :reader"
+    " AND h.holder_session IS :session AND t.decided_by = 'seal' AND t.holder_session IS NOT :session"
 )
 _GIVEN = (
     "SELECT 1 FROM task t WHERE t.caller = :reader AND (t.decided_by IS NULL OR t.decided_by = 'status')"
@@ -43,7 +51,7 @@ _GIVEN = (
 )
 _CLAIM = "SELECT 1 FROM path_claim WHERE until > :now AND NOT released AND owner"
 _FOUND = (
-    f"SELECT EXISTS ({OFFERED}) OR EXISTS ({ASKING}) OR EXISTS ({_GIVEN})"
+    f"SELECT EXISTS ({OFFERED}) OR EXISTS ({ASKING}) OR EXISTS ({_GIVEN}) OR EXISTS ({VOID})"
     f" OR (EXISTS ({_CLAIM} = :reader) AND EXISTS ({_CLAIM} <> :reader))"
 )
 _OWN = f"{_FOUND} OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND holder = :reader) OR EXISTS ({_CLAIM} = :reader)"
@@ -66,6 +74,7 @@ def values_of(
         "now": now,
         "day_ago": now - DAY_MICROS,
         "week_ago": now - WEEK_MICROS,
+        "void_since": now - VOID_MICROS,
     }
 
 

@@ -6,6 +6,7 @@ from .. import records
 from ..agents import presence
 from ..commit_message import sanitize
 from ..log.lines import format_at
+from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import role_id
 from ..text.shell_quote import command
@@ -24,20 +25,12 @@ if TYPE_CHECKING:
 
 WAITING, RETURNED = "waiting", "returned"
 LISTED = 20
-VOID_MICROS = 48 * 3600 * 1_000_000
 RETURNED_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered
 # Those without an answer; not what was written in the name of this clone by others.
 _OPEN = (
     "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
     " AND t.decided_by IS NULL AND t.created > :since AND +t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
     " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line){whose} ORDER BY t.created DESC, t.task_id LIMIT :most"
-)
-# Tasks that a caller took by accepting a handoff, and that their callers sealed: perhaps with the giver's result.
-_SEALED = (
-    "SELECT t.task_id, h.task_id FROM task h JOIN task_link k ON k.from_id = h.task_id AND k.kind = 'handoff'"
-    " JOIN task t ON t.task_id = k.to_id WHERE h.purpose = 'handoff' AND h.created > :since AND +h.holder = :reader"
-    " AND h.holder_session IS :session AND t.decided_by = 'seal' AND t.holder_session IS NOT :session"
-    " ORDER BY t.task_id LIMIT :most"
 )
 _ADDRESSEE = (
     "(t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
@@ -157,9 +150,9 @@ def add_to(store: Store, found: Roster) -> Roster:
 
 def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[VoidAcceptance]:
     sender = caller.reader, caller.session_id
-    values = {"reader": sender[0], "session": sender[1], "since": now - VOID_MICROS, "most": limit}
+    values = {**waiting_work.values_for(caller, now), "most": limit}
     found = []
-    for task_id, handoff_id in db.execute(_SEALED, values).fetchall():
+    for task_id, handoff_id in db.execute(f"{waiting_work.VOID} ORDER BY 1 LIMIT :most", values).fetchall():
         task = load.load(db, task_id)
         if task is not None and any(each.replaces and each.sender == sender for each in task.void):
             decided = sanitize(task.record.get("sender_name") or task.caller[0])
