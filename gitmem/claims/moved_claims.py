@@ -61,7 +61,7 @@ def move(
         elif claim.released is not None or claim.until <= store.now():
             found.kept.append((claim_id, "was released" if claim.released is not None else "has ended"))
         elif other := _in_the_way(claim, known, caller):
-            found.kept.append((claim_id, f"is in the way of another one: {text_of(other)}"))
+            found.kept.append((claim_id, f"is lost: {text_of(other)}"))
         else:
             _add(store, caller, claim, task_id, found)
     return found

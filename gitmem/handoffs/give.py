@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .bundle import Bundle
     from .content import HandoffContent, LeftOut
 
+CLAIMS_END = (
+    "Your claims end with your session: end it after this is accepted, or others may claim the paths before."
+)
 MESSAGE_MAX_BYTES = 64 * 1024  # of a signal
 MESSAGE_MAX = 2_000  # characters of a checkpoint's next steps that become the message
 
@@ -103,6 +106,7 @@ def hand_over(
     found = delegate.addressees(store, caller, to, roles_file.read(store.repo.worktree), allow_unseen=False)
     warnings = _check(store, caller, to, found)
     bundled = bundle.collect(store, caller, wu)
+    warnings += [CLAIMS_END] if bundled.claims and caller.session_id else []
     if bundled.is_empty:
         raise _nothing(bundled, wu)
     options = _options(store, to, wu, found, bundled, allow_secret=allow_secret)

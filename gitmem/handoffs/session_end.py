@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..claims import standing_claims
 from ..memory import checkpoint_gate
+from ..tasks import handoff_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,4 +50,13 @@ def _left(store: Store, caller: Caller) -> str | None:
     ]
     if not parts:
         return None
-    return f"Left open: {' and '.join(parts)}. Before a session ends, `gitmem handoff --to NAME` gives them to another agent."
+    waiting = [
+        each.task_id
+        for each in handoff_list.of_caller(store, caller).given
+        if each.status == handoff_list.WAITING and each.giver_session == caller.session_id
+    ]
+    advice = "Before a session ends, `gitmem handoff --to NAME` gives them to another agent."
+    if waiting:
+        also = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        advice = f"{waiting[0]}{also} is not accepted: until then others may claim your paths."
+    return f"Left open: {' and '.join(parts)}. {advice}"

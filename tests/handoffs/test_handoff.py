@@ -6,7 +6,8 @@ import pytest
 
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
-from gitmem.handoffs import accept, give
+from gitmem.handoffs import accept, give, session_end
+from gitmem.mailbox import waiting_work
 from gitmem.overview import concerns
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
@@ -57,6 +58,7 @@ def test_all_that_is_open_is_offered_by_reference_and_nothing_moves_before_it_is
     )  # fmt: skip
     assert task["message"] == "The other half"
     assert (made.recorded, made.signaled, made.left_out) == (True, ["Curie"], [])
+    assert made.warnings == [give.CLAIMS_END]
     assert made.bytes == max(
         len(line)
         for line in bodies(work.here)
@@ -98,6 +100,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
         old = standing_claims.load(store.db(), work.claim_id)
         assert old is not None and moved.claim.until == old.until
     assert ("AGREE", f"I accept {handoff}") in unread(work.here, work.bohr)
+    assert concerns.of_caller(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"
     with pytest.raises(UsageError, match="is held by a:b:curie"):
         task_work.report(work.here, work.bohr, work.task_id, "completed", "late")
     task_work.report(work.there, work.curie, work.task_id, "completed", "12 cases")
@@ -143,6 +146,9 @@ def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> 
         told.text
         == f"{work.task_id} is not yours: Planck had decided it (completed) before you accepted {handoff}."
     )
+    assert waiting_work.is_any(work.there.db(), waiting_work.values_for(work.curie, work.there.now())), (
+        "an empty inbox looks further"
+    )
     waiting = concerns.of_inbox(work.there, work.curie)
     assert waiting is not None
     assert waiting.lines() == [f"void: {told.text}"]
@@ -164,6 +170,7 @@ def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> No
     assert holders(work) == {(CURIE, False)}
     assert owners(work.here) == [(CURIE, ("src/**",), "held")]
     assert handoff_list.of_caller(work.here, work.bohr).given == []
+    assert concerns.of_caller(work.here, work.bohr).asking == []
 
 
 def test_what_is_withdrawn_refused_or_old_stays_with_the_giver(work: Work) -> None:
@@ -254,16 +261,17 @@ def test_the_claims_of_a_giver_whose_session_has_ended_move_unless_somebody_else
 ) -> None:
     """A claim ends with its session; an accepted one begins again, with the same end."""
     handoff = given(work)
-    ended = lifecycle.end(work.here, work.bohr)
+    ended = session_end.end_session(work.here, work.bohr)
+    assert (ended.remark or "").endswith(
+        f"Left open: 1 task and 1 claim. {handoff} is not accepted: until then others may claim your paths."
+    )
     work.sync()
     assert ended.recorded and owners(work.there) == []
     claim_work.claim(work.there, work.dirac, ["src/tax.py"])
     found = accept.take(work.there, work.curie, handoff)
     assert found.handoff.claims == []
     (left,) = found.handoff.left_out
-    assert left.id == work.claim_id and left.reason.startswith(
-        "is in the way of another one: Dirac claims src/tax.py"
-    )
+    assert left.id == work.claim_id and left.reason.startswith("is lost: Dirac claims src/tax.py")
     assert [each.task_id for each in found.handoff.tasks] == [work.task_id]
 
 
