@@ -95,7 +95,7 @@ def ready(
     limit: ReadyLimit = None,
     include_archived: Archived = False,
 ) -> None:
-    """List the nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
+    """List nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
     from gitmem.memory import ready as operation
     from gitmem.tasks import ready_tasks
 
