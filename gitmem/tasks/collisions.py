@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..agents import heartbeats
 from ..commit_message import sanitize
+from ..records.codec import as_json
 from ..text.shell_quote import command
 from . import load
 
@@ -26,13 +27,17 @@ _SAME = " UNION ".join(
     " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
     for key in ("work", "twin")
 )
+# Those of sessions here, the latest first: old ones of others, which nobody ends, must not take their place.
 _TWICE = " UNION ".join(
-    f"SELECT task_id FROM task WHERE decided_by IS NULL AND {key} IN"
-    f" (SELECT {key} FROM task WHERE decided_by IS NULL AND {key} IS NOT NULL GROUP BY {key} HAVING count(*) > 1 LIMIT {LOOKED_MAX})"
+    f"SELECT t.task_id, t.created FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL"
+    " AND EXISTS (SELECT 1 FROM json_each(:here) h WHERE h.value IN (t.caller_session, t.holder_session))"
+    f" AND EXISTS (SELECT 1 FROM task o WHERE o.decided_by IS NULL AND o.{key} = t.{key} AND o.task_id <> t.task_id)"
     for key in ("work", "twin")
 )
 _OF_CALLER = "SELECT caller, caller_session, holder_session FROM task WHERE task_id = ?"
-_IN_CONFLICT = f"SELECT task_id FROM task WHERE conflict = 1 AND decided_by IS NULL LIMIT {LOOKED_MAX}"
+_IN_CONFLICT = (
+    "SELECT task_id FROM task WHERE conflict = 1 AND decided_by IS NULL ORDER BY touched DESC LIMIT :most"
+)
 
 
 class SameWork:
@@ -71,11 +76,16 @@ def sentences(db: sqlite3.Connection, task_id: str) -> list[str]:
     return [each.sentence(task_id) for each in same_work(db, task_id)]
 
 
-def news(store: Store) -> Iterator[tuple[str, str, str]]:
-    """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence."""
+def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:
+    """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence.
+
+    Args:
+        most: The number of tasks that are read, of each kind.
+    """
     db = store.index.db
     here = heartbeats.known_sessions(store).keys()
-    for (task_id,) in db.execute(_TWICE).fetchmany(LOOKED_MAX):
+    values = {"here": as_json(sorted(here)), "most": most}
+    for task_id, _ in db.execute(f"{_TWICE} ORDER BY 2 DESC, 1 LIMIT :most", values).fetchall():
         caller, session, holder_session = db.execute(_OF_CALLER, (task_id,)).fetchone()
         for other in same_work(db, task_id):
             for who in {session, holder_session} & here:
@@ -85,7 +95,7 @@ def news(store: Store) -> Iterator[tuple[str, str, str]]:
                         f"{task_id}/{other.task_id}",
                         f"delegated twice: {task_id}: {other.sentence(task_id)}",
                     )
-    for (task_id,) in db.execute(_IN_CONFLICT).fetchall():
+    for (task_id,) in db.execute(_IN_CONFLICT, values).fetchall():
         task = load.load(db, task_id, forged=False)
         held = task.held if task is not None and task.conflict else []
         for take in held:

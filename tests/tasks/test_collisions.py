@@ -60,6 +60,22 @@ def test_r17_both_delegators_are_told_once_and_the_first_take_decides(two: tuple
     assert task_list.show(here.store, second).warnings == []
 
 
+def test_r17_old_delegations_of_others_hide_no_new_ones_of_a_session_here(two: tuple[Clone, Clone]) -> None:
+    """Nobody may ever end them, and only so many tasks are read."""
+    here, there = two
+    planck, curie = Agent(here.store, PLANCK), Agent(there.store, CURIE)
+    bohr = Agent(there.store, BOHR)
+    for wu in ("WU-1", "WU-2"):
+        for agent in (curie, bohr):
+            ask(agent, wu=wu)
+    own = ask(planck)
+    ask(curie)
+    exchange(here, there)
+    here.store.db()
+    found = list(collisions.news(here.store, most=1))
+    assert [(who, about.partition("/")[0]) for who, about, _ in found] == [(planck.caller.session_id, own)]
+
+
 def test_r17_a_second_delegation_in_one_clone_is_warned_about_in_its_answer(two: tuple[Clone, Clone]) -> None:
     """By work unit and role, by the brief, and by the idempotency key; not of other roles, or by a name of the other."""
     store = two[0].store
