@@ -82,7 +82,7 @@ class World:
 
     Args:
         folder: An empty folder.
-        history: The repository that the remote is a copy of.
+        history: The repository whose files the remote has, as far as the plan changes them.
     """
 
     def __init__(self, folder: str, history: str, profile: Profile, plan: Plan) -> None:
@@ -97,9 +97,7 @@ class World:
         self.finished = 0  # the minute in which the last job landed
         self.environment = {**environment(folder), **_settings({"gc.auto": "0", "core.fsync": "none"})}
         self.hub = os.path.join(folder, "hub.git")
-        self.git(folder, "clone", "--quiet", "--bare", history, self.hub)
-        self.git(self.hub, "branch", "--force", "main", "HEAD")
-        self.git(self.hub, "symbolic-ref", "HEAD", "refs/heads/main")
+        self._start_hub(history)
         self.clones = [os.path.join(folder, f"clone{number}") for number in range(profile.clones)]
         for where in self.clones:
             options = ["--quiet", "--single-branch", "--branch", "main"]
@@ -108,14 +106,41 @@ class World:
             self.git(where, "config", "user.email", "person@example.org")
             self.git(where, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
 
+    def _start_hub(self, history: str) -> None:
+        """Create the remote with one commit of the files that the plan changes.
+
+        Everything else costs time in each checkout, and other branches would be compared by the radar.
+        """
+        head, objects, *_ = self._read(
+            history, "rev-parse", "HEAD^{tree}", "--path-format=absolute", "--git-path", "objects"
+        ).splitlines()
+        self.git(self.folder, "init", "--quiet", "--bare", "--initial-branch=main", self.hub)
+        borrowed = os.path.join(self.hub, "objects", "info", "alternates")
+        with open(borrowed, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{objects}\n")
+        changed = {path for jobs in self.plan.lists for job in jobs for path in job.hunks}
+        entries = self._read(self.hub, "ls-tree", "-rz", head).split("\0")
+        names = {each: each.partition("\t")[2] for each in entries}
+        kept = [each for each, name in names.items() if name in changed or name.endswith(".gitattributes")]
+        self.git(self.hub, "update-index", "-z", "--index-info", given="".join(f"{each}\0" for each in kept))
+        tree = self._read(self.hub, "write-tree").strip()
+        author = ["-c", "user.name=A Person", "-c", "user.email=person@example.org"]
+        first = self._read(self.hub, *author, "commit-tree", tree, "-m", "First").strip()
+        self.git(self.hub, "update-ref", "refs/heads/main", first)
+        self.git(self.hub, "repack", "-a", "-d", "--quiet")
+        os.remove(borrowed)
+
     def worktree(self, clone: int, agent: int) -> str:
         """Create an agent's worktree, on a branch of its own; return its folder."""
         where = os.path.join(self.folder, f"worktree{agent}")
         self.git(self.clones[clone], "worktree", "add", "--quiet", "-b", branch(agent), where)
         return where
 
-    def git(self, where: str, *args: str, may_fail: bool = False) -> str | None:
+    def git(self, where: str, *args: str, may_fail: bool = False, given: str = "") -> str | None:
         """Run git at the simulated time; return its output, or None if it failed and may.
+
+        Args:
+            given: Its standard input.
 
         Raises:
             CalledProcessError: It failed and may not.
@@ -123,9 +148,13 @@ class World:
         date = f"{self.clock.seconds()} +0000"
         variables = {**self.environment, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         done = subprocess.run(
-            ["git", *args], cwd=where, env=variables, capture_output=True, text=True, check=not may_fail
-        )
+            ["git", *args],
+            cwd=where, env=variables, input=given, capture_output=True, text=True, errors="surrogateescape", check=not may_fail,
+        )  # fmt: skip
         return done.stdout if done.returncode == 0 else None
+
+    def _read(self, where: str, *args: str) -> str:
+        return self.git(where, *args) or ""
 
     def is_online(self, clone: int) -> bool:
         """Return whether a clone has a network now."""
