@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def toml(text: str) -> dict[str, Any]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > DOTS_MAX:
             raise FormatError(f"more than {DOTS_MAX} dots in a line", number)
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
