@@ -29,6 +29,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "inbox": _of("startup", "inbox"),
     "signal": _of("startup", "signal"),
     "everyday": _of("startup", "everyday"),
+    "task-list": _of("tasks", "task_list"),
     "signal-syncs": _of("syscalls", "syncs"),
     "signal-git": _of("syscalls", "git_processes"),
     "signal-commit": _of("commits", "isolated"),

@@ -22,14 +22,14 @@ THREAD_SIGNALS = 5
 def inbox(workbench: Workbench) -> list[Figure]:
     """Measure `gitmem inbox` with nothing new, in a log with some history."""
     where, session = with_history(workbench, "inbox")
-    took, floor = _against_python(workbench, where, session, lambda: ["inbox"])
+    took, floor = against_python(workbench, where, session, lambda: ["inbox"])
     return [Figure("`gitmem inbox` with nothing new, CPU", FLOOR, took.cpu, floor.cpu, 1.6, "ms")]
 
 
 def signal(workbench: Workbench) -> list[Figure]:
     """Measure a directed signal while no other gitmem process runs in the clone."""
     where, session = with_history(workbench, "signal")
-    took, floor = _against_python(workbench, where, session, lambda: signal_args("Reader"))
+    took, floor = against_python(workbench, where, session, lambda: signal_args("Reader"))
     return [
         Figure("`gitmem signal` to one agent, CPU", FLOOR, took.cpu, floor.cpu, 2.5, "ms"),
         Figure("`gitmem signal` to one agent, wall", FLOOR, took.wall, floor.wall, 2.5, "ms"),
@@ -59,7 +59,7 @@ def everyday(workbench: Workbench) -> list[Figure]:
     found = []
     for name, command in commands.items():
         place = (memory, reader) if name == "mem context" else (where, session)
-        took, floor = _against_python(workbench, *place, command)
+        took, floor = against_python(workbench, *place, command)
         found.append(Figure(f"`gitmem {name}`, CPU", FLOOR, took.cpu, floor.cpu, 4, "ms"))
     return found
 
@@ -118,7 +118,7 @@ def with_history(workbench: Workbench, name: str) -> tuple[str, str]:
     return where, session
 
 
-def _against_python(
+def against_python(
     workbench: Workbench, where: str, session: str, args: Callable[[], list[str]]
 ) -> tuple[Timing, Timing]:
     """Measure a command and an empty Python in turn.

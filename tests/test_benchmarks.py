@@ -27,6 +27,7 @@ PROMISED = {
     "inbox": ("`gitmem inbox` with nothing new", 1.6),
     "signal": ("`gitmem signal` to one agent", 2.5),
     "everyday": ("`gitmem ", 4),
+    "task-list": ("`gitmem task list`, ", 4),
     "signal-syncs": ("disk syncs before `gitmem signal` answers", 1),
     "signal-git": ("git processes before `gitmem signal` answers", 0),
     "signal-commit": ("`gitmem signal` and its commit by itself", 1.5),
