@@ -45,7 +45,7 @@ def program(args: Sequence[str]) -> tuple[int, str]:
 class CommandLine:
     """One clone, in which commands are run."""
 
-    lacks: Mapping[str, str] = {"handoff": "not built yet"}
+    lacks: Mapping[str, str] = {}
 
     def __init__(self, folder: Path, run: Run) -> None:
         self.folder = folder
@@ -164,6 +164,16 @@ class CommandLine:
     def task(self, task_id: str) -> Task:
         """Return a task by `task show`."""
         return as_task(self.ask("task", "show", task_id))
+
+    def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
+        """Hand the session's open work over with `handoff`; it must have these tasks."""
+        words = ["handoff", "--to", to, "--", "Go on."]
+        offered = (
+            self.ask(*words[:3], "--dry-run", *words[3:], session=session)["task"].get("handoff_tasks") or ()
+        )
+        if not set(task_ids) <= set(offered):
+            raise Refused(f"{session} has not taken all of {', '.join(task_ids)}.")
+        return self.task(self.ask(*words, session=session)["task"]["task_id"])
 
     def claim(self, session: str, paths: Sequence[str]) -> Claim:
         """Claim paths with `claim`."""

@@ -32,7 +32,7 @@ class Library:
         folder: Its work tree. Other clones and the shared remote are created beside it.
     """
 
-    lacks: Mapping[str, str] = {"handoff": "not built yet"}
+    lacks: Mapping[str, str] = {}
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -150,6 +150,17 @@ class Library:
     def task(self, task_id: str) -> Task:
         """Return a task as `log.tasks.show` shows it."""
         return as_task(self.log().tasks.show(task_id).as_json())
+
+    def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
+        """Hand the session's open work over, which must have these tasks; a `UsageError` of gitmem becomes `Refused`."""
+        tasks = self._logs[session].tasks
+        try:
+            offered = tasks.handoff(to, "Go on.", dry_run=True).task.get("handoff_tasks") or ()
+            if not set(task_ids) <= set(offered):
+                raise Refused(f"{session} has not taken all of {', '.join(task_ids)}.")
+            return self.task(tasks.handoff(to, "Go on.").task["task_id"])
+        except UsageError as error:
+            raise Refused(str(error)) from error
 
     def claim(self, session: str, paths: Sequence[str]) -> Claim:
         """Claim paths; a `GateError` of gitmem becomes `Refused`."""

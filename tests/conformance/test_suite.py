@@ -26,8 +26,6 @@ TWO_PLACES = {
     "claims_in_two_places_contest_each_other",
 }
 PUBLISHED = {case.group for case in contract.cases() if case.source == "A2A.V1"}
-# What gitmem's own adapters lack.
-LACKING = {"a_task_that_is_handed_over_changes_hands_when_it_is_accepted"}
 # Class of `wrong` → the cases that have to catch it.
 CAUGHT = {
     "ShowsBroadcastsToTheirSender": {"a_broadcast_does_not_show_to_its_sender"},
@@ -100,11 +98,10 @@ CAUGHT = {
 def test_gitmem_keeps_the_contract(adapter: str, group: str, tmp_path: Path) -> None:
     """R36: the reference in memory, and the library, so that launchers anywhere share one schema of roles, tasks and claims."""
     ran = run(adapter, tmp_path, of=[contract.GROUPS[group][1]])
-    lacking = LACKING if group == "tasks" and "library" in adapter else set()
 
     assert ran.status == 0, ran.said()
-    assert plain(ran.passed) == {case.name for case in contract.cases() if case.group == group} - lacking
-    assert ran.not_applicable == lacking
+    assert plain(ran.passed) == {case.name for case in contract.cases() if case.group == group}
+    assert ran.not_applicable == set()
 
 
 @pytest.mark.deep
