@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .index.index_file import View
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields, SignalFields, SignalRecord
+    from .records.shown_types import ShownSignal
     from .repo import Repo
     from .signals.reply import TaskAnswer
     from .trust.clone_key import CloneKeyReader
@@ -70,6 +71,16 @@ class DomainPackages:
         from .tasks import reply_events
 
         return reply_events.of_reply(store, caller, answered, about, fields)
+
+    def seals_of_results(
+        self, store: Store, caller: Caller | None, shown: Sequence[ShownSignal]
+    ) -> list[tuple[str, bytes]]:
+        """Return the seals of the tasks of a caller whose results it was shown."""
+        if caller is None or not any(each.get("task_id") for each in shown):
+            return []
+        from .tasks import delivered_results
+
+        return delivered_results.seals(store, caller, shown)
 
     def waiting_work(self, store: Store, caller: Caller | None) -> PartOfAnswer | None:
         """Return what waits for a caller beside signals; None if nothing does."""

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         def answer_task(self, store: Any, caller: Any, answered: Any, about: Any, fields: Any) -> Any:
             """Return what a signal in the thread of a task changes of the task, see `signals.reply.TaskAnswer`."""
 
+        def seals_of_results(self, store: Any, caller: Any, shown: Any) -> list[tuple[str, bytes]]:
+            """Return the seals of the tasks of a caller whose results it was shown."""
+
         def waiting_work(self, store: Any, caller: Any) -> PartOfAnswer | None:
             """Return the tasks, handoffs and claims that wait for a caller; None if there are none."""
 

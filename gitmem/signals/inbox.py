@@ -272,19 +272,18 @@ def _next(outcome: InboxResult) -> list[str]:
 
 
 def mark(store: Store, reading: InboxResult) -> int:
-    """Record deferred `delivered` receipts for the displayed signals; return their number.
+    """Record deferred `delivered` receipts for the displayed signals, and what goes with them; return the number of receipts.
 
-    Call it after the output was flushed: a signal that was not displayed must stay unread. Call it for an empty inbox,
-    too: it removes an obsolete flag.
+    Call it after the output was flushed: what was not displayed must stay unread. An empty inbox, too: that removes an old flag.
 
     Raises:
-        StoreError: The receipts can't be recorded; hooks don't display those signals again.
+        StoreError: They can't be recorded; hooks don't display those signals again.
     """
     whose = reading.target
     try:
-        delivery_lock.record(
-            store, whose.reader, whose.caller, reading.to_mark, _keepalive(store, whose.caller)
-        )
+        more = store.domain.seals_of_results(store, whose.caller, reading.signals)
+        more += _keepalive(store, whose.caller)
+        delivery_lock.record(store, whose.reader, whose.caller, reading.to_mark, more)
     except StoreError:
         delivery_lock.move_to_shown(
             store, whose.reader, whose.session, {signal_id for _, signal_id, _ in reading.to_mark}

@@ -6,7 +6,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from . import TERMINAL, append, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
-from .task_work import refuse, sender_of, write
+from .task_work import refuse, sender_of, unchanged, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
 def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = None) -> TaskChange:
     """Pin the outcome that the caller acts on: from now on no event changes it. It waits for the next commit.
 
+    A delegation is sealed by itself when its result is shown to the session that wrote it; to seal it again returns that seal.
+
     Args:
         give_up: Without an outcome: seal the task as failed, for this reason.
 
@@ -78,6 +80,11 @@ def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = No
         StoreError: It can't be recorded.
     """
     task = find_task.require(store, task_id, writing=True)
+    is_result = task.outcome is not None and task.outcome.event == "status"
+    if task.seal is not None and task.seal.sender == sender_of(caller) and is_result and not give_up:
+        found = unchanged(task, task.seal)
+        found.warnings = ["You have accepted its result already. Nothing was written."]
+        return found
     refuse(task, rules.seal(task, sender_of(caller)))
     if task.outcome is None and task.close is None and not give_up:
         refuse(task, ("no-outcome", f"has no outcome yet: {task.state}"))
@@ -86,7 +93,7 @@ def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = No
             task,
             ("has-outcome", f"has an outcome, which is sealed without a reason: {rules.state_text(task)}"),
         )
-    fields = _outcome(task)
+    fields = outcome_fields(task)
     if not fields.get("state"):
         fields = {"state": "failed", "reason": give_up}
     return write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
@@ -113,13 +120,13 @@ def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str
     if sender_of(caller) == task.caller:
         refuse(task, ("own-task", "was written by this session, which seals it instead"))
     refuse(task, rules.close(task, sender_of(caller)))
-    fields = _outcome(task) if state in (None, task.state) else {}
+    fields = outcome_fields(task) if state in (None, task.state) else {}
     fields["reason"] = reason
     fields["state"] = state or fields.get("state") or "canceled"
     return write(store, caller, task, "close", fields, "closes", text=reason)
 
 
-def _outcome(task: FoldedTask) -> EventContent:
+def outcome_fields(task: FoldedTask) -> EventContent:
     """Return the fields that name the present outcome of a task."""
     found: EventContent = {"state": task.state if task.is_finished else None}
     if task.outcome is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .append import EventContent
     from .fold import FoldedTask
+    from .task_facts import TaskEvent
 
 TELLING = (DELEGATION, HANDOFF)  # purposes of tasks whose events tell the other side
 # How the text of an event begins in its signal. Events without a word here tell nobody.
@@ -86,9 +87,7 @@ def about(
     if word is None or not to or task.record["purpose"] not in TELLING:
         return found
     found.resolved = addressing.from_addresses(store, to)
-    said = ": ".join(filter(None, (word, text))) or what
-    if len(said) > MESSAGE_MAX:
-        said = f"{cut(said, MESSAGE_MAX)}\nFull text: gitmem task show {task.record['task_id']}"
+    said = _said(task, word, text) or what
     context = _context(store.db(), task)
     fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
     fields |= thread_fields(task.record)
@@ -101,6 +100,19 @@ def about(
     fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
     found.lines.append(store.line("signal", fields, allow_secret=allow_secret))
     return found
+
+
+def result_text(task: FoldedTask, result: TaskEvent) -> str:
+    """Return the message of the signal that tells the caller about a result."""
+    text = result.record.get("message") or result.record.get("reason") or ""
+    return _said(task, WORDS.get(result.state or "") or "", text) or result.state or ""
+
+
+def _said(task: FoldedTask, word: str, text: str) -> str:
+    said = ": ".join(filter(None, (word, text)))
+    if len(said) > MESSAGE_MAX:
+        said = f"{cut(said, MESSAGE_MAX)}\nFull text: gitmem task show {task.record['task_id']}"
+    return said
 
 
 def thread_fields(task: Mapping[str, Any]) -> dict[str, str]:

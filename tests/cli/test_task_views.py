@@ -24,9 +24,9 @@ def test_r19_the_tree_indents_what_was_written_within_a_task(run: Run, start: St
             ).task["task_id"]
         )
         below = str(
-            log.tasks.delegate("Test it", to="Planck", role="implementer", wu="WU-8", chain=[top]).task[
-                "task_id"
-            ]
+            log.tasks.delegate(
+                "Test it", to="Planck", role="implementer", wu="WU-8", chain=[top], again=True
+            ).task["task_id"]
         )
 
     for args in ((), ("--wu", "WU-7"), ("--initiative", "INI-1"), (top,)):

@@ -154,7 +154,7 @@ def test_only_the_session_that_wrote_it_seals(office: Office, repo: Path) -> Non
     office.refused("not-the-caller", task_decisions.seal, office.bohr, task_id)
     office.refused("not-the-caller", task_decisions.seal, twin, task_id)
     task_decisions.seal(office.store, office.planner, task_id)
-    office.refused("sealed-task", task_decisions.seal, office.planner, task_id)
+    assert not task_decisions.seal(office.store, office.planner, task_id).recorded
     office.refused("sealed-task", task_decisions.close, twin, task_id, "over")
 
 

@@ -1,0 +1,50 @@
+"""Seal delegations whose results were shown to the session that wrote them: the seals are recorded with the receipts."""
+
+from __future__ import annotations
+
+from . import DELEGATION, append, load, rules, task_decisions, task_signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..records.shown_types import ShownSignal
+    from ..store import Store
+    from .fold import FoldedTask
+
+
+def seals(store: Store, caller: Caller, shown: Iterable[ShownSignal]) -> list[tuple[str, bytes]]:
+    """Return the seals of the delegations that the caller's session wrote, and whose result is in these signals.
+
+    A result that may be tried again, that is shown in part, or that only claims to be from this clone is not sealed.
+
+    Args:
+        shown: Signals that were shown to the caller as their reader, not by a look into somebody's inbox.
+    """
+    found: dict[str, tuple[str, bytes]] = {}
+    for signal in shown:
+        task_id = signal.get("task_id")
+        if not task_id or task_id in found or "message_cut" in signal:
+            continue
+        task = load.load(store.db(), task_id, forged=False)
+        if task is None or not _is_result(task, signal):
+            continue
+        if rules.seal(task, (caller.reader, caller.session_id)) is None:
+            _, found[task_id] = append.event_line(
+                store, caller, task, "seal", task_decisions.outcome_fields(task)
+            )
+    return list(found.values())
+
+
+def _is_result(task: FoldedTask, signal: Mapping[str, Any]) -> bool:
+    """Return whether a signal tells about the outcome of a delegation: anybody may name a task in one."""
+    result = task.outcome
+    if task.record["purpose"] != DELEGATION or task.decided_by != "status" or result is None:
+        return False
+    sender = signal["sender_identity"], signal.get("sender_session") or None
+    if sender != result.sender or signal["message"] != task_signals.result_text(task, result):
+        return False
+    error = (result.record.get("payload") or {}).get("error")
+    return not (isinstance(error, dict) and error.get("retryable") is True)
