@@ -214,6 +214,7 @@ def test_what_peers_wrote_stays_in_its_line(scene: Scene) -> None:
         assert not [line for line in said.splitlines() if line.startswith("next: rm") or len(line) > 400]
 
 
+@pytest.mark.deep
 def test_thousands_of_tasks_and_claims_make_a_short_answer(scene: Scene, repo: Any) -> None:
     """A peer can write any number: answers have the first ones, and say how many are left."""
     import gitmem
