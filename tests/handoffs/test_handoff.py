@@ -6,13 +6,13 @@ import pytest
 
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
-from gitmem.handoffs import accept, give, session_end
+from gitmem.handoffs import accept, bundle, give, session_end
 from gitmem.mailbox import waiting_work
 from gitmem.overview import concerns
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.tasks import find_task, handoff_list, task_decisions, task_work
+from gitmem.tasks import find_task, handoff_list, new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, bodies
 
 from .conftest import BOHR, CURIE, DIRAC, Work
@@ -300,3 +300,18 @@ def test_a_handoff_to_a_role_that_nobody_holds_waits_for_whoever_takes_it(work: 
     work.sync()
     assert holders(work) == {(CURIE, False)}
     assert f"I accept {row.task_id}" in [message for _, message in unread(work.here, work.bohr)]
+
+
+def test_a_task_that_is_no_handoff_is_only_taken(work: Work) -> None:
+    """Taking it ends nothing."""
+    more = new_task.create(work.here, work.planck, "More", to=BOHR).task["task_id"]
+    assert accept.take(work.here, work.bohr, more).handoff is None
+    assert find_task.require(work.here, more).state == "working"
+
+
+def test_an_answer_names_at_most_fifty_things_that_are_left_out() -> None:
+    """A giver with thousands of tasks gets no answer of thousands of lines."""
+    found = bundle.Bundle()
+    for number in range(bundle.LEFT_OUT_MAX + 10):
+        found.leave_out(f"task-{number}", "is offered already")
+    assert len(found.left_out) == 50
