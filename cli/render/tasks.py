@@ -35,7 +35,7 @@ def change(found: TaskChange) -> list[str]:
         )
         return [plain(line), *handoffs.accepted(has), *_notes(found.warnings)]
     line = SEPARATOR.join(filter(None, (found.task_id, what, found.state)))
-    return [plain(line), *_notes(found.warnings)]
+    return [plain(line), *_asked(found), *_notes(found.warnings)]
 
 
 def delegated(found: NewTask) -> list[str]:
@@ -81,7 +81,7 @@ def detail(found: TaskDetail) -> list[str]:
         plain(SEPARATOR.join(filter(None, parts))),
         f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
     ]
-    lines += quote_lines(task["message"])
+    lines += [*quote_lines(task["message"]), *_asked(found)]
     if found.holder is not None and found.state_text == found.state:
         name = sender_text(found.holder.get("sender_name"), found.holder["sender_identity"])
         lines.append(f"held by {name}")
@@ -138,6 +138,12 @@ def ready(each: TaskRow) -> str:
     whom = f"for {each.agent or each.target_role}"
     parts = (each.task_id, each.priority, each.wu_id, whom, f"from {each.caller}", each.title)
     return plain("task " + SEPARATOR.join(str(part) for part in parts if part))
+
+
+def _asked(found: TaskDetail | TaskChange) -> list[str]:
+    """Return what was asked for, and the brief."""
+    named = (("asked", found.asked), ("brief", found.brief))
+    return [plain(f"{word}: {text}") for word, text in named if text]
 
 
 def _notes(warnings: list[str]) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..tasks.task_list import TaskRow
 
 LISTED = 10  # of each kind
+ASKED_SHOWN = 3  # tasks whose signals are shown beside
 _TAKEN = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.holder = :reader AND (:session IS NULL OR t.holder_session IS :session)"
 _OFFERED = f"t.task_id IN ({OFFERED}) AND t.purpose <> 'handoff'"
 MINE = "gitmem task list --mine"
@@ -80,7 +81,9 @@ class Concerns(PartOfAnswer):
         """Return at most a line for each kind, see `PartOfAnswer.lines`; with `whole` also what the caller has and claims."""
         offered = [each for each in self.offered if each.task_id not in without]
         found = [f"handoff: {each.text}" for each in self.handoffs.offered[:1] if each.task_id not in without]
-        found += _first("for you", [f"{each.about}, from {each.caller_name}" for each in offered])
+        found += _first("for you", [_offer(each) for each in offered])
+        known = [each for each in self.offered if each.task_id in without and each.asked]
+        found += [f"asked: {each.asked} ({each.task_id})" for each in known[:ASKED_SHOWN]]
         found += _first(
             "waits for you", [f"{each.about}, {why}" for each in self.asking if (why := _why(each))]
         )
@@ -111,6 +114,11 @@ def of_caller(store: Store, caller: Caller) -> Concerns:
 def _first(label: str, texts: Sequence[str], rest: str = MINE) -> list[str]:
     more = f" (and {len(texts) - 1} more: {rest})" if len(texts) > 1 else ""
     return [f"{label}: {texts[0]}{more}"] if texts else []
+
+
+def _offer(task: TaskRow) -> str:
+    asked = f", asked: {task.asked}" if task.asked else ""
+    return f"{task.about}, from {task.caller_name}{asked}"
 
 
 def _until(task: TaskRow) -> str:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 PARTS = ("lifecycle_role", "specialty_profile")
 REQUESTED = ("requested_role", "requested_ownership_scope", "requested_model")
 ACTUAL = ("actual_role", "actual_ownership_scope", "model")
+VALUES_SHOWN, VALUE_SHOWN = 3, 80  # values of a list, and characters of each
+_LABELS = {
+    "initiative_id": "the initiative", "wu_ids": "the work units", "lane": "the lane",
+    "responsibility_kinds": "the responsibilities", "paths": "the paths",
+}  # fmt: skip
 # The fields of every answer about a task and whoever works on it.
 COMPARED = (*REQUESTED, *ACTUAL, "role_mismatch", "scope_mismatch", "scope_fields", "model_mismatch")
 
@@ -131,9 +136,9 @@ def sentence(name: str, values: Descriptor) -> str | None:
         asked, is_now = role_text(values["requested_role"]), role_text(actual)
         parts.append(f"was asked as {asked} and works as {is_now}{called}")
     if values["scope_mismatch"]:
-        parts.append(f"has another {', '.join(values['scope_fields'])} than asked")
+        parts += _scope_parts(values)
     if values["model_mismatch"]:
-        parts.append("runs another model than asked")
+        parts.append(f"runs {listed(values['model'])} instead of {listed(values['requested_model'])}")
     return f"{name} {'; '.join(parts)}" if parts else None
 
 
@@ -141,6 +146,26 @@ def short(*, role: bool | None, scope: bool | None, model: bool | None) -> str:
     """Return the differences in a few words, such as `other role, model`; "" if there are none."""
     named = [name for name, differs in (("role", role), ("scope", scope), ("model", model)) if differs]
     return f"other {', '.join(named)}" if named else ""
+
+
+def listed(value: object) -> str:
+    """Return a value of a scope, or the first ones of a list, as text of bounded length."""
+    every = value if isinstance(value, (list, tuple)) else [value]
+    more = len(every) - VALUES_SHOWN
+    texts = [str(each) for each in every[:VALUES_SHOWN]]
+    shown = ", ".join(each if len(each) <= VALUE_SHOWN else f"{each[: VALUE_SHOWN - 1]}…" for each in texts)
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _scope_parts(values: Descriptor) -> list[str]:
+    """Return a sentence's part for each field in which the scopes differ, with both values."""
+    from . import scope
+
+    asked, actual = (scope.read(values[f"{side}_ownership_scope"]) for side in ("requested", "actual"))
+    return [
+        f"has {_LABELS[name]} {listed(getattr(actual, name))} instead of {listed(getattr(asked, name))}"
+        for name in values["scope_fields"]
+    ]
 
 
 def _parts(role: Descriptor | None) -> tuple[str | None, str | None]:

@@ -33,13 +33,14 @@ BLOCKERS = (
     "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
 )
+_ASKED = (*mismatch.REQUESTED, "target_role", "deadline")
 _FORGED = (
     "SELECT DISTINCT e.event, f.name FROM task_event e JOIN forged f ON f.line = e.line WHERE e.task_id = ?"
     " ORDER BY e.event, f.name LIMIT ?"
 )
 _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
-    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "holder_session", "actual",
+    "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "holder_session", "actual", "deadline",
 )  # fmt: skip
 _ORDER = "t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id"
 _REQUESTED = (
@@ -66,7 +67,7 @@ class TaskRow(Outcome):
 
     __slots__ = (
         "task_id", "title", "state", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
-        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "created_at", "touched_at",
+        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "deadline", "created_at", "touched_at",
     )  # fmt: skip
     actual_role: Mapping[str, Any] | None
     role_mismatch: bool | None
@@ -79,7 +80,7 @@ class TaskRow(Outcome):
         (
             self.task_id, self.title, self.state, decided_by, self.purpose, self.priority, self.agent, self.target_role,
             self.wu_id, self.initiative_id, self.caller, self.holder, until, conflict, cancels, self.late, replaced, created, touched,
-            self.holder_session, actual,
+            self.holder_session, actual, deadline,
         ) = values  # fmt: skip
         asked = dict(zip(mismatch.REQUESTED, strict_json.read(requested), strict=True))
         compared = mismatch.fields_of(asked, strict_json.read(str(actual)) if actual else {})
@@ -90,6 +91,7 @@ class TaskRow(Outcome):
             (session and names.get(str(session))) or (holder and names.get(str(holder))) or holder
         )
         self.mismatch = mismatch.sentence(str(self.holder_name or self.agent or "it"), compared)
+        self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"
         self.until = format_at(int(until)) if until and decided_by is None else None
         self.conflict = bool(conflict)
@@ -103,6 +105,11 @@ class TaskRow(Outcome):
     def worker(self) -> str:
         """The name of whoever has it, for people."""
         return str(self.holder_name or "nobody")
+
+    @property
+    def asked(self) -> str:
+        """The role, model and scope that it asks for, and until when it may begin; "" if it asks for nothing."""
+        return task_roles.asked({name: getattr(self, name) for name in _ASKED}) or ""
 
     @property
     def about(self) -> str:
@@ -136,6 +143,8 @@ class TaskDetail(Outcome):
         void: Ids of the takes that do not count.
         late: Ids of the results that did not become the outcome.
         left_out: The number of events that were not read: there are too many.
+        asked: The role, model, scope and deadline that it asks for, in one line.
+        brief: The path of its brief, and whether it is in this work tree as attested.
         mismatches: How its takers differ from the role, scope and model that were requested.
         launches: The receipts of its last launches.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
@@ -143,7 +152,7 @@ class TaskDetail(Outcome):
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "mismatches", "launches", "events", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "asked", "brief", "mismatches", "launches", "events", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask, forged: Sequence[tuple[str, str]]) -> None:
@@ -161,6 +170,8 @@ class TaskDetail(Outcome):
         self.replaced_by = found.replaced_by
         self.stands_beside = found.stands_beside
         self.left_out = found.left_out
+        self.asked = task_roles.asked(found.record)
+        self.brief: str | None = None
         self.mismatches = task_roles.mismatches(found)
         self.launches: list[LaunchReceipt] = []
         self.events = [records.shown(each.record) for each in in_order(found.events.values())]
@@ -248,6 +259,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
     shown.warnings += collisions.sentences(store.db(), found.record["task_id"])
     shown.launches = launches.receipts(store.db(), found)
+    shown.brief = task_roles.brief_text(store.repo.worktree, found.record)
     checked = brief.check(store.repo.worktree, found.record)
     if checked is not None and checked.sentence:
         shown.warnings.append(checked.sentence)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from ..agents import serialize
 from ..outcome import Outcome
-from ..roles import mismatch
+from ..roles import mismatch, scope
+from ..text.sanitize import SEPARATOR
+from . import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..records.record_types import TaskRecord
     from ..roles import lookup
     from .append import TakeFacts
     from .fold import FoldedTask
@@ -68,6 +71,32 @@ def facts_of(caller: Caller) -> TakeFacts:
         facts["actual_ownership_scope"] = covered
     found: TakeFacts = facts
     return found
+
+
+def asked(values: Mapping[str, Any]) -> str | None:
+    """Return in one line which role, model and scope a task asks for, and until when it may begin; None if it says nothing of them.
+
+    Args:
+        values: Its record, or its row in a list.
+    """
+    covered = scope.read(values.get("requested_ownership_scope"))
+    where = covered and (covered.paths or covered.wu_ids or covered.lane or covered.initiative_id)
+    role = mismatch.role_text(values.get("requested_role")) or values.get("target_role")
+    until = values.get("deadline")
+    found = [
+        *(mismatch.listed(each) for each in (role, values.get("requested_model"), where) if each),
+        *([f"until {until[:10]} {until[11:16]} UTC"] if until else []),
+    ]
+    return SEPARATOR.join(found) or None
+
+
+def brief_text(top: str | None, task: TaskRecord) -> str | None:
+    """Return the path of a task's brief, and whether it is in this work tree as attested; None if the task has none."""
+    found = brief.check(top, task)
+    if found is None:
+        return None
+    status = "as attested" if found.status == brief.MATCHES else found.status
+    return f"{mismatch.listed(found.path)} ({status})"
 
 
 def mismatches(task: FoldedTask) -> list[TakeMismatch]:

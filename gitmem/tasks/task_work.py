@@ -73,7 +73,8 @@ def take(
         fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
         what = "accepts" if is_handoff else "takes"
         found = write(store, caller, task, "take", fields, what, more_seen=given, beside=beside)
-    found.until = format_at(until)
+    found.until, found.asked = format_at(until), task_roles.asked(task.record)
+    found.brief = task_roles.brief_text(store.repo.worktree, task.record)
     found.warnings += [*_blockers(store, task), *collisions.sentences(store.db(), named)]
     taken = load.load(store.db(), named)
     differs = task_roles.mismatches(taken) if taken is not None else []

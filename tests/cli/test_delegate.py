@@ -106,7 +106,7 @@ def test_whoever_is_something_else_than_asked_is_shown_as_a_mismatch(run: Run, s
     id = run("delegate", "x", "--to", "Bohr", "--role", "reviewer/docs", "--scope", "docs/**", "--model", "haiku", "-q",
              session=planck).out.strip()  # fmt: skip
     taken = run("task", "take", id, session=bohr)
-    text = "Bohr was asked as reviewer/docs and works as implementer/general; has another"
+    text = "Bohr was asked as reviewer/docs and works as implementer/general; has the responsibilities"
     assert taken.status == 0 and f"note: {text}" in taken.out
     shown = run("task", "show", id, session=planck)
     assert shown.status == 0 and f"mismatch: {text}" in shown.out

@@ -111,7 +111,7 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     told = scene.lines("inbox", session=scene.bohr).out
     assert told.splitlines() == [
         "Nothing new for test:worker:bohr",
-        f"for you: {id} (WU-7) Write the tests, from Planck",
+        f"for you: {id} (WU-7) Write the tests, from Planck, asked: reviewer/docs · haiku · docs/**",
         "next: gitmem roster",
     ]
     assert "for you" not in scene.lines("inbox", session=scene.curie).out
@@ -274,3 +274,38 @@ def test_thousands_of_tasks_and_claims_make_a_short_answer(scene: Scene, repo: A
     work = scene.json("roster")["work"]
     assert sum(len(each["workers"]) for each in work["roles"]) == 20 and len(work["claims"]) == 20
     assert work["more"] > 1_400
+
+
+def test_a_taker_sees_what_was_asked_for(scene: Scene, repo: Any) -> None:
+    """Role, model, scope, deadline, and whether the brief is here as attested: in the inbox, at the take, and later."""
+    (repo / "x.md").write_text("the details\n")
+    asked = (*DELEGATE, "--deadline", "2h", "--brief", "x.md", "-q")
+    id = scene.run("delegate", "Write the tests", *asked, session=scene.planck).out.strip()
+    line = "asked: reviewer/docs · haiku · docs/** · until 2"
+    inbox = scene.lines("inbox", session=scene.bohr).out
+    assert line in inbox and f" UTC ({id})" in inbox
+    assert f"from Planck, {line}" in scene.lines("inbox", session=scene.bohr).out
+    taken = scene.lines("task", "take", id, session=scene.bohr).out
+    assert f"\n{line}" in taken and "\nbrief: x.md (as attested)\n" in taken
+    assert "has the paths src/** instead of docs/**; runs opus instead of haiku." in taken
+    (repo / "x.md").write_text("others\n")
+    shown = scene.lines("task", "show", id).out
+    assert f"\n{line}" in shown and "\nbrief: x.md (changed)\n" in shown
+    (repo / "x.md").unlink()
+    assert "\nbrief: x.md (missing)\n" in scene.lines("task", "show", id, session=scene.bohr).out
+
+
+def test_what_was_asked_for_has_a_bounded_length(scene: Scene) -> None:
+    """A peer may have named any number of long paths."""
+    paths = [f"{n}{'x' * 900}/**" for n in range(20)]
+    id = scene.delegate(
+        "many",
+        *DELEGATE[:2],
+        "--role",
+        "reviewer/docs",
+        *(word for each in paths for word in ("--scope", each)),
+    )
+    taken = scene.lines("task", "take", id, session=scene.bohr).out
+    line = next(each for each in taken.splitlines() if each.startswith("asked: "))
+    assert " and 17 more" in line and len(line) < 400
+    assert max(map(len, taken.splitlines())) < 900
