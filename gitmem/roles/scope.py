@@ -9,7 +9,6 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..records.ids import is_work_unit
 from ..text.sanitize import is_unsafe, sanitize
-from .pack import WORD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,8 +125,11 @@ def _checked(field: str, value: str, text: str) -> str:
         raise _bad(text, f"a value must be one line of up to {LINE_MAX} characters")
     if field == "wu_ids" and not is_work_unit(value):
         raise _bad(text, f"{sanitize(value)[:80]} is not a work unit, such as WU-123, #123 or fix-login")
-    if field == "responsibility_kinds" and not WORD.fullmatch(value):
-        raise _bad(text, "a kind of responsibility has lower-case letters, digits and dashes")
+    if field == "responsibility_kinds":
+        from .pack import WORD  # lists of tasks read scopes without a pack
+
+        if not WORD.fullmatch(value):
+            raise _bad(text, "a kind of responsibility has lower-case letters, digits and dashes")
     return value
 
 
