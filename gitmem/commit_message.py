@@ -55,7 +55,10 @@ def of_audit(author: str, sender: str, past: str, record: AuditFields) -> Commit
     first = sanitize(_first_line(reason).strip())
     work = record.get("wu_id") or record.get("initiative_id") or ""
     of_work = f" of {sanitize(work)}" if work else ""
-    head = f"{sanitize(sender)} passes the {record['action']}{of_work} with {sanitize(past)}: "
+    if record["action"].startswith("claim"):
+        head = f"{sanitize(sender)} {_verb(record['action'])} {sanitize(past)}: "
+    else:
+        head = f"{sanitize(sender)} passes the {record['action']}{of_work} with {sanitize(past)}: "
     named = "\n".join(record.get("signal_ids", ()))
     trailers = pick(
         record,
@@ -118,10 +121,17 @@ def describe(entry: AnyShown) -> str:
         return cut(sanitize(f"{sender} → {to}: {intent}{_first_line(entry['message'])}"), COLUMNS)
     if entry["kind"] == "node":
         return cut(sanitize(f"{sender} notes: {entry['type']} {_first_line(entry['content'])}"), COLUMNS)
+    if entry.get("past"):
+        reason = (entry["reason"].rpartition(" (")[0] or entry["reason"]).replace("\n", " ")
+        return cut(sanitize(f"{sender} {_verb(entry['action'])} {entry['past']}: {reason}"), COLUMNS)
     count = len(entry.get("signal_ids", ()))
     on = entry.get("wu_id") or entry.get("initiative_id")
     past = f"{sender} passes the {entry['action']} of {on} with {count} signal{'' if count == 1 else 's'}"
     return cut(sanitize(f"{past}: {entry['reason']}".replace("\n", " ")), COLUMNS)
+
+
+def _verb(action: str) -> str:
+    return "releases" if action == "claim-release" else "passes"
 
 
 def _first_line(text: str) -> str:

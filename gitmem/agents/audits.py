@@ -7,6 +7,7 @@ from ..records.ids import new_id, unit_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
 
     from ..log.local_log import Appended
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from .caller_identity import Caller
 
 GATE, CHECKPOINT_GATE = "gate", "checkpoint-gate"  # the rules
+CLAIM, CLAIM_RELEASE = (
+    "claim",
+    "claim-release",
+)  # the guard of claims, and the release of somebody else's claim
+PATHS_SHOWN = 3
 
 
 def record(
@@ -95,3 +101,24 @@ def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iter
         audit = records.read_kind("audit", line) if mac.is_valid(line) else None
         if audit is not None:
             yield audit
+
+
+def claim_ids(audit: AuditFields) -> list[str]:
+    """Return the claims that an audit of claims is about; its reason ends with their ids."""
+    _, _, named = audit["reason"].rpartition(" (")
+    return named.rstrip(")").split(", ")
+
+
+def past_claims(db: sqlite3.Connection, audit: AuditFields) -> str:
+    """Return which claims were passed or released, such as `Curie's claim on src/**`; their ids if they are not in this log."""
+    ids = claim_ids(audit)
+    row = db.execute(
+        "SELECT l.body FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?", (ids[0],)
+    ).fetchone()
+    claim = records.read_kind("claim", row[0].encode()) if row is not None else None
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    if claim is None:
+        return f"{ids[0][:80]}{more}"
+    paths = list(claim["paths"])
+    further = f" and {len(paths) - PATHS_SHOWN} more paths" if len(paths) > PATHS_SHOWN else ""
+    return f"{claim.get('sender_name') or claim['sender_identity']}'s claim on {', '.join(paths[:PATHS_SHOWN])}{further}{more}"

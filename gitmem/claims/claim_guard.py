@@ -8,9 +8,8 @@ from ..agents import audits
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import local_state, path_patterns, standing_claims
+from . import claim_list, local_state, path_patterns, standing_claims
 from .claim_answers import ClaimRow, text_of
-from .claim_work import AUDIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,9 +104,9 @@ def check(
     guard = Guard(blocks, warns)
     if blocks and anyway is not None:
         named = ", ".join(each.id for each in blocks[:20])
-        past = f"{blocks[0].who}'s claim"
+        past = f"{blocks[0].who}'s claim on {claim_list.shown(blocks[0].claim.record['paths'])}"
         guard.audit_id, _ = audits.record(
-            store, callers[0], AUDIT, past, f"{anyway} ({named})", wu=callers[0].wu_id
+            store, callers[0], audits.CLAIM, past, f"{anyway} ({named})", wu=callers[0].wu_id
         )
         guard.open = True
     if blocks and not guard.open:
@@ -151,7 +150,6 @@ def _passed(store: Store, callers: Sequence[Caller]) -> set[str]:
     since = format_at(store.now() - 24 * 3600 * 1_000_000)
     found: set[str] = set()
     for audit in audits.of_readers(store, [caller.reader for caller in callers], since=since):
-        if audit["action"] == AUDIT:
-            _, _, ids = audit["reason"].rpartition(" (")
-            found.update(ids.rstrip(")").split(", "))
+        if audit["action"] == audits.CLAIM:
+            found.update(audits.claim_ids(audit))
     return found

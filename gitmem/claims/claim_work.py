@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 HOUR = 3600 * 1_000_000
 AFTER_MAX = 64  # claims that a claim names as seen
-AUDIT = "claim"
 LOCK = "path claims"
 LOCK_WAIT_SECONDS = 3.0
 PREFIX_MIN = 4
@@ -129,9 +128,9 @@ def release_of(
     if not reason.strip():
         raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
     found = _named(standing_claims.standing(store, forged=False), claim_id)
-    past = f"{found.who}'s claim"
+    past = f"{found.who}'s claim on {claim_list.shown(found.claim.record['paths'])}"
     audit_id, _ = audits.record(
-        store, caller, AUDIT, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
+        store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
     )  # fmt: skip
     change = _released(store, caller, found, reason, allow_secret)
     change.audit_id = audit_id

@@ -122,6 +122,7 @@ class ShownAudit(AuditFields):
     """A passed gate as an answer shows it."""
 
     created_at: str
+    past: NotRequired[str]
     kind: NotRequired[Literal["audit"]]
 
 

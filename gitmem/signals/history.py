@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence
+from ..agents import audits, presence
 from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
@@ -131,14 +131,16 @@ def log(
     ).fetchall()
     by_session, by_reader = presence.names_by_session(db), presence.names_by_reader(db)
     read = [records.read(body.encode()) for (body,) in reversed(rows)]
-    entries = [_entry(by_session, by_reader, record) for record in read if record is not None]
+    entries = [_entry(db, by_session, by_reader, record) for record in read if record is not None]
     if not entries:
         return LogPage(entries, ["gitmem roster", "gitmem session start"])
     named = next((id for each in reversed(entries) if isinstance(id := each.get("signal_id"), str)), None)
     return LogPage(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
 
 
-def _entry(by_session: ShownNames, by_reader: ShownNames, record: AnyRecord) -> AnyShown:
+def _entry(
+    db: sqlite3.Connection, by_session: ShownNames, by_reader: ShownNames, record: AnyRecord
+) -> AnyShown:
     """Return a record of the log as it is shown, with the names of its sender and recipients."""
     if record["kind"] == "signal":
         signal, to = records.shown(record, kind=True), record["recipients"]
@@ -155,6 +157,9 @@ def _entry(by_session: ShownNames, by_reader: ShownNames, record: AnyRecord) -> 
     else:
         own = record.get("session_id") if record["kind"] == "node" else record["reader_identity"]
         entry["sender_name"] = sender_name_from(by_session, record) or by_reader.get(own or "")
+    if record["kind"] == "audit" and record["action"] in (audits.CLAIM, audits.CLAIM_RELEASE):
+        assert entry["kind"] == "audit"
+        entry["past"] = audits.past_claims(db, record)
     return entry
 
 

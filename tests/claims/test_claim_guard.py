@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from gitmem import records
+from gitmem.agents import audits
 from gitmem.claims import claim_guard, claim_work, local_state, renewals, standing_claims
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
@@ -47,7 +48,7 @@ def test_no_number_of_a_peer_s_audits_hides_a_reason_that_passed_the_guard(
 ) -> None:
     """They are in the name of whoever passed it, and arrived before."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    fields = {"action": claim_work.AUDIT, "reason": "x (claim-00000000000)", "reader_identity": curie.reader,
+    fields = {"action": audits.CLAIM, "reason": "x (claim-00000000000)", "reader_identity": curie.reader,
               "sender_identity": curie.reader, "signal_ids": []}  # fmt: skip
     forged = [
         records.line("audit", clock(), {"audit_id": f"audit-{number:012}", **fields})

@@ -189,7 +189,7 @@ def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: S
     released = claim_work.release_of(store, curie, made.claim_id[:12], "his machine is gone")
     assert (released.event, states(store)) == ("release", {})
     (audit,) = (each for line in bodies(store) if (each := records.read_kind("audit", line)))
-    assert (audit["audit_id"], audit["action"]) == (released.audit_id, claim_work.AUDIT)
+    assert (audit["audit_id"], audit["action"]) == (released.audit_id, audits.CLAIM_RELEASE)
     assert audit["reason"] == f"his machine is gone ({made.claim_id})"
     assert audits.passed_at_gate(store, curie, "WU-9") == set()
 

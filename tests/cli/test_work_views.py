@@ -181,13 +181,24 @@ def test_one_command_lists_everything_that_passed_a_rule(scene: Scene) -> None:
     assert scene.run("claim", "release", "--of", claim, "--reason", "away", session=scene.planck).status == 0
     found = scene.json("log", "--audits")["entries"]
     assert [(each["kind"], each.get("action")) for each in found] == [
-        ("signal", None), ("audit", "gate"), ("audit", "claim"),
+        ("signal", None), ("audit", "gate"), ("audit", "claim-release"),
     ]  # fmt: skip
     assert found[0]["via"] and [each["reason"].partition(" (")[0] for each in found[1:]] == [
         "in person",
         "away",
     ]
-    assert len(scene.lines("log", "--audits").out.splitlines()) == 3 + 2
+    told = scene.lines("log", "--audits").out.splitlines()
+    assert len(told) == 3 + 2
+    assert told[2].endswith("Planck releases Curie's claim on src/**: away")
+
+
+def test_a_passed_claim_is_named_by_its_owner_and_paths(scene: Scene) -> None:
+    """Also one whose owner has released it since, and one that a peer's audit names and that is not in this log."""
+    scene.run("claim", "src/prices/**", session=scene.curie)
+    scene.run("gate", "--paths", "src/prices/a.py", "--anyway", "urgent fix", session=scene.bohr)
+    scene.run("claim", "release", session=scene.curie)
+    line = scene.lines("log", "--audits").out.splitlines()[0]
+    assert line.endswith("Bohr passes Curie's claim on src/prices/**: urgent fix")
 
 
 def test_what_peers_wrote_stays_in_its_line(scene: Scene) -> None:
