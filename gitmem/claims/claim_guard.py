@@ -8,7 +8,7 @@ from ..agents import audits
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import claim_list, local_state, path_patterns, standing_claims
+from . import claim_list, local_state, owner_notices, path_patterns, standing_claims
 from .claim_answers import ClaimRow, text_of
 
 TYPE_CHECKING = False
@@ -109,6 +109,7 @@ def check(
             store, callers[0], audits.CLAIM, past, f"{anyway} ({named})", wu=callers[0].wu_id
         )
         guard.open = True
+        local_state.tell_once(store, lambda: owner_notices.news(store))
     if blocks and not guard.open:
         guard.next = [
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),

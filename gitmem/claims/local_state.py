@@ -21,7 +21,7 @@ from ..agents import heartbeats
 from ..agents.heartbeats import ONLY_OWN
 from ..overlap import branches
 from ..repo import read_small
-from . import path_patterns, standing_claims
+from . import owner_notices, path_patterns, standing_claims
 from .claim_answers import text_of
 
 TYPE_CHECKING = False
@@ -75,6 +75,7 @@ def _update(store: Store) -> None:
                 atomic_write.remove_quietly(path(state, WARNED, name))
         _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, exclusive)), create=True)
         _tell(store, [each for each in found if each.is_here])
+        tell_once(store, lambda: owner_notices.news(store))
     ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
     again = min([now + AGAIN_MICROS, *ends]) if found else ""
     if newest is None:

@@ -180,3 +180,35 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
     ]
     assert verdicts == [True, False, False, False]
     other.close()
+
+
+def told(agent: Agent) -> list[str]:
+    """What a session is told at its next command."""
+    agent.store.db()
+    return local_state.take_notice(agent.store.repo.state, agent.caller.session_id or "")
+
+
+def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
+    store: Store, far: Store, repo: Path, clock: Clock
+) -> None:
+    """In the same clone, and in another one after a sync; what the owner does is no news to it."""
+    bohr, gauss, curie = Agent(store, BOHR), Agent(far, "a:b:gauss"), Agent(store, CURIE)
+    near = claim_work.claim(store, bohr.caller, ["src"]).claim_id
+    there = claim_work.claim(far, gauss.caller, ["docs/**"]).claim_id
+    carry(store, far)
+    store.db()
+    clock.forward(2 * MINUTE)
+    for path, reason in (("src/a.py", "urgent fix"), ("docs/a.md", "a\ntypo")):
+        assert claim_guard.check(store, [curie.caller], [path], anyway=reason).audit_id
+    assert told(bohr) == [f"passed: {curie.caller.name} passed your claim {near} on src: urgent fix"]
+    carry(far, store)
+    clock.forward(2 * MINUTE)
+    assert told(gauss) == [f"passed: {curie.caller.name} passed your claim {there} on docs/**: a typo"]
+    claim_work.release_of(store, curie.caller, near, "gone")
+    claim_work.release_of(store, curie.caller, there, "merged")
+    assert told(bohr) == [f"released: {curie.caller.name} released your claim {near} on src: gone"]
+    carry(far, store)
+    assert told(gauss) == [f"released: {curie.caller.name} released your claim {there} on docs/**: merged"]
+    own = claim_work.claim(store, bohr.caller, ["src"]).claim_id
+    claim_work.release(store, bohr.caller, [own])
+    assert told(bohr) == told(gauss) == told(curie) == []

@@ -1,0 +1,66 @@
+"""What owners of claims are told once: that somebody passed a claim of theirs with a reason, or released it."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import audits, heartbeats
+from ..commit_message import cut, sanitize
+from ..digests import sha256
+from ..log.lines import format_at
+from . import claim_fold, standing_claims
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..store import Store
+    from .claim_fold import FoldedClaim
+
+LOOKED_MAX = 50  # newest releases, and audits
+OF_AUDIT_MAX = 20  # claims that an audit names
+PATHS_SHOWN = 3
+REASON_MAX = 200
+_RELEASED = (
+    "SELECT claim_id FROM path_claim WHERE released = 1 AND until > ? AND session IN (SELECT name FROM own)"
+    " ORDER BY line DESC LIMIT ?"
+)
+_AUDITS = (
+    "SELECT body FROM line WHERE kind = 'audit' AND at >= ? AND at <= ? AND json_extract(body, '$.action') = ?"
+    " ORDER BY at DESC LIMIT ?"
+)
+
+
+def news(store: Store) -> Iterator[tuple[str, str, str]]:
+    """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence."""
+    db, now = store.index.db, store.now()
+    here = heartbeats.known_sessions(store).keys()
+    for (claim_id,) in db.execute(_RELEASED, (now, LOOKED_MAX)).fetchall():
+        claim = standing_claims.load(db, claim_id, forged=False)
+        record = claim.released if claim is not None else None
+        if claim is None or record is None or record["sender_identity"] == claim.owner[0]:
+            continue
+        if (session := claim.owner[1] or "") in here:
+            who = record.get("sender_name") or record["sender_identity"]
+            text = _sentence("released", who, claim, record.get("reason") or "")
+            yield session, f"released/{claim_id}", text
+    since = format_at(max(0, now - claim_fold.LEASE_MAX_MICROS))
+    until = format_at(now + claim_fold.AHEAD_MICROS)
+    for (body,) in db.execute(_AUDITS, (since, until, audits.CLAIM, LOOKED_MAX)).fetchall():
+        audit = records.read_kind("audit", body.encode())
+        for claim_id in audits.claim_ids(audit)[:OF_AUDIT_MAX] if audit is not None else ():
+            claim = standing_claims.load(db, claim_id, forged=False)
+            if claim is None or audit is None or audit["sender_identity"] == claim.owner[0]:
+                continue
+            if (session := claim.owner[1] or "") in here:
+                who = audit.get("sender_name") or audit["sender_identity"]
+                about = sha256(audit["sender_identity"].encode()).hexdigest()[:12]
+                reason = audit["reason"].rpartition(" (")[0]
+                yield session, f"passed/{claim_id}/{about}", _sentence("passed", who, claim, reason)
+
+
+def _sentence(what: str, who: str, claim: FoldedClaim, reason: str) -> str:
+    paths = list(claim.record["paths"])
+    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
+    shown = ", ".join(paths[:PATHS_SHOWN]) + more
+    why = cut(sanitize(reason.replace("\n", " ")), REASON_MAX)
+    return f"{what}: {sanitize(who)} {what} your claim {claim.record['claim_id']} on {sanitize(shown)}: {why}"
