@@ -105,7 +105,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
         names, callers = at.paths(paths), [at.caller()]
     found = claim_guard.check(store, callers, names, mode=mode, anyway=anyway)
     if not pre_commit or found.blocks or found.warns:
-        output.answer(at.json, found, render.guard)
+        output.answer(at.json, found, lambda found: render.guard(found, pre_commit=pre_commit))
     return 0 if found.open else CLAIMED
 
 

@@ -72,13 +72,16 @@ def row(found: ClaimRow) -> str:
     return output.sanitize(SEPARATOR.join(parts))
 
 
-def guard(found: Guard) -> list[str]:
+def guard(found: Guard, *, pre_commit: bool = False) -> list[str]:
     """Return which claims block changes, and which are only shown."""
     if not found.blocks and not found.warns:
         return found.warnings or ["guard open: nobody else claims these paths"]
     state = "closed" if not found.open else "passed" if found.audit_id else "open"
+    head = f"guard {state}: others claim paths that you change"
+    if pre_commit and not found.open:
+        head = "The commit was stopped: others claim paths that you change. Ask, or give a reason, as below; then commit again."
     return [
-        f"guard {state}: others claim paths that you change",
+        head,
         *(f"  {row(each)}" for each in found.blocks),
         *(f"  warning: {row(each)}" for each in found.warns),
     ]

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from cli import main as front
+from cli.render import claims as render
+from gitmem.claims.claim_answers import ClaimRow
+from gitmem.claims.claim_guard import Guard
 
 from .conftest import Run
 
@@ -66,6 +69,9 @@ def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: St
     assert closed.out.startswith(
         "guard closed: others claim paths that you change\n  Bohr claims src · until "
     )
+    found = Guard([], [])
+    found.open, found.blocks = False, run_list(run)
+    assert render.guard(found, pre_commit=True)[0].startswith("The commit was stopped: others claim paths")
     assert run("gate", "--paths", "src/new.py", session=bohr).out.startswith("guard open: nobody else claims")
 
     git_config(repo, "warn")
@@ -80,6 +86,17 @@ def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: St
     git_config(repo, "block")
     assert run("gate", "--paths", "src/new.py", "--anyway", "we agreed", session=curie).status == 0
     assert "we agreed" in run("log", "--json", session=curie).out
+
+
+def run_list(run: Run) -> list[ClaimRow]:
+    """The claims that `claim list` shows, as rows."""
+    rows = []
+    for each in run("claim", "list", "--json").json["claims"]:
+        row = ClaimRow.__new__(ClaimRow)
+        for name, value in each.items():
+            setattr(row, name, value)
+        rows.append(row)
+    return rows
 
 
 def git_config(repo: Path, value: str) -> None:
