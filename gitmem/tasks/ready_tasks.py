@@ -59,13 +59,13 @@ def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **opt
         options: Those of `memory.ready.ready`.
 
     Raises:
-        UsageError: See `memory.ready.ready`; no work unit is named, and no task waits for the caller.
+        UsageError: See `memory.ready.ready`; no work unit is named, and there is no caller.
     """
     tasks = takeable(store, caller, wu=wu) if caller is not None else []
     try:
         found = ready.ready(store, node_fields.unit_of(wu, caller), **options)
     except UsageError as error:
-        if error.code != node_fields.NO_UNIT or not tasks:
+        if error.code != node_fields.NO_UNIT or caller is None:
             raise
         found = Ready("", [], [], ready.LIMIT)
     found.tasks = list(tasks)

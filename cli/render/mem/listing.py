@@ -143,6 +143,8 @@ def ready(found: Ready) -> list[str]:
     lines = [line(node) for node in found.nodes]
     if not lines and found.wu_id:
         lines.append(f"no ready nodes in {sanitize(found.wu_id)}")
+    elif not lines and not found.tasks:
+        lines.append("Nothing is ready to take.")
     lines += [f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else []
     for each in found.blocked:
         lines.append(f"blocked: {line(each.node)}")

@@ -58,9 +58,10 @@ def test_tasks_for_one_and_for_ones_role_are_ready_until_they_are_taken(
 def test_a_session_without_a_work_unit_sees_what_it_may_take(
     run: Run, start: Start, ask: Callable[..., str]
 ) -> None:
-    """Without a task the answer is the one about the missing work unit."""
+    """Without a task the answer says so, with status 0."""
     bohr = start("Bohr")
-    assert run("mem", "ready", session=bohr).status == 2
+    nothing = run("mem", "ready", session=bohr)
+    assert (nothing.status, nothing.out.splitlines()[0]) == (0, "Nothing is ready to take.")
     mine = ask("for Bohr", "--to", "Bohr", "--role", "reviewer")
     assert ready(run, bohr) == [mine]
 
