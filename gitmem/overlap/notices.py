@@ -138,4 +138,15 @@ def tell_all(store: Store, caller: Caller, conflicts: Sequence[Conflict]) -> tup
             continue
         if found is not None:
             sent.append(found)
+    if not sent and not warnings:
+        warnings.append(_why_nobody(caller, conflicts))
     return sent, warnings
+
+
+def _why_nobody(caller: Caller, conflicts: Sequence[Conflict]) -> str:
+    """Return why nobody was told of conflicts."""
+    if not conflicts:
+        return "Nobody was told: no two branches are in conflict."
+    if any(set(each.recipients()) - set(caller.ids) for each in conflicts):
+        return "Nobody was told: all of them were told already in the last day."
+    return "Nobody was told: no other session works on these branches."

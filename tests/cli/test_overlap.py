@@ -17,6 +17,8 @@ def branch(git: Git, repo: Path, name: str, text: str) -> None:
 def test_pairs_are_listed_and_told(run: Run, git: Git, repo: Path) -> None:
     """Exit status 1 for a conflict; the other side has it in its inbox."""
     assert run("overlap").status == 0
+    nobody = run("overlap", "--notify", session=None)
+    assert "Nobody was told: no two branches are in conflict." in nobody.out
     assert (
         "No branch has recent commits, a session or uncommitted files: nothing to compare"
         in run("overlap").out
@@ -35,7 +37,11 @@ def test_pairs_are_listed_and_told(run: Run, git: Git, repo: Path) -> None:
     found = run("overlap", "one", "--notify", "--json", "--as", "One").json
     assert (found["conflicts"], len(found["sent"]), found["overlaps"][0]["conflicting"]) == (1, 1, ["README"])
     assert "one and other conflict in README" in run("inbox", "--as", "Other").out
-    assert run("overlap", "--notify", "--json", "--as", "One").json["sent"] == []
+    again = run("overlap", "--notify", "--json", "--as", "One").json
+    assert (again["sent"], again["warnings"]) == (
+        [],
+        ["Nobody was told: all of them were told already in the last day."],
+    )
     assert run("overlap", "nowhere", "--json").json["error"]["code"] == "unknown-branch"
 
 
