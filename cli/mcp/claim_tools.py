@@ -18,7 +18,7 @@ from .calls import Ctx, ToolCalls, Words, Wu
 if TYPE_CHECKING:
     from .mcp_session import CallEnvironment
 
-Action = Literal["list", "claim", "check", "release"]
+Action = Literal["", "list", "claim", "check", "release"]
 
 
 class ClaimTools(ToolCalls):
@@ -28,7 +28,7 @@ class ClaimTools(ToolCalls):
         self,
         ctx: Ctx,
         paths: Annotated[Words, Field(description=shared.CLAIM_PATHS.help)],
-        action: Action = "list",
+        action: Annotated[Action, Field(description="Default: claim with paths, else list.")] = "",
         lease: Annotated[str, Field(description=shared.CLAIM_FOR.help)] = "",
         reason: Annotated[str, Field(description=shared.CLAIM_REASON.help)] = "",
         id: Annotated[
@@ -39,10 +39,11 @@ class ClaimTools(ToolCalls):
         """Tell others which files you are about to change: claim before you edit, release when done; list all, check paths."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            _check(action, paths, id)
-            if action == "claim":
+            wanted = action or ("claim" if paths else "list")
+            _check(wanted, paths, id)
+            if wanted == "claim":
                 return self._claim(at, paths, lease, reason, wu)
-            return self._release(at, id, reason) if action == "release" else self._show(at, action, paths)
+            return self._release(at, id, reason) if wanted == "release" else self._show(at, wanted, paths)
 
         return await self._do(ctx, "claim", job)
 
@@ -106,4 +107,8 @@ def _check(action: str, paths: list[str], id: str) -> None:
         problem = f"The action {action} takes no id; release does."
     else:
         return
-    raise UsageError(f"{problem} Nothing was written.", code="usage", next=["gitmem claim --help"])
+    raise UsageError(
+        f"{problem} Nothing was written.",
+        hint="Arguments: paths for claim and check; id for release.",
+        code="usage",
+    )

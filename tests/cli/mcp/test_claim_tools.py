@@ -40,11 +40,19 @@ def test_paths_are_claimed_listed_checked_and_released(
             assert own.is_error and "Planck's claim. Nothing was written." in text(own)
             gone = {"action": "release", "id": made["claim_id"], "reason": "Planck left"}
             assert "released" in text(await curie.call_tool("claim", gone))
+            again = fields(await planck.call_tool("claim", {"paths": ["lib/**"]}))
+            assert (again["event"], again["paths"]) == ("claim", ["lib/**"])
+            await planck.call_tool("claim", {"action": "release"})
             assert fields(await planck.call_tool("claim", {"action": "release"}))["released"] == []
 
             for wrong, sentence in (
                 ({"action": "claim"}, "Missing paths: which to claim."),
-                ({"paths": ["src"]}, "The action list takes no paths."),
+                ({"action": "list", "paths": ["src"]}, "The action list takes no paths."),
+                (
+                    {"action": "release", "paths": ["src"]},
+                    "Arguments: paths for claim and check; id for release.",
+                ),
+                ({"paths": ["src/a.py"], "id": "claim-1"}, "The action claim takes no id"),
                 ({"action": "check", "paths": ["src"], "id": "claim-1"}, "takes no id"),
                 ({"action": "claim", "paths": [""]}, "Empty path."),
                 ({"action": "claim", "paths": ["/etc/passwd"]}, "Path outside of the worktree"),
