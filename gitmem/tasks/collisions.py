@@ -27,17 +27,23 @@ _SAME = " UNION ".join(
     " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
     for key in ("work", "twin")
 )
-# Those of sessions here, the latest first: old ones of others, which nobody ends, must not take their place.
+# Tasks of sessions of this clone, the latest first, so that others' tasks, of any number, crowd nothing out.
+_HERE = " AND {name} IN (SELECT value FROM json_each(:here)) AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
 _TWICE = " UNION ".join(
-    f"SELECT t.task_id, t.created FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL"
-    " AND EXISTS (SELECT 1 FROM json_each(:here) h WHERE h.value IN (t.caller_session, t.holder_session))"
-    f" AND EXISTS (SELECT 1 FROM task o WHERE o.decided_by IS NULL AND o.{key} = t.{key} AND o.task_id <> t.task_id)"
+    f"SELECT * FROM (SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL"
+    f"{_HERE.format(name=name)} AND EXISTS (SELECT 1 FROM task o WHERE o.{key} = t.{key} AND o.decided_by IS NULL AND o.task_id <> t.task_id)"
+    " ORDER BY t.created DESC, t.task_id LIMIT :most)"
     for key in ("work", "twin")
+    for name in ("t.caller_session", "t.holder_session")
 )
 _OF_CALLER = "SELECT caller, caller_session, holder_session FROM task WHERE task_id = ?"
 _IN_CONFLICT = (
-    "SELECT task_id FROM task WHERE conflict = 1 AND decided_by IS NULL ORDER BY touched DESC LIMIT :most"
+    "SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND EXISTS (SELECT 1 FROM task_event e WHERE"
+    " e.task_id = t.task_id AND e.event = 'take' AND e.session IN (SELECT value FROM json_each(:here))"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) ORDER BY t.created DESC, t.task_id LIMIT :most"
 )
+_MARK = "task collisions"  # in the index: the line up to which sessions were told
+_MARKS = "SELECT (SELECT value FROM meta WHERE key = ?), (SELECT max(id) FROM line)"
 
 
 class SameWork:
@@ -79,13 +85,18 @@ def sentences(db: sqlite3.Connection, task_id: str) -> list[str]:
 def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:
     """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence.
 
+    Nothing if no line has arrived since everything was yielded.
+
     Args:
         most: The number of tasks that are read, of each kind.
     """
     db = store.index.db
+    before, newest = db.execute(_MARKS, (_MARK,)).fetchone()
+    if before == str(newest):
+        return
     here = heartbeats.known_sessions(store).keys()
     values = {"here": as_json(sorted(here)), "most": most}
-    for task_id, _ in db.execute(f"{_TWICE} ORDER BY 2 DESC, 1 LIMIT :most", values).fetchall():
+    for (task_id,) in db.execute(_TWICE, values).fetchall():
         caller, session, holder_session = db.execute(_OF_CALLER, (task_id,)).fetchone()
         for other in same_work(db, task_id):
             for who in {session, holder_session} & here:
@@ -103,6 +114,7 @@ def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]
             others = ", ".join(sanitize(each.sender[0]) for each in held if each is not take)[:200]
             if session in here:
                 yield session, f"{task_id}/{take.id}", _conflict(task_id, others, is_first=take is held[0])
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MARK, str(newest)))
 
 
 def _conflict(task_id: str, others: str, *, is_first: bool) -> str:

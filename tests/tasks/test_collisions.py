@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from gitmem import records
 from gitmem.claims import local_state
 from gitmem.errors import GateError
+from gitmem.log.entry import CommitMessage
+from gitmem.store import Store
 from gitmem.tasks import collisions, delegate, find_task, task_decisions, task_list, task_work
 from tests.clones import Clone, Hub
-from tests.sandbox import Agent
+from tests.sandbox import Agent, Clock
 
 PLANCK, CURIE, BOHR, GAUSS = (
     "codex:planner:planck",
@@ -121,3 +124,33 @@ def test_r17_the_loser_of_two_takes_is_told_and_the_winner_too(hub: Hub) -> None
     assert not find_task.require(loser.store, task_id).conflict
     with pytest.raises(GateError):
         task_work.take(loser.store, loser.caller, task_id)
+
+
+def test_no_number_of_others_tasks_keeps_sessions_from_being_told(store: Store, clock: Clock) -> None:
+    """Nor does it cost commands time: what was told once is compared again only after a line has arrived."""
+    planck = Agent(store, PLANCK)
+    lines = [task_line(clock, number, wu_id=f"WU-{100 + number // 2}") for number in range(200)]
+    store.record([("tasks", each) for each in lines], MESSAGE)
+    twin = task_line(clock, 999, wu_id="WU-7000", sender_identity=CURIE)
+    assert told(planck) == []
+    assert list(collisions.news(store)) == []
+    own = ask(planck, wu="WU-7000")
+    store.record([("tasks", twin)], MESSAGE)
+    assert [each.split(": ")[:2] for each in told(planck)] == [["delegated twice", own]]
+    steps = []
+    store.index.db.set_progress_handler(lambda: steps.append(1), 100)
+    assert list(collisions.news(store)) == []
+    store.index.db.set_progress_handler(None, 0)
+    assert len(steps) <= 1
+
+
+MESSAGE = CommitMessage("Mallory <m@example.org>", "tasks")
+
+
+def task_line(clock: Clock, number: int, **fields: object) -> bytes:
+    """A delegation of a peer's invention."""
+    return records.line("task", clock(), {
+        "task_id": f"task-000000{number:06}", "thread_id": "thread-x", "message": "x", "purpose": "delegation",
+        "requested_role": {"lifecycle_role": "implementer", "specialty_profile": "test"}, "target_role": "implementer/test",
+        "sender_identity": f"evil:worker:m{number}", **fields,
+    })  # fmt: skip
