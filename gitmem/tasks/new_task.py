@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from .task_options import TaskOptions
 
 OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
+_OPEN = (
+    "SELECT count(*) FROM task t WHERE t.{column} = ?1 AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
+    " AND (EXISTS (SELECT 1 FROM own WHERE name = t.caller_session) OR (?2 IS NULL AND t.caller_session IS NULL))"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
+)
 # Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
 _NOT_FIELDS = ("to", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
@@ -260,13 +265,16 @@ def _refuse_foreign(store: Store, caller: Caller, superseded: list[str]) -> None
 
 
 def _refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
-    """Raise UsageError if the caller, or the addressee, has so many open tasks that something runs away."""
+    """Raise UsageError if the caller, or the addressee, has so many open tasks that something runs away.
+
+    Only tasks of sessions of this clone count: with others a peer could keep anybody from delegating.
+    """
     for column, who, most in (
         ("caller", caller.reader, OPEN_OF_CALLER_MAX),
         ("agent", agent, OPEN_FOR_AGENT_MAX),
     ):
-        query = f"SELECT count(*) FROM task WHERE {column} = ? AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
-        (count,) = store.db().execute(query, (who,)).fetchone()
+        query = _OPEN.format(column=column)
+        (count,) = store.db().execute(query, (who, caller.session_id)).fetchone()
         if who is not None and count >= most:
             raise UsageError(
                 f"{sanitize(who)} has {count} open tasks {'of its own' if column == 'caller' else 'to do'}; "
