@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from .stuck import StuckPage, StuckTask
 
 ESCALATED_MAX = 20  # in one call
+LOOKED_MAX = 5  # as a part of another operation
 LOCK_WAIT_SECONDS = 3.0
 
 
-def escalate(store: Store, caller: Caller, page: StuckPage) -> None:
+def escalate(store: Store, caller: Caller, page: StuckPage, most: int = ESCALATED_MAX) -> None:
     """Escalate the tasks of a page, unless that was done before; note on the page which were.
 
     Raises:
@@ -39,7 +40,7 @@ def escalate(store: Store, caller: Caller, page: StuckPage) -> None:
         return
     with delivery_lock(store, "escalate tasks", wait_seconds=LOCK_WAIT_SECONDS):
         for each in page.stuck:
-            if len(page.escalated) >= ESCALATED_MAX:
+            if len(page.escalated) >= most:
                 return
             try:
                 is_new = _escalate(store, caller, each)
@@ -54,7 +55,7 @@ def look(store: Store, caller: Caller) -> list[str]:
     """Escalate what is stuck, as a part of another operation; return a sentence if tasks of the caller's are. Never raise an error of ours."""
     try:
         found = stuck.find(store, limit=ESCALATED_MAX)
-        escalate(store, caller, found)
+        escalate(store, caller, found, LOOKED_MAX)
     except GitmemError:
         return []
     own = sum(each.task.caller == caller.reader for each in found.stuck)

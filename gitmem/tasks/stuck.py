@@ -24,9 +24,16 @@ AHEAD_MICROS = (
     LEASE_MAX_MICROS + 5 * MINUTE
 )  # later times come from a wrong clock: then the writing of the task counts
 _UNSEALED = "(t.decided_by IS NULL OR t.decided_by = 'status')"  # said so that the index of these is used, not all tasks
+# Those that a session of this clone has asked for or has, so that others' tasks, of any number, crowd out none of them.
+_OURS = (
+    "(NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line) AND EXISTS (SELECT 1 FROM own WHERE name = t.caller_session))"
+    " OR (EXISTS (SELECT 1 FROM own WHERE name = t.holder_session) AND EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id"
+    " AND e.event = 'take' AND e.session = t.holder_session AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)))"
+)
 _STUCK = (
     "SELECT t.task_id, t.decided_by, t.state, t.holder, t.holder_session, t.caller, t.deadline, t.once,"
-    " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits FROM task t"
+    " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits,"
+    f" {_OURS} AS ours FROM task t"
     " LEFT JOIN session s ON s.session_id = t.caller_session WHERE {where} AND (CASE WHEN t.decided_by IS NULL"
     f" THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR {task_list.BLOCKERS} = '[]')"
     " ELSE t.decided_by = 'status' AND s.ended IS NOT NULL END)"
@@ -58,7 +65,7 @@ class StuckTask(Outcome):
 
 
 class StuckPage(Outcome):
-    """Stuck tasks, the longest first; how many more there are; and the tasks whose stop was told to others now."""
+    """Stuck tasks, see `find`; how many more there are; and the tasks whose stop was told to others now."""
 
     __slots__ = ("stuck", "more", "escalated", "warnings", "next")
 
@@ -73,7 +80,7 @@ class StuckPage(Outcome):
 def find(
     store: Store, caller: Caller | None = None, *, wu: str | None = None, limit: int = task_list.LISTED
 ) -> StuckPage:
-    """Return the stuck tasks, the longest first.
+    """Return the stuck tasks, those of sessions of this clone first, then the longest first.
 
     Args:
         caller: Only tasks that it wrote, holds, or is asked to do.
@@ -92,7 +99,9 @@ def find(
         where.append("t.wu_id = :wu")
     source = f"FROM ({_STUCK.format(where=' AND '.join(where))}) WHERE {_AT} <= :before"
     db = store.db()
-    found = db.execute(f"SELECT *, {_AT} {source} ORDER BY {_AT}, task_id LIMIT :limit", values).fetchall()
+    found = db.execute(
+        f"SELECT *, {_AT} {source} ORDER BY ours DESC, {_AT}, task_id LIMIT :limit", values
+    ).fetchall()
     more = 0
     if len(found) == limit:
         more = db.execute(f"SELECT count(*) {source}", values).fetchone()[0] - limit
@@ -101,7 +110,7 @@ def find(
 
 
 def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> StuckTask:
-    id, decided_by, state, holder, session_id, caller, deadline, once, waits, at = row
+    id, decided_by, state, holder, session_id, caller, deadline, once, waits, _, at = row
     assert isinstance(at, int)
     assert isinstance(waits, int)
     level = next(level for least, level in LEVELS if now - at >= least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gitmem import records
 from gitmem.log.entry import CommitMessage
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
@@ -160,3 +161,25 @@ def test_a_peer_that_writes_the_event_or_the_notice_first_hides_neither(store: S
     escalate.escalate(store, bohr.caller, page)
     assert page.escalated == [task_id]
     assert task_id in inbox.read(store, planner.caller).signals[0]["message"]
+
+
+@pytest.mark.parametrize("is_as_planner", [False, True])
+def test_no_number_of_older_tasks_keeps_a_task_of_this_clone_from_being_escalated(
+    store: Store, clock: Clock, is_as_planner: bool
+) -> None:
+    """Nor do tasks in the name of a session of this clone that were not written here."""
+    planner, bohr = Agent(store, PLANNER), Agent(store, BOHR)
+    sender = {"sender_session": planner.caller.session_id} if is_as_planner else {}
+    forged = [
+        records.line("task", clock() - 9 * HOUR, {
+            "task_id": f"task-invented{number:04}", "thread_id": "thread-x", "message": "x", "purpose": "delegation",
+            "target_role": "implementer/test", "sender_identity": PLANNER if is_as_planner else "evil:worker:m", **sender,
+        })
+        for number in range(30)
+    ]  # fmt: skip
+    store.record([("tasks", each) for each in forged], CommitMessage("Mallory <m@example.org>", "tasks"))
+    task_id = made(planner)
+    clock.forward(40 * MINUTE)
+    assert len(stuck.find(store).stuck) == 31
+    assert len(escalate.look(store, bohr.caller)) == 0
+    assert any(task_id in each["message"] for each in inbox.read(store, planner.caller).signals)
