@@ -134,18 +134,38 @@ class World:
         events = [each for each in every if isinstance(each, TaskEvent)]
         own = [each for each in events if each.record["task_id"] == task_id]
         record = tasks[task_id]
-        for id, handoff in sorted(tasks.items()):
-            if record["purpose"] != "handoff" and task_id in handoff.get("handoff_tasks", ()):
-                at = list(handoff["handoff_tasks"]).index(task_id)
-                there = self.folded(handoff, (each for each in events if each.record["task_id"] == id))
-                own += [
-                    take.accepting(handoff["handoff_takes"][at], sender_of(handoff)) for take in there.takes
-                ]
+        for handoff in self.counted_handoffs(tasks, record, events):
+            at = list(handoff["handoff_tasks"]).index(task_id)
+            there = self.folded(
+                handoff, (each for each in events if each.record["task_id"] == handoff["task_id"])
+            )
+            own += [take.accepting(handoff["handoff_takes"][at], sender_of(handoff)) for take in there.takes]
         replacing = [
             id for id, other in tasks.items()
             if task_id in other.get("supersedes", ()) and other["sender_identity"] == record["sender_identity"]
         ]  # fmt: skip
         return self.folded(record, own, replacing)
+
+    def counted_handoffs(
+        self, tasks: dict[str, TaskRecord], record: TaskRecord, events: list[TaskEvent]
+    ) -> list[TaskRecord]:
+        """The handoffs of a task by whoever wrote a take of it, or of a handoff that counts."""
+        left = [
+            each for _, each in sorted(tasks.items())
+            if record["purpose"] != "handoff" and record["task_id"] in each.get("handoff_tasks", ())
+        ]  # fmt: skip
+        found: list[TaskRecord] = []
+        ids = {record["task_id"]}
+        while True:
+            takers = {
+                each.sender for each in events if each.event == "take" and each.record["task_id"] in ids
+            }
+            more = [each for each in left if sender_of(each) in takers]
+            if not more:
+                return found
+            found += more
+            left = [each for each in left if each not in more]
+            ids |= {each["task_id"] for each in more}
 
     def known(self, who: Actor, task_id: str) -> FoldedTask | None:
         return self.fold(who.clone.lines.values(), task_id)
