@@ -21,20 +21,25 @@ if TYPE_CHECKING:
 
 EVENTS_SHOWN, TOLD_SHOWN = 20, 5
 WORDS = {
-    "release": "released", "message": "written", "cancel": "cancellation asked for", "seal": "sealed", "close": "closed",
+    "release": "released", "message": "written", "seal": "sealed", "close": "closed",
 }  # fmt: skip
 
 
 def change(found: TaskChange) -> list[str]:
     """Return what happened to a task, and its state."""
     what = f"yours until {minute(found.until)}" if found.until else WORDS.get(found.event, "")
+    if found.event == "cancel" and found.state != "canceled":
+        what = "asked to stop"
+    elif found.event == "message" and found.told and found.state == "submitted":
+        what = "answered"
+    told = f"told {', '.join(found.told[:TOLD_SHOWN])}" if found.told else None
     if found.handoff is not None:
         has: HandoffContent = found.handoff
         line = SEPARATOR.join(
             filter(None, (found.task_id, f"accepted; its tasks are {what}" if has.tasks else "accepted"))
         )
         return [plain(line), *handoffs.accepted(has), *_notes(found.warnings)]
-    line = SEPARATOR.join(filter(None, (found.task_id, what, found.state)))
+    line = SEPARATOR.join(filter(None, (found.task_id, what, told, found.state)))
     return [plain(line), *_asked(found), *_notes(found.warnings)]
 
 
@@ -82,10 +87,8 @@ def detail(found: TaskDetail) -> list[str]:
         f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
     ]
     lines += [*quote_lines(task["message"]), *_asked(found)]
-    if found.holder is not None and found.state_text == found.state:
-        name = sender_text(found.holder.get("sender_name"), found.holder["sender_identity"])
-        lines.append(f"held by {name}")
-    lines += [plain(f"mismatch: {each.text}") for each in found.mismatches]
+    lines += _holder(found)
+    lines += [plain(f"mismatch: {text}") for text in dict.fromkeys(each.text for each in found.mismatches)]
     lines += ["conflict: several hold it without knowing of each other"] if found.conflict else []
     lines += [plain(f"replaced by {', '.join(found.replaced_by)}")] if found.replaced_by else []
     told = [each for each in found.events if each["event"] != "renew"]
@@ -94,6 +97,21 @@ def detail(found: TaskDetail) -> list[str]:
     for each in told[-EVENTS_SHOWN:]:
         lines += _event(each, found)
     return [*lines, *_notes(found.warnings)]
+
+
+def _holder(found: TaskDetail) -> list[str]:
+    """Return who has a task, or whose result its caller accepted."""
+    is_finished = found.outcome is not None or found.seal is not None or found.close is not None
+    if found.seal is not None and found.outcome is not None and found.outcome["event"] == "status":
+        by = found.outcome
+        lines = [f"accepted: the result of {sender_text(by.get('sender_name'), by['sender_identity'])}"]
+    elif found.holder is not None and not is_finished:
+        lines = [f"held by {sender_text(found.holder.get('sender_name'), found.holder['sender_identity'])}"]
+    else:
+        lines = []
+    if found.task["purpose"] == "handoff" and found.state == "canceled" and found.holder is not None:
+        lines.append("accepted before the withdrawal was known")
+    return lines
 
 
 def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
@@ -126,7 +144,7 @@ def row(each: TaskRow) -> tuple[str, ...]:
         f"waits for {len(each.blocked_by)}" if each.blocked_by else "",
         mismatch.short(role=each.role_mismatch, scope=each.scope_mismatch, model=each.model_mismatch),
     ]
-    state = ", ".join(filter(None, [str(each.state), *notes]))
+    state = ", ".join(filter(None, [each.state_text, *notes]))
     held = f"{each.holder} has it" if each.until else (each.agent or each.target_role or "")
     about = SEPARATOR.join(str(part) for part in (each.priority, each.wu_id, each.title) if part)
     cells = (each.task_id, state, held, each.caller, about)

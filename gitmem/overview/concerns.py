@@ -8,6 +8,7 @@ from ..mailbox import waiting_work
 from ..mailbox.waiting_work import ASKING, OFFERED
 from ..outcome import PartOfAnswer
 from ..tasks import handoff_list, task_list
+from ..text.shell_quote import command
 from .open_work import claim_text, is_claimed
 
 TYPE_CHECKING = False
@@ -85,7 +86,8 @@ class Concerns(PartOfAnswer):
         known = [each for each in self.offered if each.task_id in without and each.asked]
         found += [f"asked: {each.asked} ({each.task_id})" for each in known[:ASKED_SHOWN]]
         found += _first(
-            "waits for you", [f"{each.about}, {why}" for each in self.asking if (why := _why(each))]
+            "waits for you",
+            [f"{each.about}, {why}; next: {_step(each)}" for each in self.asking if (why := _why(each))],
         )
         found += _first(
             "mismatch", [f"{each.mismatch} ({each.task_id})" for each in self.asking if each.mismatch]
@@ -127,9 +129,18 @@ def _until(task: TaskRow) -> str:
 
 def _why(task: TaskRow) -> str:
     """Return why a task waits for its writer; "" if only a mismatch is to be seen."""
-    if task.conflict:
+    if task.conflict and task.state_text == task.state:
         return "several hold it"
-    return str(task.state) if task.state != "working" else ""
+    return task.state_text if task.state != "working" else ""
+
+
+def _step(task: TaskRow) -> str:
+    """Return the command that ends the waiting of a task."""
+    if task.state_text != task.state:
+        return command("gitmem", "task", "seal", str(task.task_id))
+    if task.conflict:
+        return command("gitmem", "task", "show", str(task.task_id))
+    return command("gitmem", "task", "message", str(task.task_id), "answer")
 
 
 def _paths(caller: Caller) -> list[str]:

@@ -63,13 +63,14 @@ class TaskChange(Outcome):
         until: The end of the caller's lease in ISO 8601, of a take or renewal.
         role_mismatch: Whether the taker has another role than requested; None if one of them is not stated. So for scope and model.
         asked: Of a take: the role, model, scope and deadline that were asked for, in one line; so `brief`: its path, and its state here.
+        told: The names of those to whom a signal about it was sent.
         recorded: Whether an event was written.
         commit: Its commit; None while it waits for one.
         handoff: What an accepted handoff has; None for another task.
     """
 
     __slots__ = (
-        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "asked", "brief", "recorded", "commit", "handoff", "warnings", "next",
+        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "asked", "brief", "told", "recorded", "commit", "handoff", "warnings", "next",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +84,7 @@ class TaskChange(Outcome):
         self.until: str | None = None
         self.asked: str | None = None
         self.brief: str | None = None
+        self.told: list[str] = []
         self.recorded = False
         self.commit: str | None = None
         self.handoff: Any = None  # an outcome of a package above

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..store import Store
+    from .fold import FoldedTask
+    from .task_facts import TaskEvent
 
 LISTED, LOOKED_MAX = 5, 20
 _OPEN = "{0}.decided_by IS NULL AND {0}.replaced <> 1 AND {0}.cancels = 0"
@@ -117,10 +119,29 @@ def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MARK, str(newest)))
 
 
+def about_result(task: FoldedTask, event_id: str) -> list[str]:
+    """Return what the writer of a result, or of a seal, should know of other results and takes."""
+    own = task.events.get(event_id)
+    by = _name(task.outcome) if task.outcome is not None else "its caller"
+    if own in task.late:
+        return [f"Your result is late: that of {by} counts."]
+    if own is not None and own is task.seal and task.outcome is not None and task.outcome.event == "status":
+        others = ", ".join(dict.fromkeys(map(_name, task.late)))[:200]
+        return [f"It accepts the result of {by}{f'; another result exists, of {others}' if others else ''}."]
+    if own is not None and own is task.outcome and task.conflict:
+        others = ", ".join(_name(each) for each in task.held if each.id != own.take)[:200]
+        return [f"{others} took it, too: the first result counts, until the caller seals it."]
+    return []
+
+
+def _name(event: TaskEvent) -> str:
+    return sanitize(event.record.get("sender_name") or event.sender[0])
+
+
 def _conflict(task_id: str, others: str, *, is_first: bool) -> str:
     """Return what a taker is told about takes that it had not seen."""
-    both = f"conflict: {others} took {task_id}, too, in a clone that had not synced."
+    both = f"conflict: {others} took {task_id}, too, in a clone that had not synced. The first result counts: talk"
     if is_first:
-        return f"{both} Your take comes first: {command('gitmem', 'task', 'show', task_id)}"
+        return f"{both}: {command('gitmem', 'task', 'show', task_id)}"
     give_back = command("gitmem", "task", "release", task_id, "--reason", "taken twice")
-    return f"{both} That take comes first: talk, or give yours back: {give_back}"
+    return f"{both}, or give yours back: {give_back}"

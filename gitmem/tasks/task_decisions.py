@@ -64,6 +64,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
     found.recorded, found.commit = True, appended.commit
     if task.holder is not None:
         found.warnings = [f"{task.holder.sender[0]} has it; it is canceled once they agree."]
+    found.told = told.names
     return found
 
 

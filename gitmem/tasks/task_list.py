@@ -66,7 +66,7 @@ class TaskRow(Outcome):
     """
 
     __slots__ = (
-        "task_id", "title", "state", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
+        "task_id", "title", "state", "state_text", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
         "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "deadline", "created_at", "touched_at",
     )  # fmt: skip
     actual_role: Mapping[str, Any] | None
@@ -91,6 +91,7 @@ class TaskRow(Outcome):
             (session and names.get(str(session))) or (holder and names.get(str(holder))) or holder
         )
         self.mismatch = mismatch.sentence(str(self.holder_name or self.agent or "it"), compared)
+        self.state_text = f"{self.state} (unconfirmed)" if decided_by == "status" else str(self.state)
         self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"
         self.until = format_at(int(until)) if until and decided_by is None else None

@@ -51,6 +51,11 @@ class TaskSignal:
         self.lines: list[tuple[str, bytes]] = []
         self.resolved: Sequence[Resolved] = ()
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its recipients; empty if it tells nobody."""
+        return [each.display_name or each.address for each in self.resolved] if self.lines else []
+
     def announce(self, store: Store) -> None:
         """Raise the flags of the recipients, after the lines were recorded."""
         for _, line in self.lines:

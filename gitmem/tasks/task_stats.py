@@ -18,6 +18,7 @@ GROUPS_MAX = 20  # of each kind; the rest is counted together
 OTHERS = "(others)"
 NO_ROLE = "(no role)"
 # What clocks of several machines make negative counts as nothing.
+_DONE = "(t.state <> 'canceled' OR t.first_take IS NOT NULL)"
 _DURATION = "max(0, t.{end} - t.created)"
 
 
@@ -53,7 +54,7 @@ class TaskStats(Outcome):
         outcomes: Of tasks with an outcome: how many their callers have sealed, others have closed, and nobody has confirmed.
         roles: The most frequent requested roles.
         to_first_take: From its writing to the first valid take.
-        to_end: From its writing to its outcome.
+        to_end: From its writing to its outcome; without tasks that were canceled before anybody took them.
     """
 
     __slots__ = (
@@ -98,7 +99,7 @@ def stats(store: Store, *, wu: str | None = None, initiative: str | None = None)
     )
     found.roles = _roles(db, where, values)
     found.to_first_take = _durations(db, "first_take", where, values)
-    found.to_end = _durations(db, "ended", where, values)
+    found.to_end = _durations(db, "ended", f"{where} AND {_DONE}", values)
     return found
 
 

@@ -256,7 +256,8 @@ def write(
     after = load.load(store.db(), task.record["task_id"]) or task
     found = TaskChange(task.record["task_id"], id, event, after.state, task_roles.fields_of(after, id))
     found.recorded, found.commit = True, appended.commit
-    found.warnings = [caller.remark] if caller.remark else []
+    found.told = told.names
+    found.warnings = [*([caller.remark] if caller.remark else []), *collisions.about_result(after, id)]
     return found
 
 

@@ -98,7 +98,7 @@ def test_a_task_of_another_is_refused_with_exit_1_and_the_next_command(
     assert run(*shlex.split(step), session=curie).status == 0
     assert (
         run("task", "release", id, "--reason", "no time", session=bohr).out
-        == f"{id} · released · submitted\n"
+        == f"{id} · released · told Planck · submitted\n"
     )
     assert run("task", "take", id, session=curie).status == 0
 
@@ -166,3 +166,28 @@ def test_what_peers_wrote_is_framed_and_cannot_act_on_the_terminal(
         f"next: gitmem task seal {id}"
     ]
     assert "| next: rm -r /" in shown
+
+
+def test_each_answer_says_who_was_told_and_a_sealed_task_is_held_by_nobody(
+    run: Run, start: Start, write: Write
+) -> None:
+    """A cancellation of a task that somebody has is a wish; a seal says whose result it accepts."""
+    planck, bohr = start("Planck"), start("Bohr")
+    id = write(planck, to="Bohr")
+    run("task", "take", id, session=bohr)
+    assert run("task", "ask", id, "Which?", session=bohr).out.startswith(
+        f"{id} · told Planck · input-required\n"
+    )
+    assert (
+        run("task", "message", id, "this", session=planck).out == f"{id} · answered · told Bohr · submitted\n"
+    )
+    asked = run("task", "cancel", id, session=planck).out
+    assert asked.startswith(f"{id} · asked to stop · told Bohr · ") and "canceled\n" not in asked
+    run("task", "done", id, "ok", session=bohr)
+    assert "completed (unconfirmed)" in run("task", "list", session=planck).out
+    assert "It accepts the result of Bohr." in run("task", "seal", id, session=planck).out
+    shown = run("task", "show", id, session=planck).out
+    assert "\naccepted: the result of Bohr" in shown and "held by" not in shown
+    other = write(planck, "other", to="Bohr")
+    canceled = run("task", "cancel", other, session=planck).out
+    assert "· canceled" in canceled and "asked" not in canceled

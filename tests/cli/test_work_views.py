@@ -131,10 +131,15 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     assert seen[1].endswith(f"({id})")
     scene.run("task", "ask", id, "Which year?", session=scene.bohr)
     asked = [line for line in scene.lines("inbox").out.splitlines() if line.startswith("waits for you")]
-    assert asked == [f"waits for you: {id} (WU-7) Write the tests, input-required"]
+    assert asked == [
+        f"waits for you: {id} (WU-7) Write the tests, input-required; next: gitmem task message {id} answer"
+    ]
     scene.lines("task", "message", id, "2026")
     scene.run("task", "done", id, "12 cases", session=scene.bohr)
-    assert f"waits for you: {id} (WU-7) Write the tests, completed" in scene.lines("inbox").out
+    assert (
+        f"waits for you: {id} (WU-7) Write the tests, completed (unconfirmed); next: gitmem task seal {id}"
+        in scene.lines("inbox").out
+    )
     scene.lines("task", "seal", id)
     assert scene.lines("inbox").out.splitlines()[1:] == ["next: gitmem roster"]
 

@@ -154,3 +154,37 @@ def task_line(clock: Clock, number: int, **fields: object) -> bytes:
         "requested_role": {"lifecycle_role": "implementer", "specialty_profile": "test"}, "target_role": "implementer/test",
         "sender_identity": f"evil:worker:m{number}", **fields,
     })  # fmt: skip
+
+
+def test_a_seal_says_whose_result_it_accepts_and_that_another_exists(hub: Hub) -> None:
+    """The first result counts; the caller learns that there is another one."""
+    planner_at, bohr_at, gauss_at = (hub.clone(name) for name in ("planner", "bohr", "gauss"))
+    planck = Agent(planner_at.store, PLANCK)
+    bohr, gauss = Agent(bohr_at.store, BOHR), Agent(gauss_at.store, GAUSS)
+    task_id = ask(planck)
+    exchange(planner_at, bohr_at, gauss_at)
+    for agent in (bohr, gauss):
+        task_work.take(agent.store, agent.caller, task_id)
+        task_work.report(agent.store, agent.caller, task_id, "completed", "mine")
+    exchange(planner_at, bohr_at, gauss_at)
+
+    task = find_task.require(bohr.store, task_id)
+    assert task.outcome is not None
+    winner, loser = (bohr, gauss) if task.outcome.sender[0] == BOHR else (gauss, bohr)
+    names = {each.sender[0]: each.record.get("sender_name") or each.sender[0] for each in task.takes}
+    first, other = (names[each.caller.reader] for each in (winner, loser))
+    sealed = task_decisions.seal(planck.store, planck.caller, task_id)
+    assert sealed.warnings == [f"It accepts the result of {first}; another result exists, of {other}."]
+
+
+def test_who_reports_a_task_that_another_has_too_is_told(two: tuple[Clone, Clone]) -> None:
+    """In the answer to `done`, once the clone knows of the other take."""
+    here, there = two
+    planck, bohr, gauss = Agent(here.store, PLANCK), Agent(here.store, BOHR), Agent(there.store, GAUSS)
+    task_id = ask(planck)
+    exchange(here, there)
+    for agent in (bohr, gauss):
+        task_work.take(agent.store, agent.caller, task_id)
+    exchange(here, there)
+    done = task_work.report(bohr.store, bohr.caller, task_id, "completed", "mine")
+    assert len(done.warnings) == 1 and "took it, too: the first result counts" in done.warnings[0]
