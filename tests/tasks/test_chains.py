@@ -78,7 +78,7 @@ def team(store: Store, clock: Clock) -> Team:
     return Team(store, clock)
 
 
-def test_the_chain_is_that_of_the_one_task_that_the_writer_has(team: Team) -> None:
+def test_r19_the_chain_is_that_of_the_one_task_that_the_writer_has(team: Team) -> None:
     """Or of the task that it says; of two tasks none is meant. Trees show it."""
     top = team.take("b", team.ask("a", "b"))
     child = team.take("c", team.ask("b", "c"))
@@ -111,7 +111,7 @@ def test_a_task_is_within_at_most_five_others(team: Team) -> None:
     assert team.rejected("i", team.by_peer([f"task-{number:08}" for number in range(6)]))[0] == chains.DEPTH
 
 
-def test_no_agent_is_twice_in_a_chain_unless_the_writer_says_so(team: Team) -> None:
+def test_r19_no_agent_is_twice_in_a_chain_unless_the_writer_says_so(team: Team) -> None:
     top = team.take("b", team.ask("a", "b"))
     for to in "ab":
         assert f"claude:worker:{to} is in the chain" in team.refused("chain-cycle", "b", to)
