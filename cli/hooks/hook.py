@@ -52,12 +52,14 @@ def _main(args: Sequence[str]) -> int:
     from . import hook_input
     from .time_limit import HookTimer
 
-    clock = HookTimer(f"{client} {event}", LIMIT_EDITS if also == events.EDITED else LIMITS.get(kind, LIMIT))
+    notices = also == events.EDITED
+    seconds = LIMIT_EDITS if notices else LIMITS.get(kind, LIMIT)
+    clock = HookTimer(f"{client} {event}", seconds, is_background=notices)
     if kind != events.WAKE:
         clock.begin()
     try:
         call = hook_input.read(client, event, kind)
-        call.notices_edits = also == events.EDITED
+        call.notices_edits = notices
         call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
         if call.in_subagent and not call.saves and kind != events.EDIT:
             return 0

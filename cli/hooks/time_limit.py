@@ -12,15 +12,17 @@ class HookTimer:
     Args:
         name: The client and its event.
         seconds: The limit, from now.
+        is_background: Whether no client waits for the hook. Its errors then limit no other hook.
 
     Attributes:
         state: The folder of gitmem's own files, once it is known and exists.
     """
 
-    __slots__ = ("_deadline", "_name", "_parent", "_seconds", "state")
+    __slots__ = ("_deadline", "_is_background", "_name", "_parent", "_seconds", "state")
 
-    def __init__(self, name: str, seconds: float) -> None:
+    def __init__(self, name: str, seconds: float, *, is_background: bool = False) -> None:
         self._name = name
+        self._is_background = is_background
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._parent = os.getppid()
@@ -50,12 +52,13 @@ class HookTimer:
             return
 
     def note(self, sentence: str) -> None:
-        """Record an error for the user, and make the script start gitmem only once a turn."""
+        """Record an error for the user, and make the script start gitmem only once a turn, unless this is in the background."""
         from gitmem.clients.hooks import hook_errors
 
         if os.path.isdir(self.state):
             hook_errors.note(self.state, time.time_ns() // 1000, self._name, sentence)
-            hook_errors.limit_to_turns(self.state)
+            if not self._is_background:
+                hook_errors.limit_to_turns(self.state)
 
     def _give_up(self, *_: object) -> None:
         self.note(f"timed out after {self._seconds:g} s")

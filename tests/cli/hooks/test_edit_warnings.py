@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import events
+from cli.hooks.time_limit import HookTimer
+from gitmem.clients.hooks import events, hook_errors
 
 from ...hook_agents import editing, refusal
 from ..conftest import Run
@@ -241,3 +242,13 @@ def test_owners_of_contested_claims_in_two_clones_are_both_told_once(
     guard(repo, "block")
     assert "Curie claims it until" in warned(hook, "claude-code", "src/a.py")
     assert warned(hook, "claude-code", "src/b.py") == ""
+
+
+@pytest.mark.parametrize("is_background", [True, False])
+def test_an_error_in_the_background_limits_no_other_hook(tmp_path: Path, is_background: bool) -> None:
+    """The user can read it; tool calls go on to start gitmem, as nobody waits for what runs in the background."""
+    timer = HookTimer("codex Stop", 1.0, is_background=is_background)
+    timer.state = str(tmp_path)
+    timer.note("the disk is full")
+    assert "the disk is full" in (hook_errors.read(timer.state) or "")
+    assert (tmp_path / hook_errors.STUCK).exists() is not is_background
