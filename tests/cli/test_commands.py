@@ -328,7 +328,7 @@ def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path) -> None:
     assert "converged: thread-" in said.out
     assert "(exit 1)" in said.out
     assert "Gauss was asked as reviewer/general and works as implementer/general" in said.out
-    assert "guard closed: others claim paths that you change" in said.out
+    assert "The commit was stopped: others claim paths that you change" in said.out
     assert "* " in said.out.rpartition("git log --graph")[2]
     assert list(tmp_path.glob("gitmem-demo-*")) == []
 
