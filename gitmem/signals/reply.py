@@ -84,7 +84,7 @@ class ReplyContext:
         if not self._is_reply:
             members += sent["recipients"]
         elif intent == "COUNTER":
-            root = (causality.root(self.signals) or self.parent).record
+            root = self._root(self.parent).record
             members += [root["sender_identity"], *root["recipients"], *sent["recipients"]]
         elif any(self.parent.is_by(each) for each in caller.ids):  # a follow-up goes to the same recipients
             members = list(sent["recipients"])
@@ -123,10 +123,14 @@ class ReplyContext:
         """Find out what the answer changes of the task that the answered signal, or else the root, names."""
         if self.parent is None:
             return
-        root = causality.root(self.signals) or self.parent
+        root = self._root(self.parent)
         about = next((each.record for each in (self.parent, root) if each.record.get("task_id")), None)
         if about is not None:
             self.task = store.domain.answer_task(store, caller, self.parent.record, about, fields)
+
+    def _root(self, parent: ThreadSignal) -> ThreadSignal:
+        """Return the root of the thread; of a new one the signal that is answered."""
+        return causality.root(self.signals) if self.signals else parent
 
     def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `turn_limit.limit_loop`."""

@@ -103,7 +103,9 @@ NAME = st.text(
     st.sampled_from("ab*?\u00e9e\u0301\u0323\u00df\u1e9eK\u212a\\[]^$.\U0001f600"), min_size=1, max_size=6
 )
 # A name "." means the folder itself, and is left out of patterns.
-PATTERN = st.lists(NAME.filter(lambda name: name != ".") | st.just("**"), min_size=1, max_size=5).map("/".join)
+PATTERN = st.lists(NAME.filter(lambda name: name != ".") | st.just("**"), min_size=1, max_size=5).map(
+    "/".join
+)
 PATH = st.lists(
     st.text(st.sampled_from("abe\u00e9\u0301\u00dfKk\\"), min_size=1, max_size=4), min_size=1, max_size=5
 ).map("/".join)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gitmem.log.entry import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
@@ -43,3 +45,14 @@ def test_a_signal_about_a_task_that_is_not_here_is_answered_as_any_other(store: 
     })  # fmt: skip
     store.record([line], CommitMessage("Mallory <m@example.org>", "forged"))
     assert send.send(store, bohr, "no", reply_to="sig-nowhere00001", intent="REJECT").recorded
+
+
+@pytest.mark.parametrize("intent", ["INFO", "COUNTER"])
+def test_an_answer_may_begin_a_thread_of_its_own(store: Store, intent: str) -> None:
+    """The new thread has no signals yet; what the answered one says of a task holds."""
+    planner, bohr = Agent(store, PLANNER).caller, Agent(store, BOHR).caller
+    asked = send.send(store, planner, "Lunch?", to=[BOHR], intent="PROPOSE").signal
+    apart = send.send(
+        store, bohr, "Apart", reply_to=asked["signal_id"], thread="thread-other00002", intent=intent
+    )
+    assert apart.signal["recipients"] == [PLANNER]
