@@ -65,7 +65,7 @@ SEVERAL = {
     "growth": 3,
     "context": 2,
     "overlap": 2,
-    "hook": 2,
+    "hook": 3,
     "hook-tokens": 2,
     "watch": 2,
     "sync-10000": 4,
