@@ -46,7 +46,7 @@ PROMISED = {
     "recall-typo": ("`mem search` at ", 1),
     "archive": ("archive pass over ", 3),
     "creates": (" creates in a batch", 4),
-    "hook": ("hook with nothing new", 2),
+    "hook": ("hook with nothing ", 2),
     "hook-signal": ("hook with one signal", 4),
     "hook-tokens": ("hook, tokens beside the text of ", 1),
     "watch": (" printed by `gitmem watch` in another", 1),
