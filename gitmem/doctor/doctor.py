@@ -67,6 +67,7 @@ CHECKS: tuple[type[Check], ...] = (
     log_ref_files.RemoteCopies,
     sync_state.LeftOutboxes,
     wal_content.ReadOnlyFolder,
+    wal_content.FullDisk,
     wal_content.WaitingEntries,
     wal_content.WalFiles,
     log_ref_files.StaleLocks,

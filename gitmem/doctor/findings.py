@@ -135,6 +135,7 @@ class Examination:
         rebuilt: An index that is filled from the lines of the log.
         failure: Why `rebuilt` could not be filled, or None.
         damaged: The ids of unreadable objects.
+        disk_error: Why the disk takes no more data, or "".
         refetch: The command that fetches all objects of the log again, or "" without a remote.
         checked: The numbers of checked commits, files, lines and refs.
     """
@@ -150,6 +151,7 @@ class Examination:
         self.seen = LogReadResult()
         self.failure: sqlite3.Error | None = None
         self.damaged: set[str] = set()
+        self.disk_error = ""
         self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
         self._sync, self.refetch = _network(store)
         self._found: dict[str, list[Finding]] = {}

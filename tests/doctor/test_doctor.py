@@ -29,6 +29,7 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest, format_at
 from gitmem.mailbox import mailbox_view
 from gitmem.sessions import lifecycle
+from tests import file_faults
 from tests.clones import BEGINNING, Clone, Hub, git
 from tests.loose_objects import loosen, path_of
 
@@ -335,6 +336,34 @@ def test_a_line_that_waits_too_long_is_a_note(clone: Clone) -> None:
 
     assert codes(found)["wal-waits"] == str(old)
     assert any("600 seconds" in each.what and "No space left" in each.what for each in found.findings)
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_full_disk_is_a_problem_that_names_what_waits(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The records that wait for it at once, not after a minute; with space again there is nothing to report."""
+    clone.record("waits")
+    clone.store.commit_again = time.monotonic() + 60
+    before = sorted((clone.path / ".git/gitmem").rglob("*"))
+    with monkeypatch.context() as patch:
+        file_faults.at(patch, call, f"{clone.path}/.git/*", file_faults.full)
+        found = doctor.examine(clone.store)
+    what = {finding.code: finding.what for finding in found.findings}
+    assert list(what) == ["disk-write", "wal-waits"] and found.status == 1
+    assert "(No space left on device)" in what["disk-write"]
+    assert what["wal-waits"].startswith("1 recorded entry waits") and "No space left" in what["wal-waits"]
+    assert codes(found)["disk-write"] == str(clone.path / ".git/gitmem")
+    assert not any(finding.fixable for finding in found.findings), "--fix makes no space"
+    assert found.next == [f"df -h {clone.path}/.git/gitmem"]
+    assert not doctor.examine(clone.store).findings
+    assert sorted((clone.path / ".git/gitmem").rglob("*")) == before
+
+
+def test_a_disk_without_space_for_objects_is_a_problem(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The objects may be on another disk than gitmem's own files."""
+    file_faults.at(monkeypatch, "write", f"{clone.path}/.git/objects/*", file_faults.full)
+    assert codes(doctor.examine(clone.store)) == {"disk-write": str(clone.path / ".git/objects")}
 
 
 def test_a_mirror_clone_is_a_problem(clone: Clone) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 
@@ -20,6 +21,7 @@ AHEAD_SECONDS = 60
 ASIDE = "aside"  # the name of the folder for files that are moved instead of deleted
 LEFT_SECONDS = 600  # an older temporary file belongs to a dead process
 OLDEST_GIT = (2, 36)
+PROBE_BYTES = 256 * 1024  # more than an everyday commit writes
 
 
 class Leftovers(Check):
@@ -180,6 +182,25 @@ def is_writable(store: Store) -> bool:
     repo = store.repo
     state = repo.state if os.path.isdir(repo.state) else repo.common
     return all(os.access(folder, os.W_OK) for folder in (state, os.path.join(repo.common, "objects")))
+
+
+def disk_error(store: Store) -> tuple[str, str]:
+    """Return the folder of the git folder that takes no more data, and why; empty if all take some.
+
+    It writes and syncs a temporary file, as free blocks alone do not tell about quotas, inodes and limits of processes.
+    """
+    for folder in (store.repo.state, os.path.join(store.repo.common, "objects")):
+        if not os.path.isdir(folder):
+            continue
+        try:
+            with tempfile.TemporaryFile(dir=folder, prefix=atomic_write.TEMPORARY, buffering=0) as file:
+                left = PROBE_BYTES
+                while left:
+                    left -= os.write(file.fileno(), bytes(left))
+                os.fsync(file.fileno())
+        except OSError as error:
+            return folder, error.strerror or str(error)
+    return "", ""
 
 
 def modified(path: str, otherwise: float) -> float:

@@ -13,7 +13,7 @@ from ...log.wal_files import WalFile
 from ...store import Store
 from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
-from .clone_files import is_writable, move_aside
+from .clone_files import disk_error, is_writable, move_aside
 
 COMMIT_SECONDS = 5.0
 WAITS_SECONDS = 60.0
@@ -37,13 +37,32 @@ class ReadOnlyFolder(Check):
             )
 
 
+class FullDisk(Check):
+    """A disk that takes no more data."""
+
+    codes = ("disk-write",)
+
+    def check(self) -> Iterator[Finding]:
+        if not is_writable(self.store):
+            return
+        folder, self.run.disk_error = disk_error(self.store)
+        if folder:
+            yield problem(
+                "disk-write",
+                f"The disk takes no more data ({self.run.disk_error}): new records are refused or wait for their commit.",
+                folder,
+                "Free disk space, or correct the quota or limit that stops writes. Nothing that was recorded is lost.",
+                command("df", "-h", folder),
+            )
+
+
 class WaitingEntries(Check):
-    """Entries that wait for a commit too long."""
+    """Entries that wait for a commit too long, or that can't be committed now."""
 
     codes = fixes = ("wal-waits",)
 
     def check(self) -> Iterator[Finding]:
-        stuck = not is_writable(self.store)
+        stuck = not is_writable(self.store) or bool(self.run.disk_error)
         for wal in self.store.log.wals:
             if not os.path.isdir(wal.folder) or is_foreign(wal) or wal.is_of_other_repo():
                 continue
@@ -51,7 +70,7 @@ class WaitingEntries(Check):
                 count = 0 if file.is_deferred or not file.size else _entries(wal, file)
                 age = time.time() - wal_files.modified_at(file)
                 if count and (stuck or age > WAITS_SECONDS):
-                    reason = commit_process.last_failure(self.store.repo)
+                    reason = self.run.disk_error or commit_process.last_failure(self.store.repo)
                     why = f" ({reason})" if reason else ""
                     yield note(
                         "wal-waits",
