@@ -54,7 +54,7 @@ COMMANDS = {
     'task cancel': 'task:cancel id --reason=',
     'task seal': 'task:seal id --give-up=',
     'task close': 'task:close id --reason=',
-    'mem create': 'mem.nodes:create content? --type= --lifecycle= --wu= --issue=:wu --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --discovered-from= --supersedes=* --jsonl --allow-secret -q:quiet --quiet --progress',
+    'mem create': 'mem.nodes:create content? --type= --lifecycle= --wu= --issue=:wu --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --private --discovered-from= --supersedes=* --jsonl --allow-secret -q:quiet --quiet --progress',
     'mem update': 'mem.nodes:update ids+ --content= --status= --type= --lifecycle= --wu= --issue=:wu --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --reason= --verified --clear=* --allow-secret',
     'mem relate': 'mem.nodes:relate from_id type to_id --remove',
     'mem checkpoint': 'mem.nodes:checkpoint note? --progress= --next-steps= --trigger= --wu= --issue=:wu --session= --meta=* --done --no-diff-stat --allow-secret -q:quiet --quiet',

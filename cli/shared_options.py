@@ -165,6 +165,7 @@ NEW_LIFECYCLE = Option(
 )
 PRIORITY = Option(f"{PRIORITIES[0]} (highest) to {PRIORITIES[-1]}.", values=PRIORITIES)
 PATHS = Option("File or folder that it is about.")
+PRIVATE = Option("Keep it in this clone, for you alone: it is never on the log, in an export or in a sync.")
 SUPERSEDES = Option("Node that it replaces while it is active.")
 SEARCH_LIMIT = Option(
     f"Maximum number of nodes (default: {search.LIMIT}).", default=search.LIMIT, for_tools=(search.LIMIT, 50)

@@ -47,7 +47,7 @@ class Memory(Constants):
 
         Options: type (default discovery), lifecycle (default by type), wu and session (default those of the caller's
         session), lane, priority (P0 to P3), tags, paths (from the root of the worktree), metadata, sensitive,
-        discovered_from (a node), supersedes (nodes), allow_secret.
+        discovered_from (a node), supersedes (nodes), private (in this clone only, for the caller alone), allow_secret.
 
         Raises:
             UsageError: as RecordError the node is invalid, as SecretError it contains a secret; nothing was written.
@@ -90,7 +90,7 @@ class Memory(Constants):
 
     def select(self, **filters: Any) -> listing.Listing:
         """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
-        return listing.listing(self._log.store, **filters)
+        return listing.listing(self._log.store, private_of=self._caller_if_any, **filters)
 
     def load(self, **filters: Any) -> Sequence[VersionedNode]:
         """Return all matching nodes, in order of creation; see `listing.Filter`."""
@@ -104,7 +104,7 @@ class Memory(Constants):
         """Return a node with its relations, history, score and commit."""
         from .memory import show_node
 
-        return show_node.show(self._log.store, _id(id))
+        return show_node.show(self._log.store, _id(id), private_of=self._caller_if_any)
 
     def ready(self, wu: str | None = None, **options: Any) -> Ready:
         """Return the open nodes of a work unit, P0 first, which nodes block others, and the tasks that the caller may take.
@@ -117,8 +117,10 @@ class Memory(Constants):
 
         if wu is None:
             return ready_tasks.ready_work(self._log.store, self._log.caller, **options)
-        caller = callers.find(self._log.store, self._log.who, must=False)
-        return ready_tasks.ready_work(self._log.store, caller, wu, **options)
+        return ready_tasks.ready_work(self._log.store, self._caller_if_any(), wu, **options)
+
+    def _caller_if_any(self) -> callers.Caller | None:
+        return callers.find(self._log.store, self._log.who, must=False)
 
     def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. This starts no commit."""
@@ -260,7 +262,7 @@ class Memory(Constants):
         from .memory import search
 
         reader = self._log.caller if track_access else None
-        return search.search(self._log.store, query, reader=reader, **options)
+        return search.search(self._log.store, query, reader=reader, private_of=self._caller_if_any, **options)
 
     def recall(self, query: str, **options: Any) -> list[Hit]:
         """Return the nodes that match a text, best match first; record nothing."""

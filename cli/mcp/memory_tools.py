@@ -63,7 +63,10 @@ class MemoryTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import search
 
-            found = search.search(at.store(), query, wu=wu or None, tags=tags, limit=limit)
+            found = search.search(
+                at.store(), query, wu=wu or None, tags=tags, limit=limit,
+                private_of=lambda: self._session.reader(at),
+            )  # fmt: skip
             return tool_results.of(found, listing.matching(found), peers=bool(found.hits))
 
         return await self._do(ctx, "mem_search", job)

@@ -47,7 +47,7 @@ class NodeTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import show_node
 
-            found = show_node.show(at.store(), id)
+            found = show_node.show(at.store(), id, private_of=lambda: self._session.reader(at))
             whole = command("gitmem", "mem", "show", found.node.id)
             return tool_results.of(found, listing.shown(found), peers=True, whole=whole)
 

@@ -34,6 +34,7 @@ STATE_README = """This folder belongs to gitmem and is local to this clone. Noth
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
 queue/, flags/   derived from it too: what waits for which session
 wal/             recorded lines that wait for a commit; do not delete
+private-*/       private nodes of this clone's agents, a folder for each user; no other copy exists
 ledger           digests of what was accepted here, so that `gitmem doctor` can tell when it is gone
 aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions

@@ -187,8 +187,8 @@ class WriteAheadLog:
         name = wal_files.name_of(max(last + 1, self.now()), deferred=deferred)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            mode = 0o600 if self.check_owner else 0o666
-            os.close(shared_mode.open_file(os.path.join(self.folder, name), flags, mode))
+            path = os.path.join(self.folder, name)
+            os.close(os.open(path, flags, 0o600) if self.check_owner else shared_mode.open_file(path, flags))
         except FileExistsError:
             return name
         if synced:

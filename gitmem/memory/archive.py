@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
-from . import decay, write
+from . import decay, private_nodes, write
 from .node_tables import DELETED, HIDDEN
 
 TYPE_CHECKING = False
@@ -48,6 +48,14 @@ class Archived(Outcome):
         self.warnings: list[str] = []
         self.next: list[str] = []
 
+    def add(self, other: Archived) -> None:
+        """Add the nodes of another store."""
+        self.archived_ids += other.archived_ids
+        self.retained_ids += other.retained_ids
+        self.skipped_ids += other.skipped_ids
+        self.protected |= other.protected
+        self.scores |= other.scores
+
     @property
     def total_processed(self) -> int:
         """The number of all nodes that are not deleted."""
@@ -88,7 +96,7 @@ def archive(
     now: int | None = None,
     names_max: int = write.NAMES_MAX,
 ) -> Archived:
-    """Archive every node whose decay score is below a threshold, in one commit.
+    """Archive every node whose decay score is below a threshold, in one commit; the caller's private nodes, too.
 
     Protected are project nodes; open nodes of P0 and P1; and the last checkpoint of each work unit, and of each session
     without one. The operation is idempotent, also if another clone runs it at the same time.
@@ -106,19 +114,19 @@ def archive(
         StoreError: The store could not be read or written. Nothing was recorded.
     """
     decay.validate(half_life, threshold)
-    db = store.db()
-    found = nodes_to_archive(
-        db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life, force=force
-    )
-    found.dry_run = dry_run
+    own = private_nodes.of_caller(store, lambda: caller)
+    found = Archived(threshold, half_life, dry_run=dry_run)
+    for each in (store, *((own,) if own is not None else ())):
+        now = store.now() if now is None else now
+        some = nodes_to_archive(each.db(), now=now, threshold=threshold, half_life=half_life, force=force)
+        if some.archived_ids and not dry_run:
+            lines = write.patches(each, caller, some.archived_ids, patch_fields(some), names_max=names_max)
+            what = f"archives {format_count(len(some.archived_ids))} by decay"
+            text = commit_body(some.scores, some.reason)
+            done = write.record(each, caller, lines, what, text=text, nodes=some.archived_ids)
+            found.commit, found.recorded = found.commit or done.commit, True
+        found.add(some)
     found.warnings = [*filter(None, [caller.remark])]
-    if found.archived_ids and not dry_run:
-        lines = write.patches(store, caller, found.archived_ids, patch_fields(found), names_max=names_max)
-        what = f"archives {format_count(len(found.archived_ids))} by decay"
-        done = write.record(
-            store, caller, lines, what, text=commit_body(found.scores, found.reason), nodes=found.archived_ids
-        )
-        found.commit, found.recorded = done.commit, True
     found.next = _next(found, force)
     return found
 

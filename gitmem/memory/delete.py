@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import load, resolve_node, write
+from . import load, private_nodes, resolve_node, write
 from .archive import format_count, format_duration
 from .listing import Filter, matching_ids
 from .node_tables import DELETED
@@ -61,6 +61,7 @@ def delete(
         UsageError: Neither or both of ids and filters are given, or a value is invalid. Nothing was recorded.
         StoreError: The store could not be read or written. Nothing was recorded.
     """
+    store = private_nodes.holding(store, caller, node_ids)
     db = store.db()
     by_filter = bool(tags or wu or older_than is not None)
     if bool(node_ids) == by_filter:

@@ -6,7 +6,17 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import OneStep, Outcome
 from ..text.shell_quote import command
-from . import anchors, load, new_nodes, node_fields, resolve_node, superseded, write
+from . import (
+    anchors,
+    load,
+    new_nodes,
+    node_fields,
+    private_nodes,
+    private_store,
+    resolve_node,
+    superseded,
+    write,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,12 +77,19 @@ class NodesChanged(Outcome):
 
 
 def create(
-    store: Store, caller: Caller, content: str, *, allow_secret: bool = False, **options: object
+    store: Store,
+    caller: Caller,
+    content: str,
+    *,
+    private: bool = False,
+    allow_secret: bool = False,
+    **options: object,
 ) -> Created:
     """Create one node.
 
     Args:
         content: The text, at most 64 KiB.
+        private: As for `append`.
         options: Those of `append`: type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive,
             discovered_from, supersedes.
 
@@ -80,7 +97,9 @@ def create(
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
         StoreError: The store could not be read or written.
     """
-    done = append(store, caller, [{"content": content, **options}], allow_secret=allow_secret)
+    done = append(
+        store, caller, [{"content": content, **options}], private=private, allow_secret=allow_secret
+    )
     created = Created(done.nodes[0], done.commit)
     created.warnings = done.warnings
     created.next = [command("gitmem", "mem", "show", created.node.id), *done.next]
@@ -88,7 +107,12 @@ def create(
 
 
 def append(
-    store: Store, caller: Caller, many: Iterable[Mapping[str, object]], *, allow_secret: bool = False
+    store: Store,
+    caller: Caller,
+    many: Iterable[Mapping[str, object]],
+    *,
+    private: bool = False,
+    allow_secret: bool = False,
 ) -> NodesCreated:
     """Create nodes in one commit: all of them or none.
 
@@ -97,6 +121,7 @@ def append(
             are discoveries with that tag), lifecycle (default by type), wu and session (default those of the
             caller's session), lane, priority (P0 to P3), tags, paths (from the root of the work tree), metadata,
             sensitive, discovered_from (a node id), supersedes (ids of the nodes that it replaces).
+        private: Keep them in this clone, for the caller's identity only, and out of the log.
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError); the message names the node.
@@ -108,6 +133,8 @@ def append(
             f"Invalid number of nodes: {len(given)}; one call writes 1 to {MANY}. Nothing was written.",
             code="bad-count",
         )
+    if private:
+        store = private_store.open_for(store, caller)
     with OneStep(store, "recording nodes", 0, len(given), len(given)):
         made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
         try:
@@ -117,6 +144,8 @@ def append(
         finally:
             store.discard_preloaded()
     appended = NodesCreated(made.nodes, done.commit)
+    if private:
+        private_nodes.mark(made.nodes)
     appended.warnings = [
         *filter(None, [caller.remark]),
         *made.remarks,
@@ -170,6 +199,7 @@ def change(
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
+    store = private_nodes.holding(store, caller, node_ids)
     db = store.db()
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
     fields = _changes(options)

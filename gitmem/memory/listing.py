@@ -7,7 +7,7 @@ from ..errors import UsageError, check_limit
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
-from . import anchors, load, node_fields, superseded
+from . import anchors, load, node_fields, private_nodes, superseded
 from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
     from ..store import Store
+    from .private_nodes import FindCaller
     from .versioned_node import VersionedNode
 
     class FilterOptions(TypedDict, total=False):
@@ -173,6 +174,7 @@ def listing(
     stale: bool = False,
     limit: int = LIMIT,
     reverse: bool = False,
+    private_of: FindCaller | None = None,
     **filters: Unpack[FilterOptions],
 ) -> Listing:
     """Return the matching nodes, last changed first.
@@ -181,12 +183,33 @@ def listing(
         stale: Only nodes whose files changed since they were written or verified.
         limit: The maximum number of nodes.
         reverse: Oldest first.
+        private_of: Returns the caller whose private nodes are listed, too.
         filters: Those of `Filter`.
 
     Raises:
         UsageError: A filter or the limit is invalid.
     """
     check_limit(limit)
+    found = _matching(store, stale, limit, reverse, filters)
+    own = private_nodes.of_caller(store, private_of)
+    if own is not None:
+        more = _matching(own, stale, limit, reverse, filters)
+        private_nodes.mark(more.nodes)
+        sign = 1 if reverse else -1
+        nodes = private_nodes.merge(found.nodes, more.nodes, lambda node: sign * node.touched)
+        total, stale_of, ends = (
+            found.total + more.total,
+            found.stale | more.stale,
+            found.superseded | more.superseded,
+        )
+        found = Listing([*nodes][:limit], stale_of, total)
+        found.superseded = {node.id: ends[node.id] for node in found.nodes if node.id in ends}
+    found.next = _next(found)
+    return found
+
+
+def _matching(store: Store, stale: bool, limit: int, reverse: bool, filters: FilterOptions) -> Listing:
+    """Return the matching nodes of one store, as `listing` does."""
     wanted = Filter(**filters)
     db = store.db()
     up = "ASC" if reverse else "DESC"
@@ -206,7 +229,6 @@ def listing(
         nodes = load.load(db, [id for (id,) in rows])
         found = Listing(nodes, anchors.stale(store, nodes), total)
     found.superseded = superseded.ends_of(db, [node.id for node in found.nodes])
-    found.next = _next(found)
     return found
 
 

@@ -71,7 +71,7 @@ def _relations(
     lines, remarks = [], []
     for type in ("discovered_from", relations.SUPERSEDES):
         found = [
-            resolve_node.find_or_accept(store.db(), text) for text in node_fields.texts(type, given.get(type))
+            resolve_node.find_or_accept(store, text) for text in node_fields.texts(type, given.get(type))
         ]
         others = list(dict.fromkeys(other for other, _ in found))
         lines += [relations.line(store, caller, id, type, other) for other in others]

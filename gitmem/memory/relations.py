@@ -8,7 +8,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import causality
 from ..text.shell_quote import command
-from . import node_fields, resolve_node, superseded, write
+from . import node_fields, private_nodes, resolve_node, superseded, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,10 +76,11 @@ def relate(
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
+    store = private_nodes.holding(store, caller, [from_])
     db = store.db()
     kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
-    source, remark = resolve_node.find_or_accept(db, from_)
-    target, other = resolve_node.find_or_accept(db, to)
+    source, remark = resolve_node.find_or_accept(store, from_)
+    target, other = resolve_node.find_or_accept(store, to)
     if source == target:
         raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
     already = superseded.remark(db, [target], source) if kind == SUPERSEDES and not remove else None

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..store import Store
+
 PREFIX = "mem-"
 OTHER_KINDS = ("sig", "sess", "audit")  # ids of records that `gitmem show` shows
 
@@ -75,17 +77,41 @@ def validate_id(id: object) -> str:
     return id
 
 
-def find_or_accept(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:
+def is_in(db: sqlite3.Connection, text: str) -> bool:
+    """Return whether an id, or a prefix of six characters or more after the dash, names a node of an index."""
+    try:
+        find(db, text, writing=True)
+    except UsageError as error:
+        return error.code == "ambiguous-id"
+    return True
+
+
+def find_or_accept(store: Store, text: str) -> tuple[str, str | None]:
     """Return the node id for a relation. A whole id that is not in this log is accepted, with a warning.
 
+    A private node may name nodes of the log, but no line of the log names a private node.
+
     Raises:
-        UsageError: As in `find`, for a prefix.
+        UsageError: As in `find`, for a prefix; or the log would name a private node.
     """
+    from . import private_store
+
+    db = store.db()
+    if isinstance(store, private_store.PrivateStore) and not is_in(db, text):
+        store = store.shared
+        return find(store.db(), text, writing=True), None
     try:
         return find(db, text, writing=True), None
     except UsageError as error:
         if error.code != "unknown-id" or not is_id("mem", text):
             raise
+    if private_store.is_private(store, text):
+        raise UsageError(
+            f"Private node: {text}; only private nodes can name it. Nothing was written.",
+            hint="Use --private for the new node, too.",
+            code="private-nodes",
+            next=[f"gitmem mem show {text}"],
+        )
     return (
         text,
         f"{text} is not in this log yet: the relation takes effect when it arrives, perhaps with `gitmem sync`.",

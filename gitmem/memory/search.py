@@ -10,7 +10,7 @@ from ..errors import StoreError, UsageError, check_limit
 from ..index.engine import sqlite3
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import anchors, decay, fts_index, load, ranking, superseded
+from . import anchors, decay, fts_index, load, private_nodes, ranking, superseded
 from .fts_query import FtsQuery
 from .listing import Filter
 from .snippet import snippet
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
     from .listing import FilterOptions
+    from .private_nodes import FindCaller
     from .ranking import Match
     from .snippet import Marks
     from .versioned_node import VersionedNode
@@ -105,6 +106,7 @@ def search(
     query: str,
     *,
     reader: Caller | None = None,
+    private_of: FindCaller | None = None,
     limit: int = LIMIT,
     **options: Unpack[RecallOptions],
 ) -> SearchResult:
@@ -113,18 +115,30 @@ def search(
     Args:
         query: Words; words in double quotes form a phrase. There is no other syntax.
         reader: The reader whose access to the hits is recorded; None records none.
+        private_of: Returns the caller whose private nodes are searched, too.
         options: Those of `recall`.
 
     Raises:
         UsageError, StoreError: As in `recall`.
     """
     answer = _recall(store, query, limit, **options)
+    own = private_nodes.of_caller(store, private_of)
+    if own is not None:
+        more = _recall(own, query, limit, **options)
+        private_nodes.mark(hit.node for hit in more.hits)
+        hits = [*private_nodes.merge(answer.hits, more.hits, _order)]
+        is_more = answer.more or more.more or len(hits) > limit
+        answer = SearchResult(query, hits[:limit], is_more, answer.similar | more.similar)
     if reader is not None and answer.hits:
         from . import accesses
 
-        accesses.record(store, reader, [hit.node.id for hit in answer.hits])
+        accesses.record(store, reader, [hit.node.id for hit in answer.hits if not hit.node.private])
     answer.next = _next(answer, limit, options)
     return answer
+
+
+def _order(hit: Hit) -> tuple[int, float]:
+    return ranking.TIERS.index(hit.matched), -hit.score
 
 
 def recall(store: Store, query: str, *, limit: int = LIMIT, **options: Unpack[RecallOptions]) -> list[Hit]:

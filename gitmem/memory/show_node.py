@@ -7,7 +7,7 @@ from ..agents.serialize import sender_name
 from ..outcome import Outcome
 from ..signals import history
 from ..text.shell_quote import command
-from . import anchors, bulk_values, decay, load, node_fold, relations, resolve_node, superseded
+from . import anchors, bulk_values, decay, load, node_fold, private_nodes, relations, resolve_node, superseded
 from .listing import first_line
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..records.record_types import PatchRecord
     from ..store import Store
+    from .private_nodes import FindCaller
     from .versioned_node import VersionedNode
 
     class Relative(TypedDict):
@@ -77,26 +78,34 @@ class NodeDetail(Outcome):
         self.next: list[str] = []
 
 
-def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> NodeDetail:
+def show(
+    store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS, private_of: FindCaller | None = None
+) -> NodeDetail:
     """Return a node by its id or a unique prefix, also if archived or deleted. Records no access.
 
     Args:
         half_life: Microseconds, for its score.
+        private_of: Returns the caller who may see its private nodes, too.
 
     Raises:
         UsageError: None or several nodes match.
     """
     decay.validate(half_life)
+    own = private_nodes.of_caller(store, private_of)
+    shared = store.db()
+    is_private = own is not None and resolve_node.is_in(own.db(), id)
+    store = own if own is not None and is_private else store
     db = store.db()
     node = load.load_one(db, resolve_node.find(db, id))
     found = NodeDetail(
         node,
         decay.score(node, now=store.now(), half_life=half_life),
-        history.commit_of(store, node.line),
+        None if is_private else history.commit_of(store, node.line),
     )
+    node.private = is_private
     found.stale = anchors.stale(store, [node]).get(node.id)
     found.superseded_by = superseded.ends_of(db, [node.id]).get(node.id)
-    found.relations = _relations(db, node)
+    found.relations = _relations(db, node, shared)
     found.history = [
         NodeChange(record, sender_name(store, record) or record["sender_identity"])
         for record in _patches(db, node.id)
@@ -106,10 +115,11 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> N
     return found
 
 
-def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[Relative]:
+def _relations(db: sqlite3.Connection, node: VersionedNode, shared: sqlite3.Connection) -> list[Relative]:
     every = relations.relations_of(db, node.id)
     others = {id for ends in every for id in ends[:2]} - {node.id}
-    starts = {other.id: first_line(other) for other in load.load(db, sorted(others))}
+    known = [*load.load(shared, sorted(others)), *(load.load(db, sorted(others)) if db is not shared else ())]
+    starts = {other.id: first_line(other) for other in known}
     return [
         {"from_id": from_id, "to_id": to_id, "type": type,
          "other": starts.get(to_id if from_id == node.id else from_id)}

@@ -43,6 +43,7 @@ class VersionedNode(Outcome):
         changed_by: Other writers whose changes count.
         unverified: Parts from lines that name this clone's sessions but were not written here.
         conflicting: The senders of the lines with its id, if these have different content.
+        private: Whether it is kept in this clone only, for its writer.
         signed: The identities, names and sessions of its author and of the writers of changes.
         own_names: The pairs of identity and name in `signed` that a session confirms.
     """
@@ -51,7 +52,7 @@ class VersionedNode(Outcome):
         "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
-        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "created", "updated", "closed", "archived", "deleted", "line",
+        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "private", "created", "updated", "closed", "archived", "deleted", "line",
         "hidden_by_other", "winners", "signed", "own_names",
     )  # fmt: skip
 
@@ -90,6 +91,7 @@ class VersionedNode(Outcome):
         self.changed_by: list[Changer] = []
         self.unverified: list[str] = []
         self.conflicting: list[str] = []
+        self.private = False
         self.hidden_by_other = 0
         self.winners: WinningPatches | None = None
         self.signed: set[tuple[str, str, str]] = set()

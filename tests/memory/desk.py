@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
 from gitmem.memory.versioned_node import VersionedNode
+from gitmem.repo import Repo
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
@@ -56,6 +58,8 @@ def raw(store: Store, kind: str, *, at: int | None = None, **fields: Any) -> byt
 
 class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
+
+    repo = Repo(os.devnull, os.devnull, None)  # without a folder for local files
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
         self.index = index_file.in_memory([views.NODES, views.SENDERS], records.read_groups)

@@ -40,7 +40,7 @@ def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager 
     from gitmem.agents import presence
     from gitmem.memory import show_node
 
-    found = show_node.show(at.store(), id, half_life=half_life(half_life_))
+    found = show_node.show(at.store(), id, half_life=half_life(half_life_), private_of=at.caller_if_any)
     note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
     output.answer(at.json, found, render.shown, page=at.pager(pager))
     return 1 if found.ambiguous else 0
@@ -84,6 +84,7 @@ def listing(
         path=at.paths([path])[0] if path else path, session=session, lane=lane, priority=priority,
         status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
+        private_of=at.caller_if_any,
     )  # fmt: skip
     output.answer(at.json, found, render.listed, page=at.pager(pager))
 
@@ -171,6 +172,7 @@ def search(
         lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,
+        private_of=at.caller_if_any,
     )  # fmt: skip
     note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
     output.answer(at.json, found, render.matching, page=at.pager(pager))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         OneType,
         Paths,
         Priority,
+        Private,
         Quiet,
         Reason,
         Sensitive,
@@ -63,6 +64,7 @@ def create(
     path: Paths = None,
     meta: Meta = None,
     sensitive: Sensitive = False,
+    private: Private = False,
     discovered_from: Annotated[
         str | None, typer.Option("--discovered-from", metavar="ID", help="The node it was discovered from.")
     ] = None,
@@ -102,14 +104,16 @@ def create(
 
         at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in stdin.objects("node")]
-        appended = edit.append(at.store(), at.caller(), many, allow_secret=allow_secret)
+        appended = edit.append(at.store(), at.caller(), many, private=private, allow_secret=allow_secret)
         if quiet and not at.json:
             output.write_lines([node.id for node in appended.nodes])
         else:
             output.answer(at.json, appended, render.appended)
         return
     text = typed(str(content), "text")
-    created = edit.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
+    created = edit.create(
+        at.store(), at.caller(), text, private=private, allow_secret=allow_secret, **options
+    )
     if quiet and not at.json:
         output.write_lines([created.node.id])
     else:

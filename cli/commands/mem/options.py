@@ -132,6 +132,7 @@ SearchLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=sh
 ListLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.LIST_LIMIT.help)]
 ProfileLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.PROFILE_LIMIT.help)]
 NoRoster = Annotated[bool, typer.Option("--no-roster", help="Omit the roster and the unread count.")]
+Private = Annotated[bool, typer.Option("--private", help=shared.PRIVATE.help)]
 Sensitive = Annotated[bool, typer.Option("--sensitive", help="Exclude it from cleanup.")]
 Supersedes = Annotated[
     list[str] | None,

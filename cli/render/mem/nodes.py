@@ -27,7 +27,7 @@ def created(found: Created) -> list[str]:
         about(node),
         node.lifecycle,
         sanitize(", ".join(node.paths), keep=""),
-        record_position(found.commit),
+        "recorded in this clone only" if node.private else record_position(found.commit),
     ]
     return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
 
@@ -58,7 +58,8 @@ def related(found: RelationResult) -> list[str]:
 def about(node: VersionedNode) -> str:
     """Return a node's metadata: `mem-… · discovery · P1 · WU-7 · bug`."""
     status = "" if node.status == "active" else node.status
-    parts = [node.id, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
+    private = "private" if node.private else ""
+    parts = [node.id, private, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
     return sanitize(SEPARATOR.join(part for part in parts if part), keep="")
 
 

@@ -11,8 +11,9 @@ from ... import atomic_write, shared_mode
 from ... import repo as repo_module
 from ...agents import name_pins
 from ...errors import StoreError
-from ...log import auto_pack
+from ...log import auto_pack, wal_files
 from ...log.lines import format_at
+from ...memory import private_store
 from ...store import Store
 from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
@@ -69,6 +70,52 @@ class NamePins(Check):
                 "Remove the file; the next use of the name writes a new one.",
                 command("rm", path),
             )
+
+
+class PrivateNodes(Check):
+    """Private nodes that other users could read, or that are damaged."""
+
+    codes = ("private-open", "private-damaged")
+    fixes = ("private-open",)
+
+    def check(self) -> Iterator[Finding]:
+        for path in self._folders():
+            if not wal_files.is_private(path):
+                yield problem(
+                    "private-open",
+                    "The folder of private nodes is open to other users, or not yours; its nodes are not read.",
+                    path,
+                    "--fix sets the mode 700 if it is yours.",
+                )
+                continue
+            try:
+                damaged = private_store.PrivateStore(self.store, path).damaged if self._is_leaf(path) else 0
+            except StoreError as error:
+                yield problem("private-damaged", error.message, path, "Move its files away.")
+                continue
+            if damaged:
+                yield problem(
+                    "private-damaged",
+                    f"Damaged parts in the file of private nodes: {damaged}; the other nodes are read.",
+                    path,
+                    "Create what is missing in `gitmem mem list` again.",
+                )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Close them to other users."""
+        for path in self._folders():
+            if not wal_files.is_private(path) and os.path.isdir(path) and not os.path.islink(path):
+                os.chmod(path, 0o700)
+                yield "private-open", path, "Its mode is 700 now."
+
+    def _folders(self) -> list[str]:
+        top = private_store.root(self.store.repo)
+        if not os.path.lexists(top):
+            return []
+        return [top, *(os.path.join(top, name) for name in sorted(atomic_write.names_in(top)))]
+
+    def _is_leaf(self, path: str) -> bool:
+        return path != private_store.root(self.store.repo)
 
 
 class HiddenLog(Check):

@@ -1,0 +1,189 @@
+"""Private nodes: nodes of one agent that never enter the log and stay in this clone.
+
+Their lines have the form of the log's. They are kept in a write-ahead log of their own that nobody commits, one for each
+reader, in a folder that only this user can open. A `PrivateStore` shows them to the functions of the memory as a store of
+its own, so nothing that reads the log or its index can meet them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import records
+from ..digests import sha256
+from ..errors import StoreError, UsageError
+from ..index import index_file, insert
+from ..log.entry import LogEntry
+from ..log.local_log import Appended
+from ..log.wal import WriteAheadLog
+from ..store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..agents.caller import Caller
+    from ..index.rows import Group
+    from ..log import wal_files
+    from ..log.entry import CommitMessage
+    from ..repo import Repo
+
+BYTES_MAX = 4 * 1024 * 1024  # of the private lines of one reader: all of them are read by each command
+SEGMENT = "private"  # an entry must name a segment; these have none
+STREAM = records.STREAMS["node"]
+
+
+class PrivateStore(Store):
+    """The private nodes of one reader, as a store for the functions of the memory.
+
+    It has the clock, git and settings of the clone's store, and lines and an index of its own.
+
+    Args:
+        shared: The store of the clone.
+        folder: The folder of the reader's lines.
+        bytes_max: The most bytes of lines.
+
+    Raises:
+        StoreError: The folder is open to others, or has more than twice the most bytes (`private-nodes`).
+    """
+
+    def __init__(self, shared: Store, folder: str, bytes_max: int = BYTES_MAX) -> None:
+        self.__dict__.update(shared.__dict__)
+        self.shared = shared
+        self.bytes_max = bytes_max
+        self.wal = WriteAheadLog(folder, shared.now, check_owner=True)
+        self._ahead = self.snapshot = None
+        self.after_record = None
+        self._index = index_file.in_memory(shared.domain.views(shared.keys), records.read_groups)
+        self._index.reshape()
+        self.damaged = 0
+        self._fill()
+
+    def _fill(self) -> None:
+        files = self._files()
+        if sum(file.size for file in files) > 2 * self.bytes_max:
+            raise StoreError(
+                f"Too many private nodes: {self.wal.folder} has more than {2 * self.bytes_max} bytes. Nothing was read.",
+                hint="Move its files away, and create the nodes that you need again.",
+                code="private-nodes",
+                next=["gitmem doctor"],
+            )
+        found: list[bytes] = []
+        for file in files:
+            try:
+                content = self.wal.read(file)
+            except (OSError, ValueError):
+                self.damaged += 1
+                continue
+            if content is not None:
+                self.damaged += bool(content.damaged)
+                found += self._lines(payload for payload, _ in content.entries)
+        insert.lines(self.index, 1, list(dict.fromkeys(found)))
+
+    def _files(self) -> list[wal_files.WalFile]:
+        if os.path.lexists(self.wal.folder) and not self.wal.is_ours():
+            raise StoreError(
+                f"The folder of private nodes is open to others or not yours: {self.wal.folder}. Nothing was read.",
+                hint="Its mode and that of the folder above must be 700, and both must belong to you.",
+                code="private-nodes",
+                next=["gitmem doctor --fix"],
+            )
+        return self.wal.files()
+
+    def _lines(self, payloads: Iterable[bytes]) -> Iterator[bytes]:
+        for payload in payloads:
+            try:
+                entry = LogEntry.decode(payload)
+            except (ValueError, RecursionError):
+                self.damaged += 1
+                continue
+            yield from (line for stream, line in entry.lines if stream == STREAM)
+
+    @property
+    def index(self) -> index_file.Index:
+        """The index of the private lines alone, in memory."""
+        assert self._index is not None
+        return self._index
+
+    def db(self) -> sqlite3.Connection:
+        """Return the index of the private lines."""
+        return self.index.db
+
+    def preload_lines(self, lines: Sequence[bytes], group: Group) -> None:
+        """Do nothing: these lines are few."""
+
+    def replace_index(self, error: sqlite3.DatabaseError) -> None:
+        """Raise the error: there is nothing else to read."""
+        raise error
+
+    def record(
+        self, lines: Sequence[tuple[str, bytes]], message: CommitMessage, *, deferred: bool = False
+    ) -> Appended:
+        """Append lines to the private ones; they are on the disk after the return. There is no commit.
+
+        Raises:
+            StoreError: Nothing was recorded.
+        """
+        if self.collecting is not None:
+            raise UsageError(
+                "Private nodes cannot be written in a batch. Nothing was written.",
+                hint="Write them before or after it.",
+                code="private-nodes",
+            )
+        own = [(stream, line) for stream, line in lines if stream == STREAM]
+        size = sum(file.size for file in self._files()) + sum(len(line) for _, line in own)
+        if size > self.bytes_max:
+            raise StoreError(
+                f"Too many private nodes: {size} bytes; at most {self.bytes_max} are valid. Nothing was recorded.",
+                hint="Record what others may know without --private.",
+                code="private-nodes",
+            )
+        if own:
+            self.shared.log.make_state()
+            self.wal.append(LogEntry(own, message, token=SEGMENT))
+            insert.lines(self.index, 1, [line for _, line in own])
+        return Appended(None)
+
+    def close(self, *, closes_index: bool = True) -> None:
+        """Close the index of the private lines; the rest belongs to the clone's store."""
+        self.index.close()
+
+
+def root(repo: Repo) -> str:
+    """Return the folder of the private nodes of this user, which may be missing."""
+    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    return os.path.join(repo.state, f"private-{user}")
+
+
+def folder_of(repo: Repo, reader: str) -> str:
+    """Return the folder of a reader's private nodes: an agent identity's, or that of a session without one."""
+    return os.path.join(root(repo), sha256(reader.encode()).hexdigest()[:32])
+
+
+def open_for(store: Store, caller: Caller) -> PrivateStore:
+    """Return the private nodes of a caller, perhaps none.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    return PrivateStore(store, folder_of(store.repo, caller.reader))
+
+
+def is_private(store: Store, id: str) -> bool:
+    """Return whether a node id belongs to a private node of this user, whoever its reader is."""
+    if isinstance(store, PrivateStore):
+        store = store.shared
+    top = root(store.repo)
+    try:
+        folders = sorted(os.listdir(top))
+    except OSError:
+        return False
+    for name in folders:
+        try:
+            own = PrivateStore(store, os.path.join(top, name))
+        except StoreError:
+            continue
+        if own.db().execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():
+            return True
+    return False

@@ -1,0 +1,51 @@
+"""`gitmem mem create --private`, as its user and others see it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from ..conftest import Run
+
+
+def start(run: Run, identity: str) -> str:
+    return str(run("session", "start", "--agent-identity", identity, "--json").json["session_id"])
+
+
+def test_i18_the_commands_of_the_memory_find_it_and_mark_it(run: Run, repo: Path) -> None:
+    me, other = start(run, "codex:reviewer:shop"), start(run, "codex:worker:shop")
+    created = run("mem", "create", "My guess on rounding", "--private", session=me)
+    assert " · private · discovery · " in created.out and "recorded in this clone only" in created.out
+    id = created.out.split()[0]
+
+    for command in (("list",), ("search", "guess"), ("show", id)):
+        assert "private" in run("mem", *command, session=me).out
+        assert "My guess" not in run("mem", *command, session=other).out
+    assert run("mem", "list", "--json", session=me).json["nodes"][0]["private"] is True
+    assert run("mem", "show", id, session=other).status == 2
+    assert "My guess" not in run("mem", "export", session=me).out
+    assert run("mem", "update", id, "--status", "archived", session=me).status == 0
+    assert run("mem", "list", session=me).out.startswith("No nodes match.")
+    refused = run("mem", "create", "x", "--discovered-from", id, session=me)
+    assert (refused.status, refused.err.split(":")[1]) == (2, " Private node")
+    run("mem", "create", "shared", "--commit", session=me)
+    found = subprocess.run(
+        ["git", "grep", "-c", "guess", "refs/gitmem/log"], cwd=repo, capture_output=True, check=False
+    )
+    assert found.stdout == b""
+
+
+def test_i18_many_at_once_are_private_too(run: Run) -> None:
+    me = start(run, "codex:reviewer:shop")
+    lines = "\n".join(json.dumps({"content": f"guess {number}"}) for number in range(20))
+    old, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(lines.encode()))
+    try:
+        answer = run("mem", "create", "--jsonl", "--private", session=me)
+    finally:
+        sys.stdin = old
+    assert answer.status == 0, answer
+    nodes = run("mem", "list", "--json", session=me).json["nodes"]
+    assert len(nodes) == 20 and all(node["private"] for node in nodes)

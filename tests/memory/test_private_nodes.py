@@ -1,0 +1,224 @@
+"""I18, I29, M13: private nodes stay in this clone and with their reader; nothing that reads the log can meet them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from gitmem.agents.caller import CallerClaims
+from gitmem.doctor import doctor
+from gitmem.errors import StoreError, UsageError
+from gitmem.log.wal import WriteAheadLog
+from gitmem.memory import archive, delete, edit, export, listing, private_store, relations, search, show_node
+from gitmem.sessions import lifecycle
+
+from ..sandbox import DAY, acting, bodies, carry, new_repo, open_store
+from .desk import Desk
+
+SECRET = "the private guess about rounding"
+
+
+@pytest.fixture
+def desk(repo: Path) -> Desk:
+    return Desk(repo, agent_identity="codex:reviewer:shop")
+
+
+def keep(desk: Desk, text: str = SECRET, **options: object) -> str:
+    return edit.create(desk.store, desk.caller, text, private=True, **options).node.id
+
+
+def folder(desk: Desk) -> Path:
+    return Path(private_store.folder_of(desk.store.repo, desk.caller.reader))
+
+
+def listed(desk: Desk, who: object = None) -> list[str]:
+    caller = who or desk.caller
+    found = listing.listing(desk.store, private_of=lambda: caller, include_archived=True)  # type: ignore[return-value,arg-type]
+    return [node.id for node in found.nodes]
+
+
+def files_with(root: Path, text: str) -> list[Path]:
+    return [path for path in root.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_i18_a_private_node_is_never_on_the_log_and_reaches_no_other_clone(
+    desk: Desk, tmp_path: Path, repo: Path
+) -> None:
+    shared = desk.write("the shared finding about rounding")
+    id = keep(desk, discovered_from=shared)
+    desk.change(id, tags=["guess"])
+
+    assert not any(SECRET.encode() in line or id.encode() in line for line in bodies(desk.store))
+    assert [path.parent for path in files_with(repo, SECRET)] == [folder(desk)]
+    assert id not in export.export(desk.store, format="jsonl").document
+    other = open_store(new_repo(tmp_path / "other"), desk.clock)
+    carry(desk.store, other)
+    assert [node.id for node in listing.all_nodes(other)] == [shared]
+
+
+def test_i18_its_reader_finds_it_marked_in_every_session_and_worktree(desk: Desk) -> None:
+    shared, id = desk.write("rounding of prices"), keep(desk)
+    again = acting(
+        desk.store, lifecycle.start(desk.store, CallerClaims(), agent_identity="codex:reviewer:shop")
+    )
+
+    found = listing.listing(desk.store, private_of=lambda: again)
+    assert [(node.id, node.private) for node in found.nodes] == [(id, True), (shared, False)]
+    assert found.total == 2
+    assert found.nodes[0].as_json()["private"] is True
+    assert "private" not in found.nodes[1].as_json()
+    both = search.search(desk.store, "rounding", private_of=lambda: again)
+    assert {hit.node.id: hit.node.private for hit in both.hits} == {shared: False, id: True}
+    assert search.search(desk.store, "rounding", private_of=lambda: again, limit=1).more
+    assert {hit.node.id for hit in search.search(desk.store, "guess", private_of=lambda: again).hits} == {id}
+    shown = show_node.show(desk.store, id[:10], private_of=lambda: again)
+    assert (shown.node.content, shown.node.private, shown.commit) == (SECRET, True, None)
+
+
+def test_i29_another_agent_and_an_unknown_caller_do_not_see_it(desk: Desk) -> None:
+    id = keep(desk)
+    other = acting(
+        desk.store, lifecycle.start(desk.store, CallerClaims(), agent_identity="codex:worker:shop")
+    )
+
+    assert listed(desk) == [id]
+    assert listed(desk, other) == []
+    assert listing.listing(desk.store).nodes == []
+    assert listing.listing(desk.store, private_of=lambda: None).nodes == []
+    assert search.search(desk.store, "guess", private_of=lambda: other).hits == []
+    for private_of in (None, lambda: other):
+        with pytest.raises(UsageError, match="No such node"):
+            show_node.show(desk.store, id, private_of=private_of)  # type: ignore[arg-type]
+    for change in (delete.delete, edit.change):
+        with pytest.raises(UsageError, match="No such node"):
+            change(desk.store, other, [id], reason="x")  # type: ignore[operator]
+
+
+def test_i18_it_can_be_changed_deleted_restored_and_archived(desk: Desk) -> None:
+    shared, id = desk.write("shared"), keep(desk)
+    tip = desk.tip()
+
+    desk.change(id, content="another guess", priority="P1")
+    assert delete.delete(desk.store, desk.caller, [id]).ids == [id]
+    assert show_node.show(desk.store, id, private_of=lambda: desk.caller).node.deleted
+    desk.change(id, clear=["deleted", "priority"])
+    assert desk.tip() == tip
+    with pytest.raises(UsageError, match="Some of these nodes are private"):
+        delete.delete(desk.store, desk.caller, [id, shared])
+
+    desk.clock.value += 200 * DAY
+    done = archive.archive(desk.store, desk.caller)
+    assert sorted(done.archived_ids) == sorted([id, shared])
+    node = show_node.show(desk.store, id, private_of=lambda: desk.caller).node
+    assert (node.content, node.archived) == ("another guess", True)
+    assert not any(id.encode() in line for line in bodies(desk.store))
+
+
+def test_i18_no_line_of_the_log_names_it(desk: Desk) -> None:
+    id, shared = keep(desk), desk.write("shared")
+    before = bodies(desk.store)
+
+    for refused in (
+        lambda: desk.write("follows", discovered_from=id),
+        lambda: desk.write("follows", supersedes=[id]),
+        lambda: relations.relate(desk.store, desk.caller, shared, "related", id),
+    ):
+        with pytest.raises(UsageError, match="Private node"):
+            refused()
+    relations.relate(desk.store, desk.caller, id, "related", shared)
+
+    assert bodies(desk.store) == before
+    (relation,) = show_node.show(desk.store, id, private_of=lambda: desk.caller).relations
+    assert relation["other"] == "shared"
+
+
+def test_m13_only_its_user_can_open_the_files_whatever_the_umask_and_the_sharing(
+    desk: Desk, repo: Path
+) -> None:
+    with (repo / ".git" / "config").open("a") as config:
+        config.write("[core]\n\tsharedRepository = world\n")
+    old = os.umask(0)
+    try:
+        keep(desk)
+    finally:
+        os.umask(old)
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (folder(desk).parent, folder(desk))}
+    assert {mode & 0o777 for mode in modes} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder(desk).iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("what", ["mode", "link"])
+def test_m13_an_open_or_linked_folder_is_neither_read_nor_written_and_doctor_names_it(
+    desk: Desk, what: str, tmp_path: Path
+) -> None:
+    id = keep(desk)
+    if what == "mode":
+        folder(desk).chmod(0o755)
+    else:
+        folder(desk).rename(tmp_path / "moved")
+        folder(desk).symlink_to(tmp_path / "moved")
+
+    for refused in (lambda: listed(desk), lambda: keep(desk, "more")):
+        with pytest.raises(StoreError, match="is open to others or not yours"):
+            refused()
+    found = [each for each in doctor.examine(desk.store).findings if each.code == "private-open"]
+    assert [each.where for each in found] == [str(folder(desk))]
+    if what == "mode":
+        doctor.fix(desk.store)
+        assert listed(desk) == [id]
+
+
+def test_a_damaged_file_costs_only_what_is_damaged(desk: Desk) -> None:
+    first, second = keep(desk), keep(desk, "second")
+    (path,) = folder(desk).iterdir()
+    content = bytearray(path.read_bytes())
+    content[content.index(SECRET.encode())] ^= 1
+    path.write_bytes(bytes(content) + b"\0wal1 e 99")
+
+    assert listed(desk) == [second]
+    (found,) = [each for each in doctor.examine(desk.store).findings if each.code == "private-damaged"]
+    assert found.severity == "problem"
+    third = keep(desk, "third")
+    assert listed(desk) == [third, second]
+    assert first not in listed(desk)
+
+
+def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
+    """A signal, a session, bytes that are no entry, and a node without fields."""
+    id = keep(desk)
+    wal = WriteAheadLog(str(folder(desk)), desk.clock, check_owner=True)
+    from gitmem.log import wal_record
+
+    (path,) = folder(desk).iterdir()
+    for payload in (
+        b"",
+        b"[" * 100_000,
+        b'["private", "a <a@b>", "s", "", []]\nsignals\t{"at":1}\n',
+        b"x\ny\n",
+    ):
+        with path.open("ab") as file:
+            file.write(wal_record.encode(payload))
+
+    assert wal.files()
+    assert listed(desk) == [id]
+
+
+def test_too_many_are_refused_and_nothing_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(desk)
+    own = private_store.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
+    with pytest.raises(StoreError, match=r"Too many private nodes: \d+ bytes; at most 700 are valid"):
+        edit.create(own, desk.caller, "x" * 400)
+    assert len(listed(desk)) == 1
+    keep(desk, "y" * 1_000)
+    with pytest.raises(StoreError, match="has more than 1400 bytes"):
+        private_store.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
+
+
+def test_a_secret_is_refused_in_a_private_node_too(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="seems to contain an AWS access key"):
+        keep(desk, "AKIA" + "IOSFODNN7" + "ABCDEFG and more")
+    assert not folder(desk).exists() or listed(desk) == []
