@@ -1,4 +1,4 @@
-"""Work that was delegated twice, and tasks that two took apart: both sides are told, and the first take decides.
+"""Work that was delegated twice, and tasks that two took apart: both sides are told, and which task stays.
 
 Nothing here decides anything of a task. Two delegations are of the same work if they have the work unit and the requested role,
 or the brief, or the idempotency key, and neither names the other.
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from .fold import FoldedTask
-    from .task_facts import TaskEvent
+    from .task_facts import Sender, TaskEvent
 
 LISTED, LOOKED_MAX = 5, 20
+TWICE = "delegated twice"
 _OPEN = "{0}.decided_by IS NULL AND {0}.replaced <> 1 AND {0}.cancels = 0"
+# The task that stays is the least by these. The first take comes first, so that no later one changes what both sides were told.
+_KEY = "o.first_take IS NULL, coalesce(o.first_take, 0), o.created, o.task_id"
+_COLUMNS = f"o.task_id, o.caller, o.caller_session, o.holder, o.holder_session, {_KEY}"
+_ONE = f"SELECT {_COLUMNS} FROM task o WHERE o.task_id = ?"
 _SAME = " UNION ".join(
-    f"SELECT o.task_id, o.caller, o.caller_session, o.holder, o.created FROM task a CROSS JOIN task o ON o.{key} = a.{key}"
+    f"SELECT {_COLUMNS} FROM task a CROSS JOIN task o ON o.{key} = a.{key}"
     f" WHERE a.task_id = :id AND o.task_id <> a.task_id AND o.{key} IS NOT NULL AND {_OPEN.format('o')} AND {_OPEN.format('a')}"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = o.line)"
     " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
     for key in ("work", "twin")
 )
@@ -38,7 +44,6 @@ _TWICE = " UNION ".join(
     for key in ("work", "twin")
     for name in ("t.caller_session", "t.holder_session")
 )
-_OF_CALLER = "SELECT caller, caller_session, holder_session FROM task WHERE task_id = ?"
 _IN_CONFLICT = (
     "SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND EXISTS (SELECT 1 FROM task_event e WHERE"
     " e.task_id = t.task_id AND e.event = 'take' AND e.session IN (SELECT value FROM json_each(:here))"
@@ -48,40 +53,99 @@ _MARK = "task collisions"  # in the index: the line up to which sessions were to
 _MARKS = "SELECT (SELECT value FROM meta WHERE key = ?), (SELECT max(id) FROM line)"
 
 
-class SameWork:
-    """An open delegation of the work of another one.
+class Delegation:
+    """An open delegation that another one may repeat.
 
     Attributes:
-        holder: Who has taken it; None while nobody has.
+        holder: Identity and session of whoever has it; None while nobody has.
+        key: Of several delegations of the same work the one with the least key stays, on every clone.
     """
 
-    __slots__ = ("caller", "caller_session", "holder", "task_id")
+    __slots__ = ("caller", "holder", "key", "task_id")
 
-    def __init__(self, task_id: str, caller: str, caller_session: str | None, holder: str | None) -> None:
+    def __init__(
+        self, task_id: str, caller: str, session: str | None, holder: str | None, held_in: str | None, *key: str | int
+    ) -> None:  # fmt: skip
         self.task_id = task_id
-        self.caller = caller
-        self.caller_session = caller_session
-        self.holder = holder
-
-    def sentence(self, task_id: str) -> str:
-        """Return what whoever concerns the other task should know."""
-        if self.holder is not None:
-            return (
-                f"{sanitize(self.holder)} has the same work already, as {self.task_id} of {sanitize(self.caller)}. "
-                f"If that is enough: {command('gitmem', 'task', 'cancel', task_id)}."
-            )
-        return f"{sanitize(self.caller)} delegated the same work as {self.task_id}. The first take decides: agree who cancels."
+        self.caller: Sender = (caller, session)
+        self.holder: Sender | None = (holder, held_in) if holder is not None else None
+        self.key = key
 
 
-def same_work(db: sqlite3.Connection, task_id: str) -> list[SameWork]:
-    """Return open delegations of the same work, the earliest ones."""
-    rows = db.execute(f"{_SAME} ORDER BY 5, 1 LIMIT {LISTED}", {"id": task_id})
-    return [SameWork(*row[:4]) for row in rows]
+def same_work(db: sqlite3.Connection, task_id: str, limit: int = LISTED) -> list[Delegation]:
+    """Return open delegations of the same work, the one that stays first."""
+    rows = db.execute(f"{_SAME} ORDER BY 6, 7, 8, 9 LIMIT {limit}", {"id": task_id})
+    return [Delegation(*row) for row in rows]
 
 
-def sentences(db: sqlite3.Connection, task_id: str) -> list[str]:
-    """Return a sentence about each open delegation of the same work."""
-    return [each.sentence(task_id) for each in same_work(db, task_id)]
+def sentences(db: sqlite3.Connection, task_id: str, viewer: Sender | None) -> list[str]:
+    """Return a sentence about each open delegation of the same work, with what the viewer may do about it.
+
+    Args:
+        viewer: Identity and session of whoever reads it; None if that is not known.
+    """
+    return [text for _, _, text in _about(db, task_id, viewer)]
+
+
+def _about(
+    db: sqlite3.Connection, task_id: str, viewer: Sender | None
+) -> Iterator[tuple[Delegation, str, str]]:
+    """Yield each delegation of the same work with a word and a sentence; of a task that gives way only the one that stays."""
+    others = same_work(db, task_id)
+    if not others:
+        return
+    task = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+    if task.key < others[0].key:
+        for other in others:
+            yield other, f"{task_id}/{other.task_id}", _stays(task, other, viewer)
+        return
+    before = [each for each in others if each.key < task.key]
+    first = next((each for each in before if _is_first(db, each)), None)
+    if first is not None:
+        yield first, f"{task_id}/{first.task_id}/gives-way", _gives_way(task, first, viewer)
+        return
+    for other in before:  # each of them gives way to a task that is not of the same work as this one
+        yield other, f"{task_id}/{other.task_id}/open", f"{_delegated(other, viewer)}. Agree who cancels."
+
+
+def _is_first(db: sqlite3.Connection, task: Delegation) -> bool:
+    """Return whether a task stays: it gives way to no other one, so that not all of several are canceled."""
+    return all(task.key < each.key for each in same_work(db, task.task_id, 1))
+
+
+def _delegated(other: Delegation, viewer: Sender | None) -> str:
+    who = "You" if _is_by(other, viewer) else sanitize(other.caller[0])
+    has = ""
+    if other.holder is not None:
+        has = ", and you have it" if other.holder == viewer else f", and {sanitize(other.holder[0])} has it"
+    return f"{who} delegated the same work as {other.task_id}{has}"
+
+
+def _stays(task: Delegation, other: Delegation, viewer: Sender | None) -> str:
+    """Return what a viewer of the task that stays should know of another one."""
+    said = f"{_delegated(other, viewer)}. {task.task_id} stays"
+    if _may_cancel(other, viewer):
+        return f"{said}. Cancel the other one: {command('gitmem', 'task', 'cancel', other.task_id)}"
+    return f"{said}; {sanitize(other.caller[0])} should cancel {other.task_id}."
+
+
+def _gives_way(task: Delegation, other: Delegation, viewer: Sender | None) -> str:
+    """Return what a viewer of a task should know of another one that stays instead."""
+    said = f"{_delegated(other, viewer)}. {other.task_id} stays"
+    if _may_cancel(task, viewer):
+        return f"{said}. Cancel this one: {command('gitmem', 'task', 'cancel', task.task_id)}"
+    if task.holder is not None and task.holder == viewer:
+        give_back = command("gitmem", "task", "release", task.task_id, "--reason", TWICE)
+        return f"{said}. Give this one back: {give_back}"
+    return f"{said}; {sanitize(task.caller[0])} should cancel {task.task_id}."
+
+
+def _is_by(task: Delegation, viewer: Sender | None) -> bool:
+    return viewer is not None and task.caller[0] == viewer[0]
+
+
+def _may_cancel(task: Delegation, viewer: Sender | None) -> bool:
+    return viewer is not None and (_is_by(task, viewer) or viewer[0].startswith("human:"))
 
 
 def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:
@@ -99,15 +163,11 @@ def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]
     here = heartbeats.known_sessions(store).keys()
     values = {"here": as_json(sorted(here)), "most": most}
     for (task_id,) in db.execute(_TWICE, values).fetchall():
-        caller, session, holder_session = db.execute(_OF_CALLER, (task_id,)).fetchone()
-        for other in same_work(db, task_id):
-            for who in {session, holder_session} & here:
-                if (other.caller, other.caller_session) != (caller, session) or who != session:
-                    yield (
-                        who,
-                        f"{task_id}/{other.task_id}",
-                        f"delegated twice: {task_id}: {other.sentence(task_id)}",
-                    )
+        twice = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+        for who in dict.fromkeys(filter(None, (twice.caller, twice.holder))):
+            for other, about, text in _about(db, task_id, who) if who[1] in here else ():
+                if (other.caller, twice.caller) != (who, who):  # the answer to its second delegation said it
+                    yield who[1] or "", about, f"{TWICE}: {task_id}: {text}"
     for (task_id,) in db.execute(_IN_CONFLICT, values).fetchall():
         task = load.load(db, task_id, forged=False)
         held = task.held if task is not None and task.conflict else []

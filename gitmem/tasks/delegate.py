@@ -102,7 +102,11 @@ def delegate(
         )
     made.warnings += [
         *said,
-        *(collisions.sentences(store.db(), made.task["task_id"]) if made.recorded else ()),
+        *(
+            collisions.sentences(store.db(), made.task["task_id"], (caller.reader, caller.session_id))
+            if made.recorded
+            else ()
+        ),
         *escalate.look(store, caller),
     ]
     return made

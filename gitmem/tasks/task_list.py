@@ -258,7 +258,11 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
-    shown.warnings += collisions.sentences(store.db(), found.record["task_id"])
+    shown.warnings += collisions.sentences(
+        store.db(),
+        found.record["task_id"],
+        (caller.reader, caller.session_id) if caller is not None else None,
+    )
     shown.launches = launches.receipts(store.db(), found)
     shown.brief = task_roles.brief_text(store.repo.worktree, found.record)
     checked = brief.check(store.repo.worktree, found.record)

@@ -1,17 +1,21 @@
-"""R17: work that two delegated, or took, apart: both sides are told, and the first take decides."""
+"""R17: work that two delegated, or took, apart: both sides are told, and which task stays."""
 
 from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
 
 import pytest
 
 from gitmem import records
+from gitmem.agents import caller_identity
 from gitmem.claims import local_state
 from gitmem.errors import GateError
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import collisions, delegate, find_task, task_decisions, task_list, task_work
-from tests.clones import Clone, Hub
-from tests.sandbox import Agent, Clock
+from tests.clones import Clone, Hub, git
+from tests.sandbox import SECOND, Agent, Clock
 
 PLANCK, CURIE, BOHR, GAUSS = (
     "codex:planner:planck",
@@ -38,8 +42,24 @@ def exchange(*clones: Clone) -> None:
         each.exchange()
 
 
-def test_r17_both_delegators_are_told_once_and_the_first_take_decides(two: tuple[Clone, Clone]) -> None:
-    """The other delegation then names who has the work, and the command that cancels it."""
+def left(store: Store, ids: Sequence[str]) -> list[str]:
+    """Those of these tasks that go on."""
+    tasks = [find_task.require(store, id) for id in ids]
+    return [id for id, task in zip(ids, tasks, strict=True) if not task.is_finished and not task.cancels]
+
+
+def obey(agent: Agent, texts: Sequence[str]) -> None:
+    """Run each command that these texts print, as somebody who reads nothing else."""
+    for text in texts:
+        words = shlex.split(text.partition("gitmem task ")[2])
+        if words[:1] == ["cancel"] and left(agent.store, [words[1]]):
+            task_decisions.cancel(agent.store, agent.caller, words[1])
+        elif words[:1] == ["release"]:
+            task_work.release(agent.store, agent.caller, words[1], reason=words[3])
+
+
+def test_r17_both_delegators_are_told_once_which_task_stays(two: tuple[Clone, Clone]) -> None:
+    """The one that was written first; once one is taken, that one, and who was told otherwise is told again."""
     here, there = two
     planck, curie = Agent(here.store, PLANCK), Agent(there.store, CURIE)
     bohr = Agent(there.store, BOHR)
@@ -48,19 +68,111 @@ def test_r17_both_delegators_are_told_once_and_the_first_take_decides(two: tuple
 
     exchange(here, there)
 
-    for agent, own, other, by in ((planck, first, second, CURIE), (curie, second, first, PLANCK)):
-        sentence = f"{by} delegated the same work as {other}. The first take decides: agree who cancels."
+    stays = f"{CURIE} delegated the same work as {second}. {first} stays; {CURIE} should cancel {second}."
+    yields = f"{PLANCK} delegated the same work as {first}. {first} stays. Cancel this one: gitmem task cancel {second}"
+    for agent, own, sentence in ((planck, first, stays), (curie, second, yields)):
         assert told(agent) == [f"delegated twice: {own}: {sentence}"]
         assert told(agent) == []
-        assert sentence in task_list.show(agent.store, own).warnings
-    taken = task_work.take(there.store, bohr.caller, second)
-    assert any(f"{PLANCK} delegated the same work as {first}" in each for each in taken.warnings)
+        assert sentence in task_list.show(agent.store, own, agent.caller).warnings
+    assert task_work.take(there.store, bohr.caller, second).warnings == [
+        f"{PLANCK} delegated the same work as {first}. {second} stays; {PLANCK} should cancel {first}."
+    ]
     exchange(here, there)
-    shown = task_list.show(here.store, first).warnings
-    assert f"{BOHR} has the same work already, as {second} of {CURIE}." in shown[-1]
-    assert f"gitmem task cancel {first}" in shown[-1]
-    task_decisions.cancel(here.store, planck.caller, first)
+    (again,) = told(planck)
+    assert again == (
+        f"delegated twice: {first}: {CURIE} delegated the same work as {second}, and {BOHR} has it. {second} stays."
+        f" Cancel this one: gitmem task cancel {first}"
+    )
+    obey(planck, [again])
     assert task_list.show(here.store, second).warnings == []
+    assert left(here.store, [first, second]) == [second]
+
+
+@pytest.mark.parametrize("is_one_identity", [False, True])
+@pytest.mark.parametrize("taken", [(), (0,), (1,), (0, 1), (2,), (1, 2), (0, 1, 2)])
+def test_r17_if_all_sides_do_as_they_are_told_exactly_one_task_is_left(
+    hub: Hub, taken: tuple[int, ...], is_one_identity: bool
+) -> None:
+    """Whatever is taken, in two clones and three; callers and takers, by notices and by what `task show` says to each."""
+    clones = [hub.clone(name) for name in ("here", "there", "far")[: max(2, *taken, 0) + (2 in taken)]]
+    callers = [
+        Agent(clone.store, PLANCK if is_one_identity else f"codex:planner:p{number}")
+        for number, clone in enumerate(clones)
+    ]
+    ids = [ask(caller) for caller in callers]
+    takers = [(number, Agent(clones[number].store, f"claude:worker:w{number}")) for number in reversed(taken)]
+    for number, taker in takers:
+        task_work.take(taker.store, taker.caller, ids[number])
+    exchange(*clones, *clones)
+    everybody = [*callers, *(agent for _, agent in takers)]
+    for agent in everybody:
+        obey(agent, told(agent))
+    exchange(*clones, *clones)
+    (stays,) = left(clones[0].store, ids)
+    assert not taken or stays == ids[taken[-1]]  # it was taken first
+    assert find_task.require(clones[0].store, stays).holder or not taken
+    assert all(left(each.store, ids) == [stays] for each in clones)
+    for agent in everybody:
+        for id in ids:
+            obey(agent, task_list.show(agent.store, id, agent.caller).warnings)
+    exchange(*clones, *clones)
+    assert all(left(each.store, ids) == [stays] for each in clones)
+
+
+def test_r17_what_task_show_says_leaves_one_task_too(two: tuple[Clone, Clone]) -> None:
+    """Also to a person, who may cancel any task, and to who may not: a command stands only where the reader may run it."""
+    planck, curie = Agent(two[0].store, PLANCK), Agent(two[1].store, CURIE)
+    ids = [ask(planck), ask(curie)]
+    exchange(*two)
+    git("config", "user.email", "person@example.org", cwd=two[0].path)
+    person = caller_identity.person(two[0].store, "nobody")
+    bohr = Agent(two[0].store, BOHR)
+    for who, where, commands in (
+        (planck.caller, two[0], 0),
+        (curie.caller, two[1], 2),
+        (bohr.caller, two[0], 0),
+        (None, two[0], 0),
+        (person, two[0], 2),
+    ):
+        said = [text for id in ids for text in task_list.show(where.store, id, who).warnings]
+        assert len(said) == 2
+        assert [f"gitmem task cancel {ids[1]}" in each for each in said].count(True) == commands
+        assert not any(f"gitmem task cancel {ids[0]}" in each for each in said)
+    task_decisions.cancel(curie.store, curie.caller, ids[1])
+    exchange(*two)
+    assert left(two[0].store, ids) == left(two[1].store, ids) == [ids[0]]
+
+
+def test_r17_a_task_is_canceled_only_for_one_that_stays(store: Store, clock: Clock) -> None:
+    """Of three, of which the first and the last have nothing in common, the middle one may be the same as both."""
+    planck = Agent(store, PLANCK)
+    brief = "ab" * 32
+    first = ask(planck)
+    clock.forward(SECOND)
+    middle = ask(planck, brief_digest=brief)
+    clock.forward(SECOND)
+    last = ask(planck, wu="WU-8", brief_digest=brief)
+    said = [collisions.sentences(store.db(), id, (PLANCK, None)) for id in (first, middle, last)]
+    assert [len(each) for each in said] == [1, 1, 1]
+    assert f"Cancel this one: gitmem task cancel {middle}" in said[1][0]
+    assert said[2] == [f"You delegated the same work as {middle}. Agree who cancels."]
+    task_decisions.cancel(store, planck.caller, middle)
+    assert collisions.sentences(store.db(), last, None) == []
+
+
+def test_r17_a_forged_delegation_makes_nobody_cancel_one(store: Store, clock: Clock) -> None:
+    """It claims to be of a session here, to have been written first, and to be of the same work."""
+    planck = Agent(store, PLANCK)
+    forged = task_line(
+        clock, 1, wu_id="WU-7", sender_identity=PLANCK, sender_session=planck.caller.session_id
+    )
+    clock.forward(SECOND)
+    own = ask(planck)
+    store.record([("tasks", forged)], MESSAGE)
+    assert store.db().execute("SELECT DISTINCT task_id FROM task JOIN forged USING (line)").fetchone() != (
+        own,
+    )
+    assert task_list.show(store, own, planck.caller).warnings == told(planck) == []
 
 
 def test_r17_old_delegations_of_others_hide_no_new_ones_of_a_session_here(two: tuple[Clone, Clone]) -> None:
