@@ -33,7 +33,7 @@ _OPEN = (
     " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
 )
 # Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
-_NOT_FIELDS = ("to", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
+_NOT_FIELDS = ("to", "resolved", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
 _TASKS = ("blocked_by", "supersedes", "references", "chain")
 # Tasks of one key must agree in these.
@@ -219,9 +219,9 @@ def check(store: Store, options: TaskOptions) -> None:
 
 def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved | None:
     """Return the one agent that a task is for; None for a task that is for a role."""
-    to = options.get("to")
-    if not to:
-        return None
+    to, resolved = options.get("to"), options.get("resolved")
+    if resolved is not None or not to:
+        return resolved
     found = addressing.resolve(store, [to], caller=caller, allow_unseen=bool(options.get("allow_unseen")))
     if len(found) > 1:
         raise UsageError(

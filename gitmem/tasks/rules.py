@@ -46,7 +46,8 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
     """
     record = task.record
     agent, deadline = record.get("agent"), record.get("deadline")
-    if task.is_finished:
+    failed = task.outcome.take if may_be_retried(task) and task.outcome is not None else None
+    if task.is_finished and failed is None:
         return "finished-task", f"is finished: {state_text(task)}"
     if task.is_replaced:
         return "replaced-task", f"was replaced by {', '.join(task.replaced_by)}"
@@ -56,15 +57,27 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
         return "canceled-task", "is being canceled by its caller"
     if deadline is not None and deadline <= format_at(now):
         return "past-deadline", f"had to begin before {deadline}"
-    over = [each for each in task.takes if each not in task.held or task.lease(each) <= now]
+    over = [
+        each for each in task.takes if each not in task.held or each.id == failed or task.lease(each) <= now
+    ]
     released = [each for each in over if task.is_released(each)]
     for each in task.held:
-        if each.sender != sender and task.lease(each) > now:
+        if each.sender != sender and each.id != failed and task.lease(each) > now:
             until = format_at(task.lease(each))
             return TAKEN, f"was taken by {each.sender[0]}, who has it until {until}"
     if len(over) - len(released) >= TAKES_MAX:
         return "too-many-takes", f"was taken {len(over)} times without a result"
     return _too_many(task)
+
+
+def may_be_retried(task: FoldedTask) -> bool:
+    """Return whether a task failed in a way that allows another take, and its caller has not decided."""
+    return (
+        task.decided_by == "status"
+        and task.outcome is not None
+        and task.outcome.is_retryable
+        and len(task.takes) < TAKES_MAX
+    )
 
 
 def launch(task: FoldedTask, now: int) -> Refusal | None:

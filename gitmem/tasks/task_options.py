@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence  # noqa: TC003  (the types are evaluated for commands and tools)
 from typing import Any, NotRequired, TypedDict
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.addressing import Resolved
+
 
 class TaskOptions(TypedDict):
     """The options of a new task. One that is missing, None or empty is not given.
 
     Attributes:
         to: Whom it is for, as typed: one agent, session or person.
+        resolved: Whom that names, where the caller has resolved it already.
         target_role: The role that it is for, such as `reviewer/docs`; anybody may take it unless `to` is given.
         purpose: `delegation` (default), `call` or `handoff`.
         requested_role: The role in parts.
@@ -43,6 +48,7 @@ class TaskOptions(TypedDict):
     """
 
     to: NotRequired[str | None]
+    resolved: NotRequired[Resolved | None]
     target_role: NotRequired[str | None]
     purpose: NotRequired[str | None]
     requested_role: NotRequired[Mapping[str, Any] | None]
