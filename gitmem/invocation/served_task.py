@@ -1,0 +1,84 @@
+"""A task as its worker sees it: what to do, who asks, what was said since, and how to report progress."""
+
+from __future__ import annotations
+
+from ..signals.message_frame import PEERS, quote_lines, sender_text
+from ..tasks import WAITING
+from ..text.sanitize import SEPARATOR, sanitize_for_model
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ..tasks.fold import FoldedTask
+
+FRAME, TEXT = "frame", "text"
+INPUT_FORMS = (FRAME, TEXT)
+
+
+class InputNeededError(Exception):
+    """Raised by a function that runs a task to ask its caller; it is called again with the answer in `messages`."""
+
+
+class ServedTask:
+    """A task that a worker runs.
+
+    Attributes:
+        message: What is to be done: the text of a peer.
+        messages: The questions of its worker and the answers of its caller since, as (`question` or `answer`, text).
+        context: The working memory that the caller hands over.
+        is_canceled: Whether to stop, because the caller no longer wants the result, or nobody may wait for it.
+    """
+
+    def __init__(self, task: FoldedTask, progress: Callable[[str], object]) -> None:
+        record = task.record
+        self.task_id = record["task_id"]
+        self.thread_id = record["thread_id"]
+        self.message = record["message"]
+        self.purpose = record["purpose"]
+        self.caller = record["sender_identity"]
+        self.caller_name = record.get("sender_name")
+        self.context: Mapping[str, Any] = record.get("context") or {}
+        self.payload: Mapping[str, Any] = record.get("payload") or {}
+        self.messages = _said(task)
+        self.is_canceled = False
+        self._progress = progress
+
+    def progress(self, text: str) -> None:
+        """Report progress; it is recorded at most once a second, with all reports since."""
+        self._progress(text)
+
+    def input(self, form: str = FRAME) -> str:
+        """Return the standard input of a program that runs it.
+
+        Args:
+            form: `text` for the bare text; `frame` for a model, which must see whose text this is.
+        """
+        if form == TEXT:
+            return "\n\n".join([self.message, *(text for _, text in self.messages)])
+        parts = (
+            self.task_id,
+            self.purpose,
+            f"from {sender_text(self.caller_name, self.caller)}",
+            self.thread_id,
+        )
+        lines = [f"[{SEPARATOR.join(map(sanitize_for_model, parts))}]", PEERS, *quote_lines(self.message)]
+        for kind, text in self.messages:
+            lines += ["You asked:" if kind == "question" else "The caller answered:", *quote_lines(text)]
+        ask = command("gitmem", "task", "ask", self.task_id, "your question")
+        lines.append(f"Your standard output is the answer. To ask first, run `{ask}` and end.")
+        return "\n".join(lines) + "\n"
+
+
+def _said(task: FoldedTask) -> list[tuple[str, str]]:
+    """Return the questions of the holders of a task and the answers of its caller, in order."""
+    found = []
+    for each in sorted(task.events.values(), key=lambda each: each.line):
+        text = each.record.get("message")
+        if text and each.event == "status" and each.state in WAITING and task.counts(each):
+            found.append(("question", text))
+        elif text and each.event == "message" and each.sender[0] == task.caller[0]:
+            found.append(("answer", text))
+    return found
