@@ -8,6 +8,7 @@ from . import commit_process
 from . import repo as repo_module
 from .agents import caller as callers
 from .errors import GitmemError, UsageError
+from .invocation_api import Invocation
 from .mailbox import delivery_lock
 from .open_store import open_store
 from .session_api import Sessions, Signals
@@ -90,7 +91,7 @@ def open(
 
 
 @serialized
-class Log:
+class Log(Invocation):
     """One clone's log, read and written as one caller. Use it as a context manager, or `close` it.
 
     Threads may share it: each call waits for that of another thread, and a `batch` for the whole block. A forked

@@ -1,0 +1,250 @@
+"""Serve an agent: take the tasks that are for it, one at a time, run them, and report how they end.
+
+A task begins at least once: after a worker has died, its lease ends and another one takes it, three times at most. Of one clone only one
+worker runs a task at a time; of clones that have not synced both may.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ..errors import GitmemError, StoreError, UsageError
+from ..log.lines import format_at
+from ..tasks import SUBMITTED, WAITING, chains, find_task, load, rules, task_work
+from ..tasks.task_facts import micros
+from .log_waiter import LogWaiter
+from .runs import RESULT_MAX_BYTES, RunEnd, failure
+from .served_task import ServedTask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..agents.caller import Caller
+    from ..signals.change_watcher import StopWatching
+    from ..store import Store
+    from ..tasks.fold import FoldedTask
+    from .runs import Run, Start
+
+LEASE_SECONDS = 60.0
+PROGRESS_SECONDS = 1.0  # between two records of progress
+POLL_SECONDS = 0.05  # between two looks at a running task: whether it is canceled
+IDLE_SECONDS = 1.0
+RETRY_SECONDS = 2.0  # after an error of the disk
+CANDIDATES_MAX = 200
+_ONCE = "at-most-once"
+_CANDIDATES = (
+    "SELECT task_id FROM task WHERE agent IN ({marks}) AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
+    " ORDER BY created, task_id LIMIT ?"
+)
+
+
+class Worker:
+    """Runs the tasks of an agent.
+
+    Args:
+        store: The store; other threads may use it meanwhile.
+        caller: Returns the session that serves the agent.
+        start: Starts a task.
+        stop: Ends the worker: a running task is ended and given back.
+        lease: Seconds for which a task is taken; it is renewed at a third of that.
+        tick: Called between two looks, such as to sync.
+        report: Called with a sentence about each task and error.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        caller: Callable[[], Caller],
+        start: Start,
+        *,
+        stop: StopWatching,
+        lease: float = LEASE_SECONDS,
+        tick: Callable[[], object] = lambda: None,
+        report: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        self.store = store
+        self.caller = caller
+        self.start = start
+        self.stop = stop
+        self.lease = lease
+        self.tick = tick
+        self.report = report
+        self._waiter = LogWaiter(store, stop)
+        self._failed: list[str] = []  # own tasks whose failure allows another try
+        self._renewals: dict[str, float] = {}  # waiting and running tasks, and when to renew their leases
+
+    def serve(self) -> None:
+        """Run tasks until the stop is set."""
+        while not self.stop.is_set():
+            self.tick()
+            stamp = self._waiter.stamp()  # before reading: what arrives meanwhile is a change
+            try:
+                with self.store.lock:
+                    task = self._next()
+                if task is not None:
+                    self._run(task)
+                    continue
+            except (StoreError, OSError) as error:
+                self.report(f"Cannot use the log ({error}); retrying.")
+                time.sleep(RETRY_SECONDS)
+                continue
+            self._waiter.wait(stamp, IDLE_SECONDS)
+
+    def _next(self) -> FoldedTask | None:
+        """Return a task to run that this worker holds now. Taking one whose chain breaks a limit rejects it."""
+        caller = self.caller()
+        query = _CANDIDATES.format(marks=", ".join("?" * len(caller.ids)))
+        ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, CANDIDATES_MAX))]
+        for id in [*self._failed, *ids]:
+            task = load.load(
+                self.store.db(), id, forged=False
+            )  # what claims to be from this clone and is not is not run
+            if task is not None and task.record.get("semantics") != _ONCE and self._may_run(task, caller):
+                return find_task.require(self.store, id, writing=True)
+        return None
+
+    def _may_run(self, task: FoldedTask, caller: Caller) -> bool:
+        """Take a task if that is possible; return whether to run it now."""
+        id, now = task.record["task_id"], self.store.now()
+        mine = rules.own_take(task, task_work.sender_of(caller))
+        if mine is not None and not task.is_finished and task.lease(mine) > now:
+            if task.state == SUBMITTED:
+                return True  # the caller has answered
+            if task.state in WAITING and task.cancels:
+                self._write(lambda: task_work.report(self.store, caller, id, "canceled"))
+            elif task.state in WAITING:
+                self._renew_if_due(caller, id)
+            return (
+                task.state == "working" and not task.cancels
+            )  # an earlier run here could not report its end
+        if id in self._failed:
+            self._failed.remove(id)
+        if rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None:
+            return False
+        return self._write(lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000)))
+
+    def _run(self, task: FoldedTask) -> None:
+        """Run a task until it ends, its caller cancels it, its deadline is over, or somebody else has it."""
+        caller, id = self.caller(), task.record["task_id"]
+        progress = _Progress()
+        served = ServedTask(task, progress.add)
+        self._renewals[id] = time.monotonic() + self.lease / 3
+        self.report(f"{id}: begun")
+        try:
+            run = self.start(served)
+        except (OSError, ValueError) as error:
+            self._finish(caller, id, failure("CANNOT_START", type(error).__name__, str(error)))
+            return
+        try:
+            end = run.poll(0)
+            while end is None:
+                end = run.poll(POLL_SECONDS) or self._interrupted(caller, id, run)
+                self._flush(caller, id, progress)
+        finally:
+            run.end()
+        self._flush(caller, id, progress, last=True)
+        self._finish(caller, id, end)
+
+    def _interrupted(self, caller: Caller, id: str, run: Run) -> RunEnd | None:
+        """Return how a running task ends now, if something other than itself ends it."""
+        with self.store.lock:
+            task = find_task.require(self.store, id, writing=True)
+            if task.is_finished or rules.own_take(task, task_work.sender_of(caller)) is None:
+                return RunEnd("", None)
+            if task.cancels:
+                return RunEnd("canceled", task.cancels[0].record.get("reason"))
+            ends = _deadline(self.store, task)
+            if ends is not None and ends <= self.store.now():
+                return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
+            if self.stop.is_set():
+                run.end()
+                self._write(lambda: task_work.release(self.store, caller, id, reason="The worker ends."))
+                return RunEnd("", None)
+            self._renew_if_due(caller, id)
+        return None
+
+    def _renew_if_due(self, caller: Caller, id: str) -> None:
+        if time.monotonic() >= self._renewals.get(id, 0.0):
+            self._renewals[id] = time.monotonic() + self.lease / 3
+            self._write(lambda: task_work.renew(self.store, caller, id))
+
+    def _flush(self, caller: Caller, id: str, progress: _Progress, *, last: bool = False) -> None:
+        text = progress.due(last=last)
+        if text:
+            with self.store.lock:
+                self._write(lambda: task_work.report(self.store, caller, id, "working", text))
+
+    def _finish(self, caller: Caller, id: str, end: RunEnd) -> None:
+        """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
+        with self.store.lock:
+            task = find_task.require(self.store, id, writing=True)
+            mine = rules.own_take(task, task_work.sender_of(caller))
+            if not end.state or task.is_finished or mine is None:
+                self.report(f"{id}: {task.state}")
+                return
+            if task.state in WAITING and end.state == "completed":
+                self.report(f"{id}: waits for an answer")
+                return
+            if not self._report(caller, id, end):
+                return
+            error = end.payload.get("error")
+            if isinstance(error, dict) and error.get("retryable") is True:
+                self._failed.append(id)
+            self.report(f"{id}: {end.state}")
+
+    def _report(self, caller: Caller, id: str, end: RunEnd) -> bool:
+        """Record the end of a run; if its text can't be recorded, record that as its failure."""
+        try:
+            task_work.report(self.store, caller, id, end.state, end.message, payload=end.payload)
+        except UsageError as error:
+            instead = failure(
+                error.code.upper().replace("-", "_"),
+                type(error).__name__,
+                error.message.removesuffix(" Nothing was written."),
+            )
+            return self._write(
+                lambda: task_work.report(self.store, caller, id, instead.state, payload=instead.payload)
+            )
+        return True
+
+    def _write(self, job: Callable[[], object]) -> bool:
+        """Write an event; return False if the task does not allow it, such as because somebody else was first."""
+        try:
+            job()
+        except StoreError:
+            raise
+        except GitmemError as error:
+            self.report(error.message)
+            return False
+        return True
+
+
+class _Progress:
+    """Progress that waits to be recorded. Another thread adds to it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: list[str] = []
+        self._next = 0.0
+
+    def add(self, text: str) -> None:
+        with self._lock:
+            self._texts.append(str(text))
+
+    def due(self, *, last: bool) -> str:
+        """Return what to record now: at most once a second, with all texts since, of a long one its end."""
+        with self._lock:
+            if not self._texts or (time.monotonic() < self._next and not last):
+                return ""
+            text, self._texts = "\n".join(self._texts), []
+            self._next = time.monotonic() + PROGRESS_SECONDS
+        return text.encode("utf-8", "replace")[-RESULT_MAX_BYTES:].decode("utf-8", "ignore")
+
+
+def _deadline(store: Store, task: FoldedTask) -> int | None:
+    """Return the first of the deadlines of a task and of those within which it was written, in microseconds."""
+    own = task.record.get("deadline")
+    every = [micros(own) if own is not None else None, chains.first_deadline(store, task)]
+    return min((each for each in every if each is not None), default=None)

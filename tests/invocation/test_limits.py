@@ -1,0 +1,116 @@
+"""Limits on calls that run away: those of `tasks/chains.py` and `new_task.py`, as a call meets them and as a worker does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gitmem
+from gitmem.api import Log
+from gitmem.errors import UsageError
+from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import format_at
+from gitmem.tasks import chains, new_task
+from tests.sandbox import bodies
+
+from .conftest import PLANNER, PRICES, Serve
+
+HOSTILE = "codex:other:one"
+
+
+def unchecked(log: Log, chain: Sequence[str], **fields: Any) -> str:
+    """A call as a caller writes it that checks nothing."""
+    from gitmem.records import ids
+
+    id = ids.new_id("task", log.store.random)
+    content: Any = {
+        "task_id": id, "thread_id": "thread-0001", "message": "x", "purpose": "call", "agent": PRICES, "chain": list(chain),
+        "sender_identity": HOSTILE, **fields,
+    }  # fmt: skip
+    log.store.record([log.store.line("task", content)], CommitMessage("A <a@example.org>", "task"))
+    return id
+
+
+@pytest.fixture
+def other(repo: Path, log: Log) -> Iterator[Log]:
+    """Another session in the repository, whose limits are its own."""
+    with gitmem.open(str(repo), identity=HOSTILE) as found:
+        found.sessions.start(name="Mallory")
+        yield found
+
+
+def rejected(log: Log, task_id: str) -> str:
+    """The error code with which a worker has rejected a task."""
+    found = log.wait_for(task_id, timeout=20)
+    assert found.state == "rejected" and found.error is not None
+    return str(found.error["code"])
+
+
+def test_i17_i38_a_worker_rejects_what_a_caller_did_not_check(log: Log, other: Log, serve: Serve) -> None:
+    """DEPTH and CYCLE; the worker goes on."""
+    serve()
+    six: list[str] = []
+    for number in range(6):
+        six.append(unchecked(log, six, agent=f"a:b:c{number}", sender_identity=f"a:b:s{number}"))
+    with pytest.raises(UsageError, match="within at most 5 others") as refused:
+        log.call("prices", "x", within=six[-1], wait=False)
+    assert refused.value.code == "chain-depth"
+    assert rejected(log, unchecked(log, six)) == chains.DEPTH
+
+    by_prices = unchecked(log, [], agent="a:b:c", sender_identity=PRICES)
+    assert rejected(log, unchecked(log, [by_prices])) == chains.CYCLE
+    assert log.call("prices", "still there", timeout=20).message == "STILL THERE"
+
+
+def test_i17_an_agent_twice_in_a_chain_is_refused_unless_again(log: Log, other: Log) -> None:
+    """Nothing is written; nobody calls itself by accident."""
+    outer = log.call(HOSTILE, "x", wait=False).results[0].task_id
+    before = bodies(log.store)
+    with pytest.raises(UsageError, match="is in the chain of this task already") as refused:
+        other.call(PLANNER, "x", within=outer, wait=False)
+    assert refused.value.code == "chain-cycle"
+    with pytest.raises(UsageError, match="calls itself"):
+        log.call(PLANNER, "x", wait=False)
+    assert bodies(log.store) == before
+    assert other.call(PLANNER, "x", within=outer, wait=False, again=True).results
+
+
+def test_i38_a_call_within_a_task_ends_with_it(log: Log, other: Log, serve: Serve) -> None:
+    """The caller shortens the deadline, and the worker gives up at that of the outer task."""
+    soon = other.store.now() + 60_000_000
+    outer = unchecked(log, [], agent="a:b:c", sender_identity="a:b:s", deadline=format_at(soon))
+    found = log.call(HOSTILE, "x", within=outer, wait=False)
+    assert log.tasks.show(found.results[0].task_id).task["deadline"] == format_at(soon)
+
+    def patient(task: Any) -> str:
+        while not task.is_canceled:
+            stopped.wait(0.01)
+        return ""
+
+    stopped = threading.Event()
+    serve(patient)
+    at = other.store.now() + 700_000
+    nearly_over = unchecked(log, [], agent="a:b:c", sender_identity="a:b:s", deadline=format_at(at))
+    late = unchecked(log, [nearly_over], deadline=format_at(at + 60_000_000))
+    ended = log.wait_for(late, timeout=20)
+    assert (ended.state, ended.error and ended.error["code"]) == ("failed", "DEADLINE")
+    with pytest.raises(UsageError, match="first deadline of its chain") as refused:
+        log.call(HOSTILE, "x", within=nearly_over, wait=False)
+    assert refused.value.code == "late-deadline"
+
+
+def test_i38_more_than_twenty_open_tasks_of_a_caller_are_refused(log: Log, serve: Serve) -> None:
+    """Also if a call of several agents passes the limit with its last one: then nothing is written."""
+    serve()
+    for number in range(19):
+        new_task.create(log.store, log.caller, f"x{number}", to="a:b:c", purpose="call", allow_unseen=True)
+    serve(name="rates", identity="claude:rates:shop")
+    before = bodies(log.store)
+    with pytest.raises(UsageError, match="20 open tasks of its own; at most 20") as refused:
+        log.call("prices,rates", "x", wait=False)
+    assert (refused.value.code, bodies(log.store)) == ("too-many-open", before)
+    assert log.call("prices", "x", timeout=20).is_done
