@@ -1,0 +1,248 @@
+"""Calls of Python functions: lookup, results, errors, time limits, several agents, questions, chains."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import gitmem
+from gitmem.api import Log
+from gitmem.errors import UsageError
+from gitmem.invocation.call_result import CallError, CallResult
+from gitmem.invocation.served_task import InputNeededError, ServedTask
+from gitmem.tasks import find_task
+
+from .conftest import PRICES, Serve
+
+
+def test_i5_i6_a_function_answers_and_the_callers_session_seals(log: Log, serve: Serve) -> None:
+    """The thin way through: recorded, taken, run, reported, sealed."""
+    serve()
+
+    found = log.call("prices", "is it right?", timeout=20)
+
+    assert (found.state, found.message, found.timed_out) == ("completed", "IS IT RIGHT?", False)
+    (one,) = found.results
+    assert (one.agent, one.resolved_by, one.confirmed) == (PRICES, "exact", True)
+    assert found.check() is found
+    task = find_task.require(log.store, one.task_id)
+    assert (task.record["purpose"], task.decided_by) == ("call", "seal")
+    assert not log.store.db().execute("SELECT 1 FROM signal").fetchall()
+
+
+@pytest.mark.parametrize(("typed", "step"), [("prices", "exact"), ("PRICES", "folded"), (PRICES, "exact")])
+def test_i2_the_step_of_the_lookup_is_reported(log: Log, serve: Serve, typed: str, step: str) -> None:
+    """Exact, then folded."""
+    serve()
+    assert log.call(typed, "x", wait=False).results[0].resolved_by == step
+
+
+def test_i2_a_role_alias_names_its_only_holder(log: Log, serve: Serve) -> None:
+    """An alias of the roles file is the step between folded and suggestions."""
+    serve().sessions.change(role="reviewer/general")
+    found = log.call("code-reviewer", "x", wait=False)
+    assert (found.results[0].agent, found.results[0].resolved_by) == (PRICES, "alias")
+
+
+@pytest.mark.parametrize("typed", ["nobody", "", "price", "prices,nobody", "sess-"])
+def test_i3_i4_an_unknown_agent_is_refused_and_nothing_is_written(log: Log, serve: Serve, typed: str) -> None:
+    """Substrings, misspellings and empty names never resolve; one unknown of several stops all."""
+    serve()
+    with pytest.raises(UsageError, match=r"Agent '.*' not found\. Nothing was written") as refused:
+        log.call(typed, "x", timeout=1)
+    assert (refused.value.code, refused.value.status) == ("unknown-agent", 2)
+    assert not log.tasks.list().tasks
+    if typed == "price":
+        assert any("prices" in each for each in refused.value.suggestions)
+
+
+def test_i8_the_original_error_keeps_its_type_and_text(log: Log, serve: Serve) -> None:
+    """The state is failed, never completed."""
+
+    def fail(task: ServedTask) -> str:
+        raise ValueError("the tax table has no row 7")
+
+    serve(fail)
+    found = log.call("prices", "x", timeout=20)
+    assert found.state == "failed" and found.results[0].confirmed
+    assert found.error == {
+        "code": "EXCEPTION", "type": "ValueError", "message": "the tax table has no row 7", "retryable": False,
+    }  # fmt: skip
+    with pytest.raises(CallError, match="ValueError: the tax table has no row 7") as raised:
+        found.check()
+    assert (raised.value.type, raised.value.text) == ("ValueError", "the tax table has no row 7")
+
+
+def test_i8_a_retryable_failure_is_tried_again_at_most_three_times(log: Log, serve: Serve) -> None:
+    """Each try is a new take of the same task."""
+
+    class BusyError(Exception):
+        retryable = True
+
+    tries: list[str] = []
+
+    def busy(task: ServedTask) -> str:
+        tries.append(task.task_id)
+        if task.message == "never" or tries.count(task.task_id) < 2:
+            raise BusyError("later")
+        return "done"
+
+    serve(busy)
+    assert log.call("prices", "second", timeout=20).message == "done"
+    found = log.call("prices", "never", timeout=20)
+    assert (found.state, tries.count(found.results[0].task_id)) == ("failed", 3)
+
+
+def test_i10_a_timeout_keeps_the_state_and_the_task_goes_on(log: Log, serve: Serve) -> None:
+    """20 ms on an agent that takes 300 ms are a timeout; the result comes later, by `wait_for`."""
+
+    def slow(task: ServedTask) -> str:
+        time.sleep(0.3)
+        return "late"
+
+    serve(slow)
+    found = log.call("prices", "x", timeout=0.02)
+    assert found.timed_out and found.state in ("submitted", "working") and not found.results[0].confirmed
+    assert found.next[0] == f"gitmem task wait {found.results[0].task_id}"
+    later = log.wait_for(found.results[0].task_id, timeout=20)
+    assert (later.state, later.message, later.results[0].confirmed) == ("completed", "late", True)
+
+
+def test_i10_a_timeout_cancels_where_the_caller_asks_for_it(log: Log, serve: Serve) -> None:
+    """The worker learns of it; the function can see it, and its result does not count."""
+    seen = threading.Event()
+
+    def patient(task: ServedTask) -> str:
+        while not task.is_canceled:
+            time.sleep(0.01)
+        seen.set()
+        return "too late"
+
+    serve(patient)
+    found = log.call("prices", "x", timeout=0.3, cancel_on_timeout=True)
+    assert found.timed_out
+    later = log.wait_for(found.results[0].task_id, timeout=20)
+    assert later.state == "canceled" and seen.wait(5)
+
+
+def test_i11_the_same_key_is_the_same_task(log: Log, serve: Serve) -> None:
+    """A repeated call returns the result and runs nothing."""
+    runs: list[str] = []
+    serve(lambda task: runs.append(task.task_id) or "one")  # type: ignore[func-returns-value]
+    first = log.call("prices", "x", idempotency_key="k", timeout=20)
+    second = log.call("prices", "x", idempotency_key="k", timeout=20)
+    assert first.results[0].task_id == second.results[0].task_id and second.message == "one"
+    assert len(runs) == 1
+
+
+def test_i34_progress_comes_in_order_and_ends_with_the_result(log: Log, serve: Serve) -> None:
+    """Reports within a second are one record."""
+
+    def talk(task: ServedTask) -> str:
+        for number in range(20):
+            task.progress(f"step {number}")
+        time.sleep(0.2)
+        task.progress("last step")
+        return "done"
+
+    serve(talk)
+    *progress, result = log.call_stream("prices", "x", timeout=20)
+    assert isinstance(result, CallResult) and result.message == "done"
+    texts = [each.message for each in progress if not isinstance(each, CallResult) and each.message]
+    said = "\n".join(texts).split("\n")
+    assert said == [*(f"step {number}" for number in range(20)), "last step", "done"]
+    assert len(texts) <= 4
+
+
+def test_i35_a_question_is_answered_and_the_function_is_called_again(log: Log, serve: Serve) -> None:
+    """Input-required, answer, working, completed: in one task."""
+
+    def ask(task: ServedTask) -> str:
+        if not task.messages:
+            raise InputNeededError("net or gross?")
+        return f"{task.messages}"
+
+    serve(ask)
+    asked = log.call("prices", "sum", timeout=20)
+    (one,) = asked.results
+    assert (asked.state, asked.message, asked.timed_out) == ("input-required", "net or gross?", False)
+    assert asked.next == [f"gitmem task input {one.task_id} 'your answer'"]
+    log.tasks.message(one.task_id, "net")
+    found = log.wait_for(one.task_id, timeout=20)
+    assert found.message == "[('question', 'net or gross?'), ('answer', 'net')]"
+
+
+def test_i37_parallel_calls_report_partial_failure(log: Log, serve: Serve) -> None:
+    """One task for each agent, in one thread; `any` returns with the first result."""
+
+    def fail(task: ServedTask) -> str:
+        raise KeyError("x")
+
+    serve()
+    serve(fail, "rates", "claude:rates:shop")
+    found = log.call(["prices", "rates"], "x", timeout=20)
+    assert (found.state, found.completed, found.failed, found.error and found.error["type"]) == (
+        "failed",
+        1,
+        1,
+        "KeyError",
+    )
+    assert [each.state for each in found.results] == ["completed", "failed"]
+    threads = {find_task.require(log.store, each.task_id).record["thread_id"] for each in found.results}
+    assert threads == {found.thread_id}
+    either = log.call("rates,prices", "x", join="any", timeout=20)
+    assert (either.state, either.message) == ("completed", "X")
+
+
+def test_i36_a_call_within_a_task_is_linked_to_it_and_never_ends_later(
+    repo: Path, log: Log, serve: Serve
+) -> None:
+    """The worker's own call has its task in the chain, by the one task that its session holds."""
+    serve(lambda task: task.message + "!", "rates", "claude:rates:shop")
+    inner: list[str] = []
+
+    def chain(task: ServedTask) -> str:
+        with gitmem.open(str(repo), session="prices") as own:
+            found = own.call("rates", task.message, timeout=20)
+            inner.append(found.results[0].task_id)
+            return str(found.message)
+
+    serve(chain)
+    found = log.call("prices", "x", timeout=20)
+    assert found.message == "x!"
+    outer = find_task.require(log.store, found.results[0].task_id).record
+    record = find_task.require(log.store, inner[0]).record
+    assert record["chain"] == (outer["task_id"],) or list(record["chain"]) == [outer["task_id"]]
+    assert str(record["deadline"]) <= str(outer["deadline"])
+
+
+def test_i7_a_closed_worker_gives_its_task_back(repo: Path, log: Log) -> None:
+    """The next worker takes it."""
+    stop = threading.Event()
+
+    def slow(task: ServedTask) -> str:
+        time.sleep(30)
+        return ""
+
+    with gitmem.open(str(repo), identity=PRICES) as own:
+        own.sessions.start(name="prices")
+        thread = threading.Thread(target=own.serve, args=(slow,), kwargs={"stop": stop}, daemon=True)
+        thread.start()
+        found = log.call("prices", "x", wait=False)
+        id = found.results[0].task_id
+        while log.tasks.show(id).state != "working":
+            time.sleep(0.01)
+        stop.set()
+        thread.join(10)
+        assert log.tasks.show(id).state == "submitted"
+        again = threading.Event()
+        thread = threading.Thread(
+            target=own.serve, args=(lambda task: "second",), kwargs={"stop": again}, daemon=True
+        )
+        thread.start()
+        assert log.wait_for(id, timeout=20).message == "second"
+        again.set()
+        thread.join(10)
