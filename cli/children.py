@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
+
+from gitmem.invocation import child_process
 
 from .background import program
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 
 POLL_SECONDS = 0.1
-KILL_SECONDS = 2.0  # between SIGTERM and SIGKILL
 SYNC_SECONDS = 120.0
 
 
@@ -190,21 +190,10 @@ def _stderr() -> int:
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """End a program with all processes that it started: SIGTERM first, then SIGKILL."""
+    """End a program with all processes that it started, and close its pipes."""
     if child.poll() is not None:
         return
-    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-        try:
-            if hasattr(os, "killpg"):
-                os.killpg(child.pid, number)
-            else:
-                child.kill()
-            child.wait(KILL_SECONDS)
-        except (ProcessLookupError, PermissionError):
-            break
-        except subprocess.TimeoutExpired:
-            continue
-        break
+    child_process.end(child)
     for pipe in (child.stdin, child.stdout):
         if pipe is not None:
             try:
