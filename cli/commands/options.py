@@ -98,6 +98,9 @@ Reason = Annotated[
     typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
 ]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
+TaskIds = Annotated[list[str], typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
+CallTimeout = Annotated[str | None, typer.Option("--timeout", metavar="2m", help=shared.CALL_TIMEOUT.help)]
+CallKey = Annotated[str | None, typer.Option("--idempotency-key", metavar="K", help=shared.CALL_KEY.help)]
 BlockedBy = Annotated[
     list[str] | None, typer.Option("--blocked-by", metavar="TASK", help=shared.BLOCKED_BY.help)
 ]

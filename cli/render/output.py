@@ -33,7 +33,7 @@ _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as a session and therefore keep --as.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch",
-                    "task"])  # fmt: skip
+                    "task", "call"])  # fmt: skip
 _typed: dict[str, str] = {}
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
 

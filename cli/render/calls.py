@@ -1,0 +1,53 @@
+"""Results of calls as text: what an agent answered, or why there is no answer."""
+
+from __future__ import annotations
+
+from .sessions import plain
+from .text import SEPARATOR, plural, quote_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.invocation.call_result import AgentResult, CallResult
+
+ERROR_SHOWN = 2_000  # characters of an error
+
+
+def result(found: CallResult) -> list[str]:
+    """Return the results of a call: of one agent or several, each text in a frame, as it is the text of a peer."""
+    from gitmem.signals.message_frame import PEERS
+
+    lines = [PEERS] if any(each.message or each.error for each in found.results) else []
+    for each in found.results:
+        lines += _agent(each)
+    if len(found.results) > 1:
+        left = len(found.results) - found.completed - found.failed
+        parts = [
+            plural(found.completed, "result"),
+            f"{found.failed} failed" if found.failed else "",
+            f"{left} open" if left else "",
+        ]
+        lines.append(plain(SEPARATOR.join(filter(None, parts))))
+    return [*lines, *(plain(f"note: {each}") for each in found.warnings)]
+
+
+def _agent(each: AgentResult) -> list[str]:
+    """Return what became of the task of one agent."""
+    state = (
+        each.state
+        if each.confirmed or each.state not in ("completed", "failed")
+        else f"{each.state} (unconfirmed)"
+    )
+    parts = [
+        each.task_id,
+        each.name if each.name == each.agent else f"{each.name} ({each.agent})",
+        state,
+        f"found by {each.resolved_by}" if each.resolved_by not in ("exact", "") else "",
+        "stopped waiting; the task goes on" if each.timed_out and each.state != "canceled" else "",
+    ]
+    lines = [plain(SEPARATOR.join(filter(None, parts)))]
+    if each.message:
+        lines += quote_lines(each.message)
+    if each.error:
+        said = ": ".join(str(each.error[name]) for name in ("type", "message") if each.error.get(name))
+        lines += quote_lines(said[:ERROR_SHOWN])
+    return lines
