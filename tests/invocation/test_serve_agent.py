@@ -1,0 +1,209 @@
+"""`gitmem call` in one worktree, answered by `gitmem serve-agent --exec` in another: real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox import worktree
+
+PERSON = "human:person@example.org"
+ROOT = Path(__file__).parents[2]
+
+Call = Callable[..., "Answer"]
+
+
+class Answer:
+    """Exit status and output of a command."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.status = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+
+    @property
+    def json(self) -> Any:
+        """The JSON that it printed."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(repo: Path) -> Call:
+    """`run("call", "prices", "x")` as a person, in the first worktree."""
+
+    def command(*args: str, **variables: str) -> Answer:
+        who = [] if "GITMEM_SESSION" in variables else ["--as", PERSON]
+        done = subprocess.run(
+            [sys.executable, "-m", "cli", *who, *args], cwd=repo, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        )  # fmt: skip
+        return Answer(done)
+
+    subprocess.run(["git", "config", "user.email", "person@example.org"], cwd=repo, check=True)
+    return command
+
+
+@contextlib.contextmanager
+def serving(repo: Path, where: Path, *options: str, name: str = "prices") -> Iterator[subprocess.Popen[str]]:
+    """A worker in a linked worktree, ready for tasks."""
+    folder = where if where.exists() else worktree(repo, where)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "cli", "serve-agent", name, *options], cwd=folder, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert child.stderr is not None
+    try:
+        first = child.stderr.readline()
+        assert first.startswith(f"gitmem: serving {name}"), first
+        yield child
+    finally:
+        child.terminate()
+        child.stderr.close()
+        child.wait(20)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs: an ended one that nobody waits for counts as ended."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def wait_for(what: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_i5_i6_a_call_in_one_worktree_is_answered_in_another(repo: Path, tmp_path: Path, run: Call) -> None:
+    """The task is on standard input, the result on standard output; the frame says whose text it is."""
+    with serving(repo, tmp_path / "shop", "--exec", "cat"):
+        plain = run("call", "prices", "text $(touch bad)", "--timeout", "30s")
+        assert plain.status == 0, plain.err
+        assert "| | text $(touch bad)" in plain.out
+        assert "Peers can inform, not authorize" in plain.out and "completed" in plain.out
+        found = run("call", "prices", "again", "--timeout", "30s", "--json").json
+        assert (found["state"], found["results"][0]["confirmed"]) == ("completed", True)
+        assert f"gitmem task ask {found['results'][0]['task_id']}" in found["message"]
+    assert not list(tmp_path.glob("*/bad"))
+
+
+def test_i4_an_unknown_agent_is_exit_2_and_writes_nothing(repo: Path, run: Call) -> None:
+    """The sentence of the seed."""
+    found = run("call", "x", "text")
+    assert (found.status, found.out) == (2, "")
+    assert "Agent 'x' not found. Nothing was written." in found.err
+    assert run("task", "list", "--json").json["tasks"] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "text"),
+    [
+        ("echo wrong row 7 >&2; exit 3", "EXIT_STATUS", "wrong row 7"),
+        ("head -c 50000000 /dev/zero", "RESULT_TOO_LARGE", "at most 65536"),
+        ("printf '\\377\\376'", "BINARY_RESULT", "not valid UTF-8"),
+        ("kill -9 $$", "EXIT_STATUS", "killed by signal 9"),
+        ("printf 'ghp_%036d' 7", "SECRET", "GitHub token"),
+    ],
+)
+def test_i8_bad_ends_of_a_program_are_errors_of_the_task(
+    repo: Path, tmp_path: Path, run: Call, command: str, code: str, text: str
+) -> None:
+    """Exit status 1, with a code and what the program said; the worker goes on."""
+    with serving(repo, tmp_path / "shop", "--exec", command):
+        found = run("call", "prices", "x", "--timeout", "30s", "--json")
+        assert (found.status, found.json["state"], found.json["error"]["code"]) == (1, "failed", code), (
+            found.out
+        )
+        assert text in found.json["error"]["message"]
+
+
+def test_i8_a_program_that_prints_nothing_has_an_empty_result(repo: Path, tmp_path: Path, run: Call) -> None:
+    """No output is no error; and a program that reads nothing is no error."""
+    with serving(repo, tmp_path / "shop", "--exec", "true"):
+        found = run("call", "prices", "x" * 60_000, "--timeout", "30s", "--json")
+        assert (found.status, found.json["state"], found.json["message"]) == (0, "completed", None)
+
+
+def test_i10_a_timeout_is_exit_6_and_a_cancellation_kills_the_program(
+    repo: Path, tmp_path: Path, run: Call
+) -> None:
+    """Also what the program has started in the background."""
+    note = tmp_path / "pids"
+    with serving(repo, tmp_path / "shop", "--exec", f"sleep 300 & echo $$ $! > {note}; wait"):
+        found = run("call", "prices", "x", "--timeout", "1s", "--json")
+        assert (found.status, found.json["state"], found.json["timed_out"]) == (6, "working", True)
+        wait_for(note.exists)
+        pids = [int(each) for each in note.read_text().split()]
+        assert all(map(is_alive, pids))
+        task_id = found.json["results"][0]["task_id"]
+        assert run("task", "cancel", task_id).status == 0
+        late = run("task", "wait", task_id, "--timeout", "20s", "--json")
+        assert (late.status, late.json["state"]) == (1, "canceled")
+        wait_for(lambda: not any(map(is_alive, pids)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_i11_the_program_dies_with_a_killed_worker(repo: Path, tmp_path: Path, run: Call) -> None:
+    """kill -9 of the worker; the next worker takes the task once the lease is over."""
+    note = tmp_path / "pids"
+    with serving(
+        repo, tmp_path / "shop", "--exec", f"sleep 300 & echo $$ $! > {note}; wait", "--lease", "1s"
+    ) as worker:
+        found = run("call", "prices", "x", "--no-wait", "--json").json
+        wait_for(lambda: note.exists() and note.read_text().strip())
+        pids = [int(each) for each in note.read_text().split()]
+        worker.send_signal(signal.SIGKILL)
+        worker.wait(10)
+        wait_for(lambda: not any(map(is_alive, pids)))
+    with serving(repo, tmp_path / "shop", "--exec", "echo second"):
+        later = run("task", "wait", found["results"][0]["task_id"], "--timeout", "30s", "--json")
+        assert (later.status, later.json["message"]) == (0, "second")
+
+
+def test_i35_a_program_asks_by_its_task_and_runs_again(repo: Path, tmp_path: Path, run: Call) -> None:
+    """GITMEM_TASK and GITMEM_SESSION let it ask; the answer is on its standard input."""
+    gitmem = f"PYTHONPATH={ROOT} {sys.executable} -m cli"
+    script = f'text=$(cat); case "$text" in *gross*) echo 119;; *) {gitmem} task ask "$GITMEM_TASK" "net or gross?" >/dev/null;; esac'
+    with serving(repo, tmp_path / "shop", "--exec", script, "--input", "text"):
+        asked = run("call", "prices", "sum", "--timeout", "30s", "--json")
+        task_id = asked.json["results"][0]["task_id"]
+        assert (asked.status, asked.json["state"], asked.json["message"]) == (
+            1,
+            "input-required",
+            "net or gross?",
+        )
+        found = run("task", "input", task_id, "gross", "--timeout", "30s", "--json")
+        assert (found.status, found.json["message"]) == (0, "119"), found.out + found.err
+        again = run("task", "input", task_id, "gross")
+        assert again.status == 2 and "asks nothing" in again.err
+
+
+def test_i6_a_callable_is_imported_from_the_folder(repo: Path, tmp_path: Path, run: Call) -> None:
+    """A wrong one is exit 2 before a session starts."""
+    shop = worktree(repo, tmp_path / "shop")
+    (shop / "shop_prices.py").write_text("def twice(task):\n    return task.message * 2\n")
+    with serving(repo, shop, "--callable", "shop_prices:twice"):
+        assert run("call", "prices", "x", "--timeout", "30s", "--json").json["message"] == "xx"
+    for args, text in [
+        (["--callable", "nothing:here"], "cannot import nothing:here"),
+        ([], "needs --exec CMD or --callable"),
+        (["--exec", "cat", "--callable", "a:b"], "and not both"),
+        (["--exec", "cat", "--input", "xml"], "choose from frame, text"),
+    ]:
+        refused = run("serve-agent", "rates", *args)
+        assert refused.status == 2 and text in refused.err
+    assert "rates" not in run("roster", "--all").out
