@@ -53,10 +53,10 @@ class DomainPackages:
 
             local_state.update(store)
         if _has_collisions(store.index.db):
-            from .claims import local_state
+            from .agents import session_notices
             from .tasks import collisions
 
-            local_state.tell_once(store, lambda: collisions.news(store))
+            session_notices.tell_once(store, lambda: collisions.news(store))
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..agents import audits
+from ..agents import audits, session_notices
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
@@ -109,7 +109,7 @@ def check(
             store, callers[0], audits.CLAIM, past, f"{anyway} ({named})", wu=callers[0].wu_id
         )
         guard.open = True
-        local_state.tell_once(store, lambda: owner_notices.news(store))
+        session_notices.tell_once(store, lambda: owner_notices.news(store))
     if blocks and not guard.open:
         guard.next = [
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from .. import atomic_write, shared_mode
-from ..agents import edited_paths, presence
+from ..agents import edited_paths, presence, session_notices
 from ..digests import sha256
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from . import local_state, standing_claims
+from . import standing_claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _tell_both(store: Store, one: EditedPaths, two: EditedPaths, paths: Sequence
     ours, theirs = _editors(store, one, new), _editors(store, two, new)
     for sessions, where, others in ((ours, two, theirs), (theirs, one, ours)):
         for session in sessions:
-            local_state.tell(store, session, _text(store, new, where, others))
+            session_notices.tell(store, session, _text(store, new, where, others))
     return len(ours) + len(theirs)
 
 

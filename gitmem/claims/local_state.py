@@ -7,7 +7,7 @@ They are derived from the index, and written where lines arrive. Below `claims/`
 - `seen/<claim id>`: its time is when this clone first saw the claim, its content are the worktrees and files that the claim covers
   and that were changed and not committed then;
 - `due/<session id>`, `due/<client's session>`: its time is when half the lease of a claim of that session is over;
-- `notices/<session id>`: what a session has to be told; `told/<session id>` has the contested claims that it was told about;
+- `notices/<session id>` and `told/<session id>`: see `session_notices`, which also tells sessions about contested claims;
 - `warned/<claim id>.<digest>`: a session was warned about the claim before it edited a path.
 """
 
@@ -17,7 +17,7 @@ import os
 import time
 
 from .. import atomic_write, shared_mode
-from ..agents import heartbeats
+from ..agents import heartbeats, session_notices
 from ..agents.heartbeats import ONLY_OWN
 from ..overlap import branches
 from ..repo import read_small
@@ -26,15 +26,12 @@ from .claim_answers import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
     from ..store import Store
     from .standing_claims import StandingClaim
 
-FOLDER, CLAIMED, SEEN, DUE, NOTICES, TOLD, WARNED = (
-    "claims", "claimed", "seen", "due", "notices", "told", "warned",
-)  # fmt: skip
-NOTICES_MAX = 4_000  # bytes for a session
+FOLDER, CLAIMED, SEEN, DUE, WARNED = "claims", "claimed", "seen", "due", "warned"
 CHANGES_SECONDS = 1.0  # for git to list the uncommitted files of all worktrees
 CHANGES_STEPS = 200_000  # of matches of these files
 CHANGES_BYTES_MAX = 256 * 1024  # of one claim
@@ -62,7 +59,7 @@ def _update(store: Store) -> None:
     folder = path(state)
     if found or os.path.isdir(folder):
         shared_mode.make_dirs(folder)
-        for name in (SEEN, DUE, NOTICES, TOLD):
+        for name in (SEEN, DUE):
             shared_mode.make_dirs(path(state, name))
         shared_mode.make_dirs(os.path.join(state, ONLY_OWN))
         exclusive = [each for each in found if each.claim.record["mode"] == standing_claims.EXCLUSIVE]
@@ -75,7 +72,7 @@ def _update(store: Store) -> None:
                 atomic_write.remove_quietly(path(state, WARNED, name))
         _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, exclusive)), create=True)
         _tell(store, [each for each in found if each.is_here])
-        tell_once(store, lambda: owner_notices.news(store))
+        session_notices.tell_once(store, lambda: owner_notices.news(store))
     ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
     again = min([now + AGAIN_MICROS, *ends]) if found else ""
     if newest is None:
@@ -131,14 +128,13 @@ def _tell(store: Store, own: Collection[StandingClaim]) -> None:
         session = each.claim.owner[1] or ""
         half = (each.claim.renewed + each.claim.until) // 2
         due[session] = min(half, due.get(session, half))
-        told = set(os.fsdecode(read_small(path(state, TOLD, session))).split())
+        told = session_notices.told(state, session)
         new = [other for other in each.against if f"{each.id}/{other.id}" not in told]
         if not new:
             continue
         line = f"contested: your claim {each.id} overlaps {text_of(new[0])}; neither knew of the other. Agree with {new[0].who}."
-        tell(store, session, line)
-        told |= {f"{each.id}/{other.id}" for other in new}
-        atomic_write.replace(path(state, TOLD, session), " ".join(sorted(told)).encode())
+        session_notices.tell(store, session, line)
+        session_notices.note_told(state, session, [f"{each.id}/{other.id}" for other in new])
     names = {name: at for session, at in due.items() for name in _names(store, session)}
     _keep(path(state, DUE), names)
     for name, at in names.items():
@@ -155,43 +151,6 @@ def postpone(store: Store, session: str) -> None:
         _touch(path(store.repo.state, DUE, name), store.now() + AGAIN_MICROS)
 
 
-def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
-    """Have sessions told each of these sentences that they were not told before. Never raises: the next call repeats the work.
-
-    Args:
-        news: Returns the session, a word for what the sentence is about, and the sentence.
-    """
-    try:
-        for session, about, text in news():
-            where = path(store.repo.state, TOLD, session)
-            told = set(os.fsdecode(read_small(where)).split())
-            if about not in told and heartbeats.is_safe(session):
-                tell(store, session, text)
-                shared_mode.make_dirs(os.path.dirname(where))
-                atomic_write.replace(where, " ".join(sorted({*told, about})).encode())
-    except Exception:
-        return
-
-
-def tell(store: Store, session: str, text: str) -> None:
-    """Have a session of this clone told something at its next command or hook.
-
-    Raises:
-        OSError: It can't be written.
-    """
-    if not heartbeats.is_safe(session):
-        return
-    where = path(store.repo.state, NOTICES, session)
-    before = read_small(where)
-    if len(before) + len(text.encode("utf-8", "replace")) > NOTICES_MAX:
-        text = "There is more about claims: gitmem claim list"
-        if text.encode() in before:
-            return
-    shared_mode.make_dirs(os.path.dirname(where))
-    atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
-    heartbeats.raise_flags(store.repo.state, _names(store, session), urgent=True)
-
-
 def has_work(state: str, session: str, now: int) -> bool:
     """Return whether a session has to be told something, or has a claim to renew."""
     if not heartbeats.is_safe(session):
@@ -205,17 +164,6 @@ def has_work(state: str, session: str, now: int) -> bool:
 def is_used(state: str) -> bool:
     """Return whether anything was ever claimed here."""
     return os.path.isdir(path(state))
-
-
-def take_notice(state: str, session: str) -> list[str]:
-    """Return what a session has to be told, once."""
-    if not heartbeats.is_safe(session):
-        return []
-    where = path(state, NOTICES, session)
-    lines = read_small(where).decode("utf-8", "replace").splitlines()
-    if lines:
-        atomic_write.remove_quietly(where)
-    return lines
 
 
 def seen_at(state: str, claim_id: str) -> int:

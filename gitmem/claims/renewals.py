@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import session_notices
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from . import claim_fold, claim_work, local_state, standing_claims
@@ -46,6 +47,6 @@ def at_command(store: Store, caller: Caller) -> list[str]:
             local_state.postpone(store, session)
             renew_due(store, caller)
             local_state.update(store)
-        return local_state.take_notice(state, session)
+        return session_notices.take(state, session)
     except Exception:
         return []

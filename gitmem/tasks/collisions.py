@@ -6,7 +6,7 @@ or the brief, or the idempotency key, and neither names the other.
 
 from __future__ import annotations
 
-from ..agents import heartbeats
+from ..agents import heartbeats, session_notices
 from ..commit_message import sanitize
 from ..records.codec import as_json
 from ..text.shell_quote import command
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
+    from ..agents.caller import Caller
     from ..store import Store
     from .fold import FoldedTask
     from .task_facts import Sender, TaskEvent
@@ -85,6 +86,15 @@ def sentences(db: sqlite3.Connection, task_id: str, viewer: Sender | None) -> li
         viewer: Identity and session of whoever reads it; None if that is not known.
     """
     return [text for _, _, text in _about(db, task_id, viewer)]
+
+
+def of_answer(store: Store, caller: Caller | None, task_id: str) -> list[str]:
+    """Return `sentences` for an answer to the caller, whose session then needs no notice of them."""
+    viewer = (caller.reader, caller.session_id) if caller is not None else None
+    found = sentences(store.db(), task_id, viewer)
+    if found and caller is not None and caller.session_id is not None:
+        session_notices.drop(store.repo.state, caller.session_id, f"{TWICE}: {task_id}: ")
+    return found
 
 
 def _about(

@@ -102,11 +102,7 @@ def delegate(
         )
     made.warnings += [
         *said,
-        *(
-            collisions.sentences(store.db(), made.task["task_id"], (caller.reader, caller.session_id))
-            if made.recorded
-            else ()
-        ),
+        *(collisions.of_answer(store, caller, made.task["task_id"]) if made.recorded else ()),
         *escalate.look(store, caller),
     ]
     return made

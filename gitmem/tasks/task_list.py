@@ -258,11 +258,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
-    shown.warnings += collisions.sentences(
-        store.db(),
-        found.record["task_id"],
-        (caller.reader, caller.session_id) if caller is not None else None,
-    )
+    shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
     shown.launches = launches.receipts(store.db(), found)
     shown.brief = task_roles.brief_text(store.repo.worktree, found.record)
     checked = brief.check(store.repo.worktree, found.record)

@@ -75,7 +75,7 @@ def take(
         found = write(store, caller, task, "take", fields, what, more_seen=given, beside=beside)
     found.until, found.asked = format_at(until), task_roles.asked(task.record)
     found.brief = task_roles.brief_text(store.repo.worktree, task.record)
-    found.warnings += [*_blockers(store, task), *collisions.sentences(store.db(), named, sender_of(caller))]
+    found.warnings += [*_blockers(store, task), *collisions.of_answer(store, caller, named)]
     taken = load.load(store.db(), named)
     differs = task_roles.mismatches(taken) if taken is not None else []
     found.warnings += [f"{each.text}." for each in differs if each.take == found.event_id]

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from gitmem import records
-from gitmem.agents import audits
+from gitmem.agents import audits, session_notices
 from gitmem.claims import claim_guard, claim_work, local_state, renewals, standing_claims
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
@@ -185,7 +185,7 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
 def told(agent: Agent) -> list[str]:
     """What a session is told at its next command."""
     agent.store.db()
-    return local_state.take_notice(agent.store.repo.state, agent.caller.session_id or "")
+    return session_notices.take(agent.store.repo.state, agent.caller.session_id or "")
 
 
 def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from gitmem import records
-from gitmem.agents import caller_identity
-from gitmem.claims import local_state
+from gitmem.agents import caller_identity, session_notices
 from gitmem.errors import GateError
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
@@ -34,7 +33,7 @@ def ask(agent: Agent, text: str = "Write the tests", **options: object) -> str:
 def told(agent: Agent) -> list[str]:
     """What a session is told at its next command."""
     agent.store.db()
-    return local_state.take_notice(agent.store.repo.state, agent.caller.session_id or "")
+    return session_notices.take(agent.store.repo.state, agent.caller.session_id or "")
 
 
 def exchange(*clones: Clone) -> None:
@@ -173,6 +172,21 @@ def test_r17_a_forged_delegation_makes_nobody_cancel_one(store: Store, clock: Cl
         own,
     )
     assert task_list.show(store, own, planck.caller).warnings == told(planck) == []
+
+
+def test_r17_who_is_told_in_an_answer_gets_no_notice_of_it_too(two: tuple[Clone, Clone]) -> None:
+    """The first delegator is told by a notice; nothing else that waits for the session is dropped."""
+    store = two[0].store
+    planck, curie, bohr = (Agent(store, name) for name in (PLANCK, CURIE, BOHR))
+    first = ask(planck)
+    session_notices.tell(store, curie.caller.session_id or "", "contested: a claim")
+    made = delegate.delegate(store, curie.caller, "x", to="role:implementer/test", wu="WU-7")
+    assert len(made.warnings) == 2 and "Cancel this one" in made.warnings[-1], made.warnings
+    assert told(curie) == ["contested: a claim"]
+    (sentence,) = told(planck)
+    assert sentence.startswith(f"delegated twice: {first}: {CURIE} delegated the same work")
+    (given_back,) = task_work.take(store, bohr.caller, first).warnings
+    assert "stays" in given_back and told(bohr) == []
 
 
 def test_r17_old_delegations_of_others_hide_no_new_ones_of_a_session_here(two: tuple[Clone, Clone]) -> None:

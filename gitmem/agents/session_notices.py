@@ -1,0 +1,102 @@
+"""What sessions of this clone have to be told at their next command or hook: about claims, and about tasks that collide.
+
+Local files in the state folder. `claims/notices/<session id>` has the sentences that wait; `claims/told/<session id>` has words for what the
+session was told once.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write, shared_mode
+from ..repo import read_small
+from . import heartbeats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..store import Store
+
+NOTICES, TOLD = os.path.join("claims", "notices"), os.path.join("claims", "told")  # below the state folder
+NOTICES_MAX = 4_000  # bytes for a session
+_MORE = "There is more about claims: gitmem claim list"
+
+
+def told(state: str, session: str) -> set[str]:
+    """Return the words for what a session was told once."""
+    return set(os.fsdecode(read_small(os.path.join(state, TOLD, session))).split())
+
+
+def note_told(state: str, session: str, words: Iterable[str]) -> None:
+    """Note what a session was told, beside what it was told before.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    where = os.path.join(state, TOLD, session)
+    shared_mode.make_dirs(os.path.dirname(where))
+    atomic_write.replace(where, " ".join(sorted(told(state, session) | set(words))).encode())
+
+
+def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
+    """Have sessions told each of these sentences that they were not told before. Never raises: the next call repeats the work.
+
+    Args:
+        news: Returns the session, a word for what the sentence is about, and the sentence.
+    """
+    state = store.repo.state
+    try:
+        for session, about, text in news():
+            if heartbeats.is_safe(session) and about not in told(state, session):
+                tell(store, session, text)
+                note_told(state, session, [about])
+    except Exception:
+        return
+
+
+def tell(store: Store, session: str, text: str) -> None:
+    """Have a session of this clone told something at its next command or hook.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    if not heartbeats.is_safe(session):
+        return
+    where = os.path.join(store.repo.state, NOTICES, session)
+    before = read_small(where)
+    if len(before) + len(text.encode("utf-8", "replace")) > NOTICES_MAX:
+        text = _MORE
+        if text.encode() in before:
+            return
+    shared_mode.make_dirs(os.path.dirname(where))
+    atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
+    names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
+    heartbeats.raise_flags(store.repo.state, names, urgent=True)
+
+
+def take(state: str, session: str) -> list[str]:
+    """Return what a session has to be told, once."""
+    if not heartbeats.is_safe(session):
+        return []
+    where = os.path.join(state, NOTICES, session)
+    lines = read_small(where).decode("utf-8", "replace").splitlines()
+    if lines:
+        atomic_write.remove_quietly(where)
+    return lines
+
+
+def drop(state: str, session: str, beginning: str) -> None:
+    """Drop the sentences with this beginning, which an answer to the session has. Never raises: it is told twice then."""
+    if not heartbeats.is_safe(session):
+        return
+    where = os.path.join(state, NOTICES, session)
+    lines = read_small(where).splitlines(keepends=True)
+    left = [each for each in lines if not each.startswith(beginning.encode())]
+    try:
+        if left and len(left) < len(lines):
+            atomic_write.replace(where, b"".join(left))
+        elif lines and not left:
+            atomic_write.remove_quietly(where)
+    except OSError:
+        return
