@@ -40,6 +40,7 @@ GROUPS = {
     "import": "Import the records of another tool into the log.",
     "claim": "Claim the paths that you are about to change; `gitmem claim PATH` is `gitmem claim paths PATH`.",
     "task": "List tasks, take and do them, and decide their outcome.",
+    "a2a": "Serve agents to clients of the A2A protocol, and manage the tokens of these.",
     "name": "Manage the pool of display names for sessions.",
 }
 # The function of each command, below `commands`, in the order of first use.
@@ -119,6 +120,10 @@ COMMANDS = {
     "hooks test": "hooks:test",
     "agents-md": "agents_md:agents_md",
     "mcp": "mcp:mcp",
+    "a2a serve": "a2a:serve",
+    "a2a token": "a2a:token",
+    "a2a tokens": "a2a:tokens",
+    "a2a revoke": "a2a:revoke",
     "import lumenflow": "importing:lumenflow",
     "init": "init:init",
     "doctor": "doctor:doctor",

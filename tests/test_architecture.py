@@ -60,6 +60,7 @@ ORDER = (
     "gitmem.invocation_api",
     "gitmem.api",
     "gitmem",
+    "gitmem.a2a",
     "gitmem.conformance",
     "merge_driver",
     "cli",

@@ -10,6 +10,9 @@ from .task_work import refuse, sender_of, unchanged, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from ..agents.caller import Caller
     from ..store import Store
     from .append import EventContent
@@ -17,9 +20,18 @@ if TYPE_CHECKING:
 
 
 def message(
-    store: Store, caller: Caller, task_id: str, text: str, *, allow_secret: bool = False
+    store: Store,
+    caller: Caller,
+    task_id: str,
+    text: str,
+    *,
+    payload: Mapping[str, Any] | None = None,
+    allow_secret: bool = False,
 ) -> TaskChange:
     """Write to the other side of a task; a caller's message answers the holder's question.
+
+    Args:
+        payload: Content beyond the text.
 
     Raises:
         UsageError: The writer is neither caller nor holder, or the task is finished (also RecordError, SecretError). Nothing was written.
@@ -31,7 +43,11 @@ def message(
         refuse(task, rules.report(task, sender_of(caller), "message"))
     elif task.is_finished:
         refuse(task, ("finished-task", f"is finished: {rules.state_text(task)}"))
-    fields: EventContent = {"message": text, "take": mine.id if mine is not None else None}
+    fields: EventContent = {
+        "message": text,
+        "take": mine.id if mine is not None else None,
+        "payload": dict(payload or {}),
+    }
     return write(store, caller, task, "message", fields, "writes", text=text, allow_secret=allow_secret)
 
 

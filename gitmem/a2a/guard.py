@@ -1,0 +1,155 @@
+"""What every HTTP request passes before its body is parsed: the host that it names, its origin, its token, its type and its size."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from a2a.server.request_handlers.response_helpers import build_error_response
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import ContentTypeNotSupportedError
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+
+from . import BODY_MAX_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    # Returns the name of the caller that a token belongs to.
+    CallerOf = Callable[[str], str | None]
+
+CALLER = "gitmem.caller"  # in the scope of a request: its caller's name, and the tenants that it may use
+CARD = "/.well-known/agent-card.json"
+BODY_SECONDS = 20.0
+_TYPES = ("application/json", "application/a2a+json")
+_REST = "/rest/"
+_STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "DEADLINE_EXCEEDED", 413: "OUT_OF_RANGE"}  # fmt: skip
+
+
+class Guard:
+    """Middleware that refuses requests.
+
+    Args:
+        app: What answers the others.
+        hosts: The values of the Host header that are ours. A web page can make a browser send another one, by DNS.
+        callers: Returns the caller of a token for each tenant.
+        anonymous: The caller of requests without a token; None to refuse these.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Collection[str],
+        callers: Mapping[str, CallerOf],
+        *,
+        anonymous: str | None = None,
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._callers = callers
+        self._anonymous = anonymous
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with an error."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        refused = self._refuse(scope)
+        if refused is None and scope["method"] in ("POST", "PUT", "PATCH"):
+            body = await self._body(receive)
+            refused = body if isinstance(body, JSONResponse) else None
+            if isinstance(body, bytes):
+                receive = _replay(body, receive)
+        await (refused or self._app)(scope, receive, send)
+
+    def _refuse(self, scope: Scope) -> JSONResponse | None:
+        """Return the error that answers a request by its head alone, or note its caller."""
+        headers = Headers(scope=scope)
+        if headers.get("host", "").lower() not in self._hosts or len(headers.getlist("host")) != 1:
+            return _error(403, "The Host header does not name this gateway.")
+        if "origin" in headers:
+            return _error(403, "Requests of web pages are refused: the request has an Origin header.")
+        path, method = scope["path"], scope["method"]
+        if method == "GET" and path.endswith(CARD):
+            return None
+        caller = self._caller(headers)
+        if caller is None:
+            return _error(
+                401, "A valid token is needed: Authorization: Bearer TOKEN.", {"WWW-Authenticate": "Bearer"}
+            )
+        scope[CALLER] = caller
+        length = headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length[:12]) > BODY_MAX_BYTES:
+            return _error(413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed.")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if method == "POST" and kind not in _TYPES and (kind or length != "0"):
+            return _wrong_type(kind, is_rest=_REST in path)
+        return None
+
+    def _caller(self, headers: Headers) -> tuple[str, tuple[str, ...]] | None:
+        """Return the name of the caller and its tenants."""
+        given = headers.getlist("authorization")
+        if not given:
+            return (self._anonymous, tuple(self._callers)) if self._anonymous is not None else None
+        scheme, _, token = given[0].partition(" ")
+        if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
+            return None
+        found = {tenant: caller_of(token.strip()) for tenant, caller_of in self._callers.items()}
+        names = {name for name in found.values() if name is not None}
+        if len(names) != 1:
+            return None
+        return names.pop(), tuple(tenant for tenant, name in found.items() if name is not None)
+
+    async def _body(self, receive: Receive) -> bytes | JSONResponse | None:
+        """Return the body of a request, or the error that answers it; None if the client has gone."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > BODY_MAX_BYTES:
+                        return _error(
+                            413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed."
+                        )
+                    if not message.get("more_body"):
+                        return b"".join(parts)
+        except TimeoutError:
+            return _error(408, f"The body did not arrive within {self._body_seconds:g} seconds.")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that begins with the body that was read."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    error = {"code": status, "status": _STATUS[status], "message": message}
+    return JSONResponse({"error": error}, status, headers={"Connection": "close", **(headers or {})})
+
+
+def _wrong_type(kind: str, *, is_rest: bool) -> JSONResponse:
+    error = ContentTypeNotSupportedError(
+        message=f"The Content-Type is {json.dumps(kind[:80])}; {' and '.join(_TYPES)} are valid."
+    )
+    if is_rest:
+        payload = build_rest_error_payload(error)
+        return JSONResponse(payload, payload["error"]["code"])
+    return JSONResponse(build_error_response(None, error))

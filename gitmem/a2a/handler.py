@@ -1,0 +1,268 @@
+"""Answer the requests of A2A clients, whatever the binding: each becomes records of tasks, and is answered from their fold.
+
+The SDK's own handler runs the agent in its process; here whoever serves the agent runs it, in any process or clone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from a2a.server.request_handlers.request_handler import RequestHandler, validate, validate_request_params
+from a2a.server.tasks import InMemoryTaskStore
+from a2a.utils.errors import (
+    InternalError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
+
+from ..errors import StoreError, UsageError
+from ..tasks import WAITING, task_decisions
+from . import incoming, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from typing import TypeVar
+
+    from a2a import types
+    from a2a.server.context import ServerCallContext
+    from a2a.server.events import Event
+    from a2a.types import AgentCard
+
+    from ..agents.caller import Caller
+    from ..tasks.fold import FoldedTask
+    from .incoming import Incoming
+    from .served_log import ServedLog
+
+    T = TypeVar("T")
+
+TENANTS = "gitmem.tenants"  # in the state of a request: those that its caller has a token for
+WAIT_SECONDS = 600.0  # for a result; then the task is answered as it is
+STREAM_SECONDS = 3600.0  # after which a client has to subscribe again
+CANCEL_SECONDS = 5.0  # for whoever has the task to stop
+FIRST_SECONDS = 1.0  # in which a worker may answer with a message; then the stream begins with the task
+LISTED_MAX = 1_000
+_QUOTA = ("too-many-open", "quota")
+
+
+class Handler(RequestHandler):
+    """The requests to one agent.
+
+    Args:
+        agent: Its address.
+        card: Its card.
+        logs: The repositories by tenant; that of "" is the default.
+    """
+
+    def __init__(self, agent: str, card: AgentCard, logs: Mapping[str, ServedLog]) -> None:
+        self.agent = agent
+        self._agent_card = card  # the SDK's decorator `validate` reads this name
+        self._logs = logs
+
+    @validate_request_params
+    async def on_get_task(self, params: types.GetTaskRequest, context: ServerCallContext) -> types.Task:
+        """Return a task as it is."""
+        validate_history_length(params)
+        log, name = self._of(context)
+        task, _ = await self._look(log, name, params.id)
+        return apply_history_length(wire.task_of(task), params)
+
+    @validate_request_params
+    async def on_list_tasks(
+        self, params: types.ListTasksRequest, context: ServerCallContext
+    ) -> types.ListTasksResponse:
+        """Return a page of the caller's tasks."""
+        validate_history_length(params)
+        if params.HasField("page_size"):
+            validate_page_size(params.page_size)
+        log, name = self._of(context)
+        tasks = await _run(log, lambda: log.list(log.caller(name), self.agent, LISTED_MAX))
+        store = InMemoryTaskStore(owner_resolver=lambda _: "", use_copying=False)
+        for each in tasks:
+            await store.save(wire.task_of(each), context)
+        page = await store.list(params, context)
+        for task in page.tasks:
+            if not params.include_artifacts:
+                task.ClearField("artifacts")
+            task.CopyFrom(apply_history_length(task, params))
+        return page
+
+    @validate_request_params
+    async def on_cancel_task(self, params: types.CancelTaskRequest, context: ServerCallContext) -> types.Task:
+        """Ask for the cancellation of a task, and wait a little for whoever has it."""
+        log, name = self._of(context)
+        task, _ = await self._look(log, name, params.id)
+        if task.is_finished:
+            raise TaskNotCancelableError
+        await _run(log, lambda: task_decisions.cancel(log.store, log.caller(name), params.id))
+        now = task
+        async for now, is_over in self._changes(log, name, params.id, CANCEL_SECONDS):  # noqa: B007  (the last one is the answer)
+            if is_over:
+                break
+        return wire.task_of(now)
+
+    @validate_request_params
+    async def on_message_send(
+        self, params: types.SendMessageRequest, context: ServerCallContext
+    ) -> types.Task | types.Message:
+        """Record a message, and return the task once it ends or asks something."""
+        validate_history_length(params.configuration)
+        log, name = self._of(context)
+        task = await self._record(log, name, incoming.read(params.message, params.configuration))
+        id = task.record["task_id"]
+        if not params.configuration.return_immediately:
+            async for task, is_over in self._changes(log, name, id, WAIT_SECONDS):
+                if is_over or task.state in WAITING:
+                    break
+            answer = wire.answer_of(task)
+            if answer is not None:
+                return answer
+        return apply_history_length(wire.task_of(task), params.configuration)
+
+    @validate_request_params
+    @validate(lambda self: self._agent_card.capabilities.streaming)
+    async def on_message_send_stream(
+        self, params: types.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        """Record a message, and yield the task and what happens to it."""
+        validate_history_length(params.configuration)
+        log, name = self._of(context)
+        message = incoming.read(params.message, params.configuration)
+        task = await self._record(log, name, message)
+        id = task.record["task_id"]
+        begun, first = time.monotonic(), True
+        shown = set(dict(wire.steps(task, is_over=False))) if message.task_id else set()
+        async for task, is_over in self._changes(log, name, id, STREAM_SECONDS):
+            new = [each for each in wire.steps(task, is_over=is_over) if each[0] not in shown]
+            if first and len(new) < 2 and not is_over and time.monotonic() - begun < FIRST_SECONDS:
+                continue
+            if first and is_over and (answer := wire.answer_of(task)) is not None:
+                yield answer
+                return
+            if first:
+                found = wire.task_of(task) if message.task_id else wire.created(task)
+                yield apply_history_length(found, params.configuration)
+                first = False
+            for step, event in new:
+                shown.add(step)
+                yield event
+            if is_over or task.state in WAITING:
+                return
+
+    @validate_request_params
+    @validate(lambda self: self._agent_card.capabilities.streaming)
+    async def on_subscribe_to_task(
+        self, params: types.SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        """Yield a task as it is, and what happens to it from now on."""
+        log, name = self._of(context)
+        task, is_over = await self._look(log, name, params.id)
+        if is_over:
+            raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
+        shown = set(dict(wire.steps(task, is_over=False)))
+        yield wire.task_of(task)
+        async for task, is_over in self._changes(log, name, params.id, STREAM_SECONDS):
+            for id, event in wire.steps(task, is_over=is_over):
+                if id not in shown:
+                    shown.add(id)
+                    yield event
+            if is_over:
+                return
+
+    @validate_request_params
+    async def on_get_extended_agent_card(
+        self, params: types.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """Return the card for callers with a token."""
+        self._of(context)
+        return self._agent_card
+
+    async def on_create_task_push_notification_config(
+        self, params: types.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> types.TaskPushNotificationConfig:
+        """Refuse."""
+        raise PushNotificationNotSupportedError
+
+    async def on_get_task_push_notification_config(
+        self, params: types.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> types.TaskPushNotificationConfig:
+        """Refuse."""
+        raise PushNotificationNotSupportedError
+
+    async def on_list_task_push_notification_configs(
+        self, params: types.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> types.ListTaskPushNotificationConfigsResponse:
+        """Refuse."""
+        raise PushNotificationNotSupportedError
+
+    async def on_delete_task_push_notification_config(
+        self, params: types.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Refuse."""
+        raise PushNotificationNotSupportedError
+
+    def _of(self, context: ServerCallContext) -> tuple[ServedLog, str]:
+        """Return the repository of a request, and the name of its caller.
+
+        Raises:
+            InvalidParamsError: There is no such tenant for this caller.
+        """
+        log = self._logs.get(context.tenant)
+        if log is None or context.tenant not in context.state.get(TENANTS, ()):
+            raise InvalidParamsError(message=f"No such tenant: {context.tenant[:80]!r}.")
+        return log, context.user.user_name
+
+    async def _look(self, log: ServedLog, name: str, task_id: str) -> tuple[FoldedTask, bool]:
+        found = await _run(log, lambda: log.look(log.caller(name), self.agent, task_id))
+        if found is None:
+            raise TaskNotFoundError
+        return found
+
+    async def _record(self, log: ServedLog, name: str, message: Incoming) -> FoldedTask:
+        """Record a message: as a new task, or in the one that it names."""
+        if not message.task_id:
+            return await _run(log, lambda: log.create(log.caller(name), self.agent, message))
+        task, is_over = await self._look(log, name, message.task_id)
+        if is_over:
+            raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
+        if message.context_id and message.context_id != wire.context_of(task):
+            raise InvalidParamsError(message="The contextId is not that of the task.")
+
+        def write(caller: Caller) -> FoldedTask:
+            task_decisions.message(log.store, caller, message.task_id, message.text, payload=message.payload)
+            found = log.find(caller, self.agent, message.task_id)
+            return found or task
+
+        return await _run(log, lambda: write(log.caller(name)))
+
+    async def _changes(
+        self, log: ServedLog, name: str, task_id: str, seconds: float
+    ) -> AsyncIterator[tuple[FoldedTask, bool]]:
+        """Yield a task now and after each change of the log, and whether its state is the last word."""
+        deadline = time.monotonic() + seconds
+        while True:
+            changed = log.change()
+            yield await self._look(log, name, task_id)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), left)
+            except TimeoutError:
+                return
+
+
+async def _run(log: ServedLog, job: Callable[[], T]) -> T:
+    """Run a job with the store; raise what refuses it as the error that A2A has for it."""
+    try:
+        return await log.run(job)
+    except StoreError as error:
+        raise InternalError(message=error.message) from error
+    except UsageError as error:
+        refused = UnsupportedOperationError if error.code in _QUOTA else InvalidParamsError
+        raise refused(message=error.message) from error

@@ -1,0 +1,252 @@
+"""Make A2A tasks and events of folded tasks."""
+
+from __future__ import annotations
+
+from a2a.types import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf.json_format import ParseDict, ParseError
+
+from ..tasks import SUBMITTED, WORKING
+from . import ANSWER, CLIENT_MESSAGE, CONTEXT, EXTENSION, METADATA, PARTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..tasks.fold import FoldedTask
+    from ..tasks.task_facts import TaskEvent
+
+    Event = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+
+STATES = {
+    SUBMITTED: TaskState.TASK_STATE_SUBMITTED,
+    WORKING: TaskState.TASK_STATE_WORKING,
+    "input-required": TaskState.TASK_STATE_INPUT_REQUIRED,
+    "auth-required": TaskState.TASK_STATE_AUTH_REQUIRED,
+    "completed": TaskState.TASK_STATE_COMPLETED,
+    "failed": TaskState.TASK_STATE_FAILED,
+    "canceled": TaskState.TASK_STATE_CANCELED,
+    "rejected": TaskState.TASK_STATE_REJECTED,
+}
+END = "end"  # the id of the step that ends a task
+_RESULT_FIELDS = ("commit", "branch")  # of a result's payload, in the metadata of the task
+
+
+def context_of(task: FoldedTask) -> str:
+    """Return the conversation of a task as its client names it."""
+    named = (task.record.get("payload") or {}).get(CONTEXT)
+    return named if isinstance(named, str) and named else task.record["thread_id"]
+
+
+def task_of(task: FoldedTask) -> Task:
+    """Return a task as A2A has it now."""
+    found = created(task)
+    last = _last_report(task)
+    said = _reports(task)
+    for each in in_order(task):
+        message = _message(task, each)
+        if message is not None and (each.event == "message" or (each in said and each is not last)):
+            found.history.append(message)
+        elif each.event == "artifact" and task.counts(each):
+            _add(found, each)
+    found.status.CopyFrom(_status(task, last))
+    metadata = _metadata(task)
+    if metadata:
+        found.metadata.update({EXTENSION: metadata})
+    return found
+
+
+def created(task: FoldedTask) -> Task:
+    """Return a task as it was when its caller wrote it."""
+    record = task.record
+    found = Task(id=record["task_id"], context_id=context_of(task))
+    found.status.state = TaskState.TASK_STATE_SUBMITTED
+    found.status.timestamp.FromJsonString(record["at"])
+    found.history.append(_of_user(task, record, record["task_id"]))
+    return found
+
+
+def answer_of(task: FoldedTask) -> Message | None:
+    """Return the message that answers a request without a task, if its worker says so."""
+    outcome = task.outcome
+    if task.state != "completed" or outcome is None:
+        return None
+    if (outcome.record.get("payload") or {}).get(ANSWER) != "message":
+        return None
+    found = _message(task, outcome)
+    if found is not None:
+        found.ClearField("task_id")
+    return found
+
+
+def steps(task: FoldedTask, *, is_over: bool) -> list[tuple[str, Event]]:
+    """Return what happened to a task, in order, each with an id that it keeps.
+
+    Args:
+        is_over: Whether its present outcome is the last word.
+    """
+    found: list[tuple[str, Event]] = []
+    reports = _reports(task)
+    for each in in_order(task):
+        if each.event == "take" and each in task.takes:
+            status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+            status.timestamp.FromJsonString(each.record["at"])
+            found.append((each.id, _update(task, status)))
+        elif each in reports and not each.is_terminal:
+            found.append((each.id, _update(task, _status_of(task, each, each.state or WORKING))))
+        elif each.event == "artifact" and task.counts(each):
+            artifact = _artifact(each)
+            if artifact is not None:
+                found.append((each.id, TaskArtifactUpdateEvent(
+                    task_id=task.record["task_id"], context_id=context_of(task), artifact=artifact,
+                    append=bool(each.record.get("append")), last_chunk=bool(each.record.get("last_chunk")),
+                )))  # fmt: skip
+    if is_over and task.is_finished:
+        found.append((END, _update(task, _status(task, _last_report(task)))))
+    return found
+
+
+def in_order(task: FoldedTask) -> list[TaskEvent]:
+    """Return the events of a task by `(at, bytes)`."""
+    return sorted(task.events.values(), key=lambda each: each.line)
+
+
+def _reports(task: FoldedTask) -> list[TaskEvent]:
+    """Return the reports of holders, and of addressees that refused it."""
+    return [
+        each
+        for each in in_order(task)
+        if each.event == "status" and (task.counts(each) or each in task.rejections)
+    ]
+
+
+def _last_report(task: FoldedTask) -> TaskEvent | None:
+    """Return the event that the present state comes from."""
+    if task.is_finished:
+        return task.outcome or task.seal or task.close
+    if task.holder is None:
+        return None
+    own = [each for each in _reports(task) if each.take == task.holder.id]
+    return own[-1] if own else task.holder
+
+
+def _status(task: FoldedTask, last: TaskEvent | None) -> TaskStatus:
+    if last is None:
+        found = TaskStatus(state=STATES[task.state])
+        found.timestamp.FromJsonString(task.record["at"])
+        return found
+    return _status_of(task, last, task.state)
+
+
+def _status_of(task: FoldedTask, event: TaskEvent, state: str) -> TaskStatus:
+    found = TaskStatus(state=STATES.get(state, TaskState.TASK_STATE_UNSPECIFIED))
+    found.timestamp.FromJsonString(event.record["at"])
+    message = _message(task, event)
+    if message is not None:
+        found.message.CopyFrom(message)
+    return found
+
+
+def _update(task: FoldedTask, status: TaskStatus) -> TaskStatusUpdateEvent:
+    return TaskStatusUpdateEvent(task_id=task.record["task_id"], context_id=context_of(task), status=status)
+
+
+def _message(task: FoldedTask, event: TaskEvent) -> Message | None:
+    """Return what an event says: a text or parts; None if it says nothing."""
+    record: Mapping[str, Any] = event.record
+    if event.event == "message" and event.sender[0] == task.caller[0]:
+        return _of_user(task, record, event.id)
+    payload = record.get("payload") or {}
+    parts = list(_parts(payload.get(PARTS))) or [
+        Part(text=text) for text in (_text(record, payload),) if text
+    ]
+    if not parts:
+        return None
+    return Message(
+        message_id=event.id,
+        context_id=context_of(task),
+        task_id=task.record["task_id"],
+        role=Role.ROLE_AGENT,
+        parts=parts,
+    )
+
+
+def _of_user(task: FoldedTask, record: Mapping[str, Any], id: str) -> Message:
+    """Return a message of the task's caller."""
+    payload = record.get("payload") or {}
+    named = payload.get(CLIENT_MESSAGE)
+    found = Message(
+        message_id=named if isinstance(named, str) and named else id,
+        context_id=context_of(task),
+        task_id=task.record["task_id"],
+        role=Role.ROLE_USER,
+        parts=list(_parts(payload.get(PARTS))) or [Part(text=record.get("message") or "")],
+    )
+    if isinstance(payload.get(METADATA), dict):
+        found.metadata.update(payload[METADATA])
+    return found
+
+
+def _text(record: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+    error = payload.get("error")
+    if isinstance(error, dict) and not record.get("message"):
+        return ": ".join(str(error[name]) for name in ("type", "message") if error.get(name))
+    return record.get("message") or record.get("reason") or ""
+
+
+def _parts(value: object) -> Iterable[Part]:
+    """Yield the parts of a payload, which a peer wrote: those that are parts."""
+    for each in value if isinstance(value, list) else ():
+        try:
+            yield ParseDict(each, Part(), ignore_unknown_fields=True)
+        except (ParseError, TypeError, ValueError, AttributeError):
+            continue
+
+
+def _artifact(event: TaskEvent) -> Artifact | None:
+    value: Any = (event.record.get("payload") or {}).get("artifact")
+    try:
+        found = ParseDict(value, Artifact(), ignore_unknown_fields=True)
+    except (ParseError, TypeError, ValueError, AttributeError):
+        return None
+    if not found.artifact_id:
+        found.artifact_id = event.id
+    return found if found.parts else None
+
+
+def _add(found: Task, event: TaskEvent) -> None:
+    """Add an artifact to a task: append to the one with its id, or replace it."""
+    artifact = _artifact(event)
+    if artifact is None:
+        return
+    before = next((each for each in found.artifacts if each.artifact_id == artifact.artifact_id), None)
+    if before is None:
+        found.artifacts.append(artifact)
+    elif event.record.get("append"):
+        before.parts.extend(artifact.parts)
+    else:
+        before.CopyFrom(artifact)
+
+
+def _metadata(task: FoldedTask) -> dict[str, Any]:
+    """Return what A2A has no field for."""
+    found: dict[str, Any] = {}
+    if task.conflict:
+        found["conflict"] = True
+    if task.late:
+        found["late"] = len(task.late)
+    if task.is_finished:
+        found["confirmed"] = task.decided_by == "seal"
+    payload = (task.outcome.record.get("payload") or {}) if task.outcome is not None else {}
+    found |= {name: payload[name] for name in _RESULT_FIELDS if isinstance(payload.get(name), str)}
+    return found
