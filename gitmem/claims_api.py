@@ -46,8 +46,9 @@ class Claims:
 
     def list(self, *, mine: bool = False, limit: int = 50, edited: bool = False) -> ClaimPage:
         """Return the claims that stand now, or the caller's; `edited` adds what sessions change without one."""
-        caller = self._log.caller if mine else None
-        return claim_list.list_claims(self._log.store, caller, limit=limit, edited=edited)
+        return claim_list.list_claims(
+            self._log.store, self._log.caller, mine=mine, limit=limit, edited=edited
+        )
 
     def check(self, paths: Sequence[str]) -> ClaimCheck:
         """Return who else claims some of these paths."""

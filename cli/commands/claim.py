@@ -69,8 +69,9 @@ def listing(
     """List what is claimed now, by whom and until when."""
     from gitmem.claims import claim_list
 
-    caller = at.caller() if mine else None
-    output.answer(at.json, claim_list.list_claims(at.store(), caller, edited=edited), render.page)
+    caller = at.caller() if mine else at.caller_if_any()
+    found = claim_list.list_claims(at.store(), caller, mine=mine, edited=edited)
+    output.answer(at.json, found, render.page)
 
 
 def check(at: Environment, path: Paths) -> int:

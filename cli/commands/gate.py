@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .options import AllowSecret, Initiative, NewWu, Wu
 
 CLOSED = 1
-ACTING = ("gitmem inbox", "gitmem reply", "gitmem gate")
 
 
 def gate(
@@ -144,7 +143,7 @@ def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None
 
     def acting(commands: Sequence[str]) -> list[str]:
         words = f" {command(*who)}" if who else ""
-        return [each + words if each.startswith(ACTING) else each for each in commands]
+        return [each + words if output.acts(each) else each for each in commands]
 
     for signal in found.signals:
         listed = signal["commands"]

@@ -78,7 +78,7 @@ class ClaimTools(ToolCalls):
         if action == "check":
             checked = claim_list.check(at.store(), self._session.caller(at), at.paths(paths))
             return tool_results.of(checked, claims.check(checked), peers=not checked.free)
-        found = claim_list.list_claims(at.store())
+        found = claim_list.list_claims(at.store(), self._session.reader(at))
         return tool_results.of(found, claims.page(found), peers=bool(found.claims), is_part=found.more > 0)
 
     async def overlap(

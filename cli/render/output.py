@@ -31,9 +31,8 @@ class _Screen:
 
 _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as a session and therefore keep --as.
-ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
-                    "name add", "name remove", "mem", "import", "gate", "watch",
-                    "task", "call"])  # fmt: skip
+ACTING = frozenset(("signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end", "mem", "call",
+                    "name add", "name remove", "import", "gate", "watch", "claim", "overlap", "delegate", "handoff", "task"))  # fmt: skip
 _typed: dict[str, str] = {}
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
 
@@ -102,8 +101,7 @@ def write(text: str) -> bool:
     Raises:
         OSError: It can't be written for another reason, such as a full disk.
     """
-    out = sys.stdout
-    if out is None:
+    if (out := sys.stdout) is None:
         return False
     end_progress()
     _state["written"] = True
@@ -218,24 +216,27 @@ def program() -> str:
     return _continuation("gitmem reply").removesuffix(" reply") if _typed else "gitmem"
 
 
+def acts(command: str) -> bool:
+    """Return whether a `next` acts as somebody: whom --as names, or the variable of a session."""
+    words = command.split(" ")
+    return words[0] == "gitmem" and not ACTING.isdisjoint((" ".join(words[1:2]), " ".join(words[1:3])))
+
+
 def _continuation(command: str) -> str:
     from gitmem.text.shell_quote import quote
 
     program, _, rest = command.partition(" ")
-    words = rest.split(" ")
     known = []
-    if "-C" in _typed and program in ("gitmem", "git") and words[0] != "-C":
+    if "-C" in _typed and program in ("gitmem", "git") and not rest.startswith("-C "):
         known = ["-C", quote(_typed["-C"])]
-    acts = words[0] in ACTING or " ".join(words[:2]) in ACTING
-    if "--as" in _typed and program == "gitmem" and acts and "--as" not in words:
+    if "--as" in _typed and "--as" not in rest.split(" ") and acts(command):
         known += ["--as", quote(_typed["--as"])]
     return " ".join([program, *known, *([rest] if rest else [])])
 
 
 def write_error(text: str) -> None:
     """Write lines to standard error; ignore failures, which could not be reported."""
-    err = sys.stderr
-    if err is None:
+    if (err := sys.stderr) is None:
         return
     end_progress()
     try:
@@ -264,8 +265,7 @@ def write_for_models() -> None:
 
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     """Return the lines of an answer, followed by the commands to run next."""
-    shown = with_options(commands[:NEXT_MAX])
-    return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
+    return "\n".join([*lines, *(f"next: {sanitize(each)}" for each in with_options(commands[:NEXT_MAX]))])
 
 
 def record_position(commit: str | None) -> str:

@@ -103,12 +103,19 @@ class ClaimPage(Outcome):
 
     __slots__ = ("claims", "more", "edits", "warnings", "next")
 
-    def __init__(self, found: Sequence[StandingClaim], limit: int = LISTED) -> None:
+    def __init__(
+        self, found: Sequence[StandingClaim], limit: int = LISTED, own: Sequence[StandingClaim] = ()
+    ) -> None:
         self.claims = [ClaimRow(each) for each in found[:limit]]
         self.more = max(0, len(found) - limit)
         self.edits: list[EditRow] = []
         self.warnings: list[str] = []
-        self.next = ["gitmem claim release"] if found else [command("gitmem", "claim", "PATH", "--for", "2h")]
+        ids = [own[0].id] if len(own) == 1 else []
+        self.next = [
+            command("gitmem", "claim", "release", *ids)
+            if own
+            else command("gitmem", "claim", "PATH", "--for", "2h")
+        ]
 
 
 class ClaimCheck(Outcome):

@@ -26,22 +26,21 @@ _FORGED = (
 
 
 def list_claims(
-    store: Store, caller: Caller | None = None, *, limit: int = 50, edited: bool = False
+    store: Store, caller: Caller | None = None, *, mine: bool = False, limit: int = 50, edited: bool = False
 ) -> ClaimPage:
-    """Return the claims that stand now, or those of a caller.
+    """Return the claims that stand now. Only those who have some are told how to release them.
 
     Args:
         store: The store.
-        caller: Whose claims; None for all.
+        caller: Who asks, if known.
+        mine: Whether to return only the caller's.
         limit: The number of claims.
         edited: Whether to list what sessions of this clone change without a claim, too.
     """
-    found = standing_claims.standing(store)
-    every = found
-    if caller is not None:
-        found = [each for each in found if each.is_of(caller.ids)]
-    page = ClaimPage(found, limit)
-    page.edits = unclaimed_edits(store, every, caller) if edited else []
+    every = standing_claims.standing(store)
+    own = [each for each in every if caller is not None and each.is_of(caller.ids)]
+    page = ClaimPage(own if mine else every, limit, own)
+    page.edits = unclaimed_edits(store, every, caller if mine else None) if edited else []
     page.warnings = forged_warnings(store)
     return page
 

@@ -75,7 +75,7 @@ def start(
         # gitmem 0.1 published the id itself.
         given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(
-            store, known, name, given, session_fields.retry_command("start", given), allow_secret
+            store, known, name, given, session_fields.retry_command("start", given, role), allow_secret
         )
         _register(store, known.session_id)
         started = SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
@@ -94,6 +94,7 @@ def _start_new(
     former = own_sessions.of_client(store, who.client_session[1], ended=True) if who.client_session else None
     stated = stated_role.fields(store, former.record if former is not None else {}, role)
     fields.update(stated.fields)
+    again = session_fields.retry_command("start", fields, role)
     if former is not None:
         fields = session_fields.inherit(fields, former.record)
     if fields["workspace_id"] is None:
@@ -101,15 +102,16 @@ def _start_new(
     if name is None:
         name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
     else:
-        display_names.claim(store, name, again=session_fields.retry_command("start", fields))
+        display_names.claim(store, name, again=again)
         chosen = True
     session_id = new_id("sess", store.random)
+    store.log.make_state()
     record: SessionFields = {
         "session_id": session_id,
         "event": "start",
         "display_name": name,
         "name_chosen": chosen,
-        "clone_id": _clone_id(store),
+        "clone_id": store.log.clone_id(),
         "worktree": heartbeats.label(store),
     }
     session_fields.put(
@@ -181,7 +183,8 @@ def change(
     stated = stated_role.fields(store, found.record, role)
     fields.update(stated.fields)
     was = unread_left.at_new_identity(store, found, agent_identity)
-    changed = _change(store, found, name, fields, session_fields.retry_command("set", fields), allow_secret)
+    again = session_fields.retry_command("set", fields, role)
+    changed = _change(store, found, name, fields, again, allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
     after = SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
     after.add_remark(was)
@@ -270,11 +273,6 @@ def _change(
     if "display_name" in differs:
         name_pins.replace(store, after, found.name, found.asked)
     return after, appended.commit, True
-
-
-def _clone_id(store: Store) -> str:
-    store.log.make_state()
-    return store.log.clone_id()
 
 
 def _own_session(store: Store, caller: Caller) -> Presence:

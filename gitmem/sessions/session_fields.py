@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ..agents.presence import Presence
     from ..records.record_types import SessionFields
     from ..store import Store
+    from .stated_role import RoleOptions
 
 _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
-            "lane": "--lane", "client": "--client", "workspace_id": "--workspace", "model": "--model"}  # fmt: skip
+            "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
 _PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
          "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running ",
          "branch": "on branch "}  # fmt: skip
@@ -120,10 +121,17 @@ def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> 
     ]
 
 
-def retry_command(event: str, given: Mapping[str, str | None]) -> list[str]:
-    """Return the command that gave these fields."""
-    pairs = [(_OPTIONS[name], value) for name, value in given.items() if value and name in _OPTIONS]
-    return ["gitmem", "session", event, *(word for pair in pairs for word in pair)]
+def retry_command(event: str, given: Mapping[str, str | None], role: RoleOptions) -> list[str]:
+    """Return the command that gave these fields and this role; an empty value clears what it names."""
+    typed: list[tuple[str, str | None]] = [
+        (_OPTIONS[name], value) for name, value in given.items() if name in _OPTIONS
+    ]
+    typed += [("--role", role.get("role"))]
+    typed += [("--scope", each) for each in role.get("scope") or ()]
+    typed += [("--model", role.get("model"))]
+    typed += [("--capabilities", each) for each in role.get("capabilities") or ()]
+    words = [word for option, value in typed if value is not None for word in (option, value)]
+    return ["gitmem", "session", event, *words]
 
 
 def take_identity(store: Store, former: Presence) -> str:

@@ -137,6 +137,21 @@ def test_bad_input_is_exit_2_with_a_sentence(
     )
 
 
+def test_only_who_has_claims_is_told_how_to_release_them(run: Run, start: Start) -> None:
+    """Others would copy a command that does nothing; one claim is named, more are the session's."""
+    bohr, curie = start("Bohr"), start("Curie")
+    id = run("claim", "src", "-q", session=bohr).out.strip()
+
+    def step(session: str) -> object:
+        return run("claim", "list", "--json", session=session).json["next"]
+
+    assert step(bohr) == [f"gitmem claim release {id}"]
+    assert step(curie) == ["gitmem claim PATH --for 2h"]
+    assert run("claim", "list", "--json").json["next"] == ["gitmem claim PATH --for 2h"]
+    run("claim", "docs", session=bohr)
+    assert step(bohr) == ["gitmem claim release"]
+
+
 def test_a_pattern_that_matches_nothing_is_a_note(run: Run, start: Start) -> None:
     """It may name files that are about to be made."""
     found = run("claim", "src/*.py", session=start("Bohr"))

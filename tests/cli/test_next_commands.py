@@ -47,6 +47,10 @@ def remote(repo: Path, git: Git, tmp_path: Path) -> Path:
         ("gitmem inbox", "gitmem -C 'a b' --as 'O'\"'\"'Neill' inbox"),
         ("gitmem session end", "gitmem -C 'a b' --as 'O'\"'\"'Neill' session end"),
         ("gitmem session start", "gitmem -C 'a b' session start"),
+        ("gitmem claim list", "gitmem -C 'a b' --as 'O'\"'\"'Neill' claim list"),
+        ("gitmem task take task-1", "gitmem -C 'a b' --as 'O'\"'\"'Neill' task take task-1"),
+        ("gitmem delegate work", "gitmem -C 'a b' --as 'O'\"'\"'Neill' delegate work"),
+        ("gitmem", "gitmem -C 'a b'"),
         ("gitmem sync", "gitmem -C 'a b' sync"),
         ("gitmem whoami --as sess-1", "gitmem -C 'a b' whoami --as sess-1"),
         ("git log gitmem/log --", "git -C 'a b' log gitmem/log --"),
@@ -262,6 +266,22 @@ def test_a_name_in_use_keeps_the_other_options(run: Run, start: Start) -> None:
     curie = start("Curie")
     refused = run("session", "set", "--name", "Planck", "--wu", "WU-7", "--json", session=curie)
     assert refused.json["next"][0].startswith("gitmem session set --wu WU-7 --name ")
+
+
+def test_a_name_in_use_keeps_what_the_session_says_of_its_role(run: Run, start: Start) -> None:
+    """As typed, values that clear one included; nothing that the user did not give."""
+    start("Planck")
+    stated = ("--role", "code-reviewer", "--scope", "docs/**", "--scope", "lane=a b", "--model", "opus", "--capabilities", "sql,go")  # fmt: skip
+    said = run("session", "start", "--name", "planck", *stated)
+
+    begin = shlex.join(["gitmem", "session", "start", *stated, "--name"])
+    assert [each.startswith(begin) for each in steps(said)] == [True] * 3
+    curie = start("Curie", "--wu", "WU-7", "--role", "reviewer/docs")
+    refused = run("session", "set", "--name", "Planck", "--wu", "", "--role", "", session=curie)
+    assert steps(refused)[0].startswith("gitmem session set --wu '' --role '' --name ")
+    assert again(run, steps(refused)[0], session=curie).status == 0
+    shown = run("whoami", "--json", session=curie).json
+    assert (shown["wu_id"], shown["role"]) == (None, None)
 
 
 def test_where_several_could_be_meant_no_command_acts_as_a_colleague(run: Run, start: Start) -> None:
