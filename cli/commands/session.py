@@ -157,8 +157,8 @@ def roster(
     all: Everyone = False,
 ) -> None:
     """List active sessions with their work, worktree and last activity."""
+    from gitmem.handoffs import handoff_list
     from gitmem.sessions import roster as operation
-    from gitmem.tasks import handoff_list
 
     found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any())
     output.answer(at.json, handoff_list.add_to(at.store(), found), sessions.roster)

@@ -11,7 +11,8 @@ from ..records.ids import unit_key
 from ..signals import ASKS
 from ..signals.causality import FoldedThread
 from ..signals.thread_lines import ThreadLines
-from ..tasks import HANDOFFS_MAX, handoff_list, load, rules
+from ..tasks import HANDOFFS_MAX, load, rules
+from . import handoff_list
 from .content import LeftOut
 
 TYPE_CHECKING = False

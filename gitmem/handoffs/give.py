@@ -9,9 +9,9 @@ from ..outcome import Outcome
 from ..records.ids import role_id
 from ..roles import roles_file
 from ..signals import next_steps
-from ..tasks import HANDOFF, HANDOFF_MICROS, delegate, handoff_list, new_task
+from ..tasks import HANDOFF, HANDOFF_MICROS, delegate, new_task
 from ..text.shell_quote import command
-from . import bundle, content
+from . import bundle, content, handoff_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

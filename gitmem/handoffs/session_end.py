@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..claims import standing_claims
 from ..memory import checkpoint_gate
-from ..tasks import handoff_list
+from . import handoff_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

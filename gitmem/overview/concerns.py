@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ..claims import path_patterns, standing_claims
 from ..claims.claim_answers import ClaimRow, text_of
+from ..handoffs import handoff_list
 from ..mailbox import waiting_work
 from ..mailbox.waiting_work import ASKING, OFFERED
 from ..outcome import PartOfAnswer
-from ..tasks import handoff_list, task_list
+from ..tasks import task_list
 from ..text.shell_quote import command
 from .open_work import claim_text, is_claimed
 

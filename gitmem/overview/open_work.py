@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..claims import claim_list
+from ..handoffs import handoff_list
 from ..mailbox.waiting_work import GRACE_MICROS
 from ..outcome import Outcome, PartOfAnswer
 from ..roles.mismatch import role_text
-from ..tasks import handoff_list, task_list
+from ..tasks import task_list
 from ..text.sanitize import SEPARATOR
 
 TYPE_CHECKING = False
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ..claims.claim_answers import ClaimPage, ClaimRow
+    from ..handoffs.handoff_list import HandoffRow
     from ..store import Store
-    from ..tasks.handoff_list import HandoffRow
     from ..tasks.task_list import TaskRow
 
 LISTED = 20  # of each kind

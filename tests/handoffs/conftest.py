@@ -58,6 +58,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
+def store(repo: Path, clock: Clock) -> Iterator[Store]:
+    """One clone."""
+    found = open_store(repo, clock)
+    yield found
+    found.close()
+
+
+@pytest.fixture
 def work(repo: Path, tmp_path: Path, clock: Clock) -> Iterator[Work]:
     """Open work in one clone, and agents in another."""
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "there"), clock)

@@ -9,12 +9,12 @@ import pytest
 from gitmem import records
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
-from gitmem.handoffs import accept, give
+from gitmem.handoffs import accept, give, handoff_list
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import delete
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
-from gitmem.tasks import find_task, handoff_list, new_task, task_decisions, task_work
+from gitmem.tasks import find_task, new_task, task_decisions, task_work
 from tests.sandbox import Agent, bodies
 
 from .conftest import BOHR, CURIE, Work

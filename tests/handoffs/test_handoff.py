@@ -6,13 +6,13 @@ import pytest
 
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
-from gitmem.handoffs import accept, bundle, give, session_end
+from gitmem.handoffs import accept, bundle, give, handoff_list, session_end
 from gitmem.mailbox import waiting_work
 from gitmem.overview import concerns
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.tasks import find_task, handoff_list, new_task, task_decisions, task_work
+from gitmem.tasks import find_task, new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, bodies
 
 from .conftest import BOHR, CURIE, DIRAC, Work

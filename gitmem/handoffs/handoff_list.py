@@ -9,8 +9,8 @@ from ..log.lines import format_at
 from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import role_id
+from ..tasks import HANDOFF_MICROS, load
 from ..text.shell_quote import command
-from . import HANDOFF_MICROS, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gitmem.handoffs import handoff_list
 from gitmem.log.entry import CommitMessage
 from gitmem.sessions import roster
 from gitmem.store import Store
-from gitmem.tasks import handoff_list, new_task, task_decisions, task_work
+from gitmem.tasks import new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock
 
 BOHR, CURIE, DIRAC = "claude:worker:bohr", "claude:worker:curie", "claude:worker:dirac"
