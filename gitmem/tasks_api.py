@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .handoffs import accept, give
+from .handoffs import accept, detail, give
 from .store import serialized
 from .tasks import brief as briefs
 from .tasks import escalate, launch, stuck, task_decisions, task_list, task_stats, task_tree, task_work
@@ -73,7 +73,7 @@ class Tasks:
 
     def show(self, task_id: str) -> TaskDetail:
         """Return a task with its state and its events."""
-        return task_list.show(self._log.store, task_id)
+        return detail.show(self._log.store, task_id)
 
     def stuck(self, *, mine: bool = False, wu: str | None = None, limit: int = task_list.LISTED) -> StuckPage:
         """List tasks that wait for somebody for too long, and escalate those that nobody has escalated yet."""

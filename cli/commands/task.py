@@ -76,9 +76,9 @@ def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, lim
 
 def show(at: Environment, id: TaskId) -> None:
     """Show a task with its state, its holder and its events."""
-    from gitmem.tasks import task_list
+    from gitmem.handoffs import detail
 
-    output.answer(at.json, task_list.show(at.store(), id, at.caller_if_any()), render.detail)
+    output.answer(at.json, detail.show(at.store(), id, at.caller_if_any()), render.detail)
 
 
 def verify(

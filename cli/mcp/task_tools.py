@@ -129,9 +129,9 @@ class TaskTools(ToolCalls):
         return tool_results.of(found, lines, peers=bool(found.tasks), whole=every, is_part=found.more > 0)
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
-        from gitmem.tasks import task_list
+        from gitmem.handoffs import detail
 
-        found = task_list.show(at.store(), id, self._session.reader(at))
+        found = detail.show(at.store(), id, self._session.reader(at))
         whole = command("gitmem", "task", "show", found.task["task_id"])
         return tool_results.of(found, render.detail(found), peers=True, is_framed=True, whole=whole)
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.handoffs.content import HandoffContent, LeftOut
+    from gitmem.handoffs.content import Checkpoint, HandoffContent, LeftOut
     from gitmem.handoffs.give import NewHandoff
 
 SHOWN = 10  # of each kind
@@ -31,19 +31,19 @@ def given(found: NewHandoff) -> list[str]:
     ]
     lines = [plain(SEPARATOR.join(str(each) for each in parts if each))]
     node = found.handoff.checkpoint
-    lines += [plain(f"checkpoint {node.id}: {_first_line(node.content)}")] if node is not None else []
+    lines += [plain(f"{_head(node)}: {_first_line(node.content)}")] if node is not None else []
     lines += _named(found.handoff)
     return [*lines, *_left_out(found.left_out), *(plain(f"note: {each}") for each in found.warnings)]
 
 
-def accepted(found: HandoffContent) -> list[str]:
-    """Return what the taker of a handoff has now; texts of others are in a frame."""
+def content(found: HandoffContent) -> list[str]:
+    """Return what a handoff has; texts of others are in a frame."""
     from gitmem.signals.message_frame import PEERS
 
     lines = []
     node = found.checkpoint
     if node is not None:
-        lines.append(f"checkpoint {node.id}. {PEERS}")
+        lines.append(f"{_head(node)}. {PEERS}")
         texts = (node.content, node.progress, node.next_steps)
         for head, text in zip(("", "progress:", "next steps:"), texts, strict=True):
             if text:
@@ -79,6 +79,10 @@ def _some(lines: Sequence[str], word: str) -> list[str]:
     """Return the first lines of a kind, and how many more there are."""
     more = len(lines) - SHOWN
     return [*map(plain, lines[:SHOWN]), *([f"{more} more: {word}"] if more > 0 else [])]
+
+
+def _head(node: Checkpoint) -> str:
+    return f"checkpoint {node.id} of {minute(node.created_at)}"
 
 
 def _first_line(text: str) -> str:

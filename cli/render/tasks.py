@@ -38,7 +38,7 @@ def change(found: TaskChange) -> list[str]:
         line = SEPARATOR.join(
             filter(None, (found.task_id, f"accepted; its tasks are {what}" if has.tasks else "accepted"))
         )
-        return [plain(line), *handoffs.accepted(has), *_notes(found.warnings)]
+        return [plain(line), *handoffs.content(has), *_notes(found.warnings)]
     line = SEPARATOR.join(filter(None, (found.task_id, what, told, found.state)))
     return [plain(line), *_asked(found), *_notes(found.warnings)]
 
@@ -87,6 +87,7 @@ def detail(found: TaskDetail) -> list[str]:
         f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
     ]
     lines += [*quote_lines(task["message"]), *_asked(found)]
+    lines += handoffs.content(found.handoff) if found.handoff is not None else []
     lines += _holder(found)
     lines += [plain(f"mismatch: {text}") for text in dict.fromkeys(each.text for each in found.mismatches)]
     lines += ["conflict: several hold it without knowing of each other"] if found.conflict else []

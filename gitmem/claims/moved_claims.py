@@ -56,15 +56,31 @@ def move(
         claim = standing_claims.load(store.db(), claim_id, forged=False)
         if claim is None:
             found.kept.append((claim_id, "is not in this log"))
-        elif claim.owner != owner:
-            found.kept.append((claim_id, "is not the giver's"))
-        elif claim.released is not None or claim.until <= store.now():
-            found.kept.append((claim_id, "was released" if claim.released is not None else "has ended"))
+        elif why := why_not(
+            claim.owner, owner, claim.until, store.now(), is_released=claim.released is not None
+        ):
+            found.kept.append((claim_id, why))
         elif other := _in_the_way(claim, known, caller):
             found.kept.append((claim_id, f"is lost: {text_of(other)}"))
         else:
             _add(store, caller, claim, task_id, found)
     return found
+
+
+def reason_of(task_id: str) -> str:
+    """Return the reason of a release by which a claim moves."""
+    return f"handed over by {task_id}"
+
+
+def why_not(
+    owner: tuple[str, str | None], giver: tuple[str, str | None], until: int, now: int, *, is_released: bool
+) -> str | None:
+    """Return why a claim is not a giver's to hand over, or None if it is. It is also if its session has ended."""
+    if owner != giver:
+        return "is not the giver's"
+    if is_released:
+        return "was released"
+    return "has ended" if until <= now else None
 
 
 def _in_the_way(
@@ -94,7 +110,7 @@ def _add(
         **same,
         "claim_id": old["claim_id"],
         "event": "release",
-        "reason": f"handed over by {task_id}",
+        "reason": reason_of(task_id),
     }
     taken: Any = {
         **same, "claim_id": new_id, "event": "claim", "until": format_at(claim.until), "reason": old.get("reason"),

@@ -6,9 +6,10 @@ from ..claims import claim_work, moved_claims
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..mailbox.delivery_lock import delivery_lock
-from ..tasks import HANDOFF, append, find_task, load, task_work
+from ..tasks import HANDOFF, append, find_task, task_work
 from ..text.shell_quote import command
-from . import content
+from . import detail
+from .content import first
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from ..tasks.append import TakeFacts, TaskChange
     from ..tasks.fold import FoldedTask
+    from .content import HandoffContent
 
     Line = tuple[str, bytes]
 
@@ -48,7 +50,8 @@ def take(
     mine = next((each for each in task.takes if each.sender == sender), None)
     if mine is not None:
         found = task_work.unchanged(task, mine)
-        found.handoff = _content(store, task, None, mine.id)
+        found.handoff = given = detail.given_to(store, task, mine.id)
+        found.next = _next_steps(given, named)
         found.warnings = ["You have accepted this handoff already. Nothing was written."]
         return found
     moved: list[MovedClaims] = []
@@ -56,7 +59,7 @@ def take(
     def beside(handoff: FoldedTask, take_id: str) -> Sequence[Line]:
         moved.append(
             moved_claims.move(
-                store, caller, handoff.caller, content.first(handoff.record.get("handoff_claims")), named
+                store, caller, handoff.caller, first(handoff.record.get("handoff_claims")), named
             )
         )
         done: Any = {"take": take_id, "state": "completed", "message": "Accepted."}
@@ -65,10 +68,16 @@ def take(
 
     with delivery_lock(store, claim_work.LOCK, wait_seconds=claim_work.LOCK_WAIT_SECONDS):
         found = task_work.take(store, caller, named, lease=lease, beside=beside, **facts)
-    found.handoff = given = _content(store, task, moved[0], found.event_id)
-    found.next = [*(each.next[0] for each in given.threads[:2]), command("gitmem", "task", "show", named)]
+    found.handoff = given = detail.given_to(store, task, found.event_id, moved[0])
+    found.next = _next_steps(given, named)
+    return found
+
+
+def _next_steps(given: HandoffContent, handoff_id: str) -> list[str]:
+    """Return the commands that show what a taker has now."""
+    found = [*(each.next[0] for each in given.threads[:2]), command("gitmem", "task", "show", handoff_id)]
     if given.tasks:
-        found.next.insert(0, command("gitmem", "task", "show", given.tasks[0].task_id))
+        found.insert(0, command("gitmem", "task", "show", given.tasks[0].task_id))
     return found
 
 
@@ -90,39 +99,3 @@ def _is_handoff(store: Store, task_id: str) -> bool:
             next=["gitmem doctor"],
         )
     return True
-
-
-def _content(
-    store: Store, handoff: FoldedTask, moved: MovedClaims | None, take_id: str
-) -> content.HandoffContent:
-    """Return what the taker has now; what it does not get is left out, with the reason."""
-    found = content.of(store, handoff.record)
-    got = []
-    cache: dict[str, FoldedTask | None] = {}
-    for each in found.tasks:
-        task = load.load(store.db(), each.task_id, handoffs=cache)
-        if task is not None and any(held.id == take_id for held in task.held):
-            got.append(each)
-        else:
-            found.leave_out(each.task_id, _why_not_taken(task, each.take, handoff))
-    found.tasks = got
-    if moved is not None:
-        found.claims = [
-            content.HandedClaim(new, paths, until, mode) for _, new, paths, until, mode in moved.moved
-        ]
-        for id, why in moved.kept:
-            if not any(each.id == id for each in found.left_out):
-                found.leave_out(id, why)
-    return found
-
-
-def _why_not_taken(task: FoldedTask | None, given: str, handoff: FoldedTask) -> str:
-    """Return why the acceptance of a handoff is not a take of one of its tasks."""
-    if task is None:
-        return content.MISSING
-    if task.is_finished:
-        return f"is finished: {task.state}"
-    take = task.events.get(given)
-    if take is None or take.event != "take" or take.sender != handoff.caller:
-        return "was not taken by the giver"
-    return "is somebody else's now"

@@ -113,8 +113,8 @@ def hand_over(
     options["wu"] = wu or caller.wu_id
 
     def signal(fields: Mapping[str, Any]) -> SignalFields:
-        accept = command("gitmem", "task", "take", fields["task_id"])
-        text = f"{fields['message']}\n\nI hand over {content.counts(fields)}. To accept: {accept}"
+        show, accept = (command("gitmem", "task", word, fields["task_id"]) for word in ("show", "take"))
+        text = f"{fields['message']}\n\nI hand over {content.counts(fields)}: {show}. To accept: {accept}"
         if len(text.encode()) > MESSAGE_MAX_BYTES:
             text = fields["message"]
         return delegate.signal_about(store, caller, {**fields, "message": text}, found.signaled)

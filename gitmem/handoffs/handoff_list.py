@@ -10,7 +10,10 @@ from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import role_id
 from ..tasks import HANDOFF_MICROS, load
+from ..tasks.task_facts import sender_of
+from ..text.sanitize import SEPARATOR
 from ..text.shell_quote import command
+from . import content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 WAITING, RETURNED = "waiting", "returned"
 LISTED = 20
+NAMED = 1  # offers whose text names all that they have
 RETURNED_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered
 # Those without an answer; not what was written in the name of this clone by others.
 _OPEN = (
@@ -46,15 +50,18 @@ class HandoffRow(Outcome):
         giver: The agent who hands over; `giver_name` and `to` are names for people.
         agent: Whom it is for; None for one that is for whoever has `target_role`.
         until: The end of the 24 hours in ISO 8601.
+        gone: Whether the giver has none of the tasks and claims that it names any more.
         text: A sentence about it; `next` has the command that answers it, or that withdraws it.
     """
 
     __slots__ = (
         "task_id", "title", "status", "giver", "giver_session", "giver_name", "agent", "target_role", "to", "wu_id",
-        "tasks", "claims", "threads", "created_at", "until", "text", "next",
+        "tasks", "claims", "threads", "gone", "created_at", "until", "text", "next",
     )  # fmt: skip
 
-    def __init__(self, record: TaskRecord, title: str, created: int, now: int, to: str) -> None:
+    def __init__(
+        self, record: TaskRecord, title: str, created: int, now: int, to: str, *, gone: bool
+    ) -> None:
         self.task_id = record["task_id"]
         self.title = title
         self.status = WAITING if created + HANDOFF_MICROS > now else RETURNED
@@ -68,6 +75,7 @@ class HandoffRow(Outcome):
         self.tasks = len(record.get("handoff_tasks") or ())
         self.claims = len(record.get("handoff_claims") or ())
         self.threads = len(record.get("handoff_threads") or ())
+        self.gone = gone
         self.created_at, self.until = format_at(created), format_at(created + HANDOFF_MICROS)
         self.text = ""
         self.next: list[str] = []
@@ -118,31 +126,39 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
         "reader": caller.reader, "session": caller.session_id, "role": role_id(record.get("lifecycle_role"),
         record.get("specialty_profile")), "lifecycle": record.get("lifecycle_role"), "open": now - HANDOFF_MICROS,
     }  # fmt: skip
-    offered = _rows(db, now, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
-    given = _rows(db, now, " AND +t.caller = :reader", values, RETURNED_MICROS, limit)
-    for each in offered:
-        each.text = f"{sanitize(each.giver_name)} offers to hand over {_what(each)}: {sanitize(each.title)}"
-        each.next = [command("gitmem", "task", "take", each.task_id)]
+    offered = _rows(store, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
+    given = _rows(store, " AND +t.caller = :reader", values, RETURNED_MICROS, limit)
+    for at, each in enumerate(offered):
+        what = _named(store, each) if at < NAMED else _what(each)
+        gone = ", but has none of its tasks and claims any more" if each.gone else ""
+        each.next = [command("gitmem", "task", word, each.task_id) for word in ("show", "take")]
+        who = f"{sanitize(each.giver_name)} offers ({each.next[0]}){gone}"  # first: readers may cut the end
+        each.text = f"{who}: {what}; next steps: {sanitize(each.title)}"
     for each in given:
         answer = "waiting" if each.status == WAITING else "returned: nobody has answered in 24 hours"
-        each.text = f"You hand over {_what(each)} to {sanitize(each.to)}, {answer}: {sanitize(each.title)}"
+        gone = ", of which you have no task or claim any more" if each.gone else ""
+        each.text = (
+            f"You hand over {_what(each)} to {sanitize(each.to)}, {answer}{gone}: {sanitize(each.title)}"
+        )
         each.next = [command("gitmem", "task", "cancel", each.task_id)]
     return HandoffsOf(offered, given, _void(db, now, caller, limit))
 
 
 def waiting(store: Store, limit: int = LISTED) -> list[HandoffRow]:
     """Return the handoffs of all agents that wait for an answer, the latest first."""
-    return _rows(store.db(), store.now(), "", {}, HANDOFF_MICROS, limit)
+    return _rows(store, "", {}, HANDOFF_MICROS, limit)
 
 
 def add_to(store: Store, found: Roster) -> Roster:
     """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
-    rows = _rows(store.db(), store.now(), "", {}, HANDOFF_MICROS, LISTED)
+    rows = _rows(store, "", {}, HANDOFF_MICROS, LISTED)
     for one in found.sessions:
-        given = [f"handed over to {sanitize(each.to)}, {WAITING} ({each.task_id})" for each in rows
+        given = [f"handed over to {sanitize(each.to)}, {WAITING}{_gone(each)} ({each.task_id})" for each in rows
                  if each.giver_session == one["session_id"]]  # fmt: skip
         offered = [
-            f"offered by {sanitize(each.giver_name)} ({each.task_id})" for each in rows if each.is_for(one)
+            f"offered by {sanitize(each.giver_name)}{_gone(each)} ({each.task_id})"
+            for each in rows
+            if each.is_for(one)
         ]
         one["handoffs"] = [*given, *offered]
     return found
@@ -162,8 +178,9 @@ def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[
 
 
 def _rows(
-    db: sqlite3.Connection, now: int, whose: str, values: dict[str, str | int | None], age: int, limit: int
+    store: Store, whose: str, values: dict[str, str | int | None], age: int, limit: int
 ) -> list[HandoffRow]:
+    db, now = store.db(), store.now()
     rows = db.execute(_OPEN.format(whose=whose), {**values, "since": now - age, "most": limit}).fetchall()
     names = presence.names_by_reader(db)
     found = []
@@ -172,8 +189,23 @@ def _rows(
         if record is not None:
             agent = record.get("agent")
             to = (names.get(agent) or agent) if agent else f"role:{record.get('target_role')}"
-            found.append(HandoffRow(record, title, created, now, to))
+            found.append(HandoffRow(record, title, created, now, to, gone=content.is_gone(store, record)))
     return found
+
+
+def _named(store: Store, row: HandoffRow) -> str:
+    """Return what a handoff has, with ids, titles, paths and the first words of the checkpoint; without what the giver has no more."""
+    named = load.lowest_line(store.db(), row.task_id)
+    if named is None:
+        return _what(row)
+    had = _what(row) if row.gone else ""
+    about = sanitize(row.wu_id) if row.wu_id and not had else ""
+    text = content.of(store, named[1], sender_of(named[1])).text()
+    return SEPARATOR.join(filter(None, (had, about, sanitize(text)))) or _what(row)
+
+
+def _gone(row: HandoffRow) -> str:
+    return ", whose tasks and claims its giver has no more" if row.gone else ""
 
 
 def _what(row: HandoffRow) -> str:

@@ -82,7 +82,7 @@ class Concerns(PartOfAnswer):
     def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
         """Return at most a line for each kind, see `PartOfAnswer.lines`; with `whole` also what the caller has and claims."""
         offered = [each for each in self.offered if each.task_id not in without]
-        found = [f"handoff: {each.text}" for each in self.handoffs.offered[:1] if each.task_id not in without]
+        found = _first("handoff", [each.text for each in self.handoffs.offered])
         found += _first("for you", [_offer(each) for each in offered])
         known = [each for each in self.offered if each.task_id in without and each.asked]
         found += [f"asked: {each.asked} ({each.task_id})" for each in known[:ASKED_SHOWN]]

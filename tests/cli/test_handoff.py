@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,29 @@ def test_a_dry_run_says_what_would_be_offered_and_writes_nothing(scene: Scene) -
     assert "next: gitmem handoff --to Curie\n" in tried.out
     assert scene.unread(scene.curie) == []
     assert [each["task_id"] for each in scene.run("task", "list", "--json").json["tasks"]] == [scene.task_id]
+
+
+def test_an_offer_says_what_it_has_before_it_is_accepted(scene: Scene) -> None:
+    """In `task show`, and in a line of the inbox beside the message about it; after it what came is shown."""
+    id = scene.give()
+    shown = scene.said(scene.curie, "task", "show", id).out
+    for line in (
+        "| half is done\n",
+        "| The other half\n",
+        f"task {scene.task_id} · working · Write the tests\n",
+    ):
+        assert line in shown
+    assert re.search(r"^checkpoint mem-\w+ of \d{4}-\d\d-\d\d \d\d:\d\d UTC\. ", shown, re.MULTILINE)
+    assert re.search(r"^claim src/\*\* until ", shown, re.MULTILINE)
+    line = f"handoff: Bohr offers (gitmem task show {id}): {scene.task_id} (WU-7) Write the tests · claims src/** · checkpoint mem-"
+    inbox = scene.said(scene.curie, "inbox").out
+    assert line in inbox and "next steps: The other half\n" in inbox
+    assert line in scene.said(scene.curie, "inbox").out
+    scene.said(scene.curie, "task", "take", id)
+    assert (
+        f"task {scene.task_id} · working · Write the tests\n"
+        in scene.said(scene.bohr, "task", "show", id).out
+    )
 
 
 def test_an_offer_changes_nothing_until_it_is_accepted(scene: Scene) -> None:

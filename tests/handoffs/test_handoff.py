@@ -6,14 +6,14 @@ import pytest
 
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
-from gitmem.handoffs import accept, bundle, give, handoff_list, session_end
+from gitmem.handoffs import accept, bundle, content, detail, give, handoff_list, session_end
 from gitmem.mailbox import waiting_work
 from gitmem.overview import concerns
-from gitmem.sessions import lifecycle
+from gitmem.sessions import lifecycle, roster
 from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, task_decisions, task_work
-from tests.sandbox import DAY, HOUR, bodies
+from tests.sandbox import DAY, HOUR, Agent, bodies
 
 from .conftest import BOHR, CURIE, DIRAC, Work
 
@@ -70,8 +70,97 @@ def test_all_that_is_open_is_offered_by_reference_and_nothing_moves_before_it_is
     ((intent, message),) = unread(work.there, work.curie)
     assert intent == "PROPOSE"
     assert message.startswith(
-        "The other half\n\nI hand over 1 task, 1 claim, 2 threads. To accept: gitmem task take task-"
+        "The other half\n\nI hand over 1 task, 1 claim, 2 threads: gitmem task show task-"
     )
+
+
+def test_an_offer_can_be_judged_before_it_is_accepted(work: Work) -> None:
+    """The inbox's line and `task show` name the tasks, claims, threads and the checkpoint with its first words and date."""
+    handoff = given(work)
+    found = detail.show(work.there, handoff, work.curie)
+    has = found.handoff
+    assert [(each.task_id, each.title, each.state) for each in has.tasks] == [
+        (work.task_id, "Write the tests", "working")
+    ]
+    assert [(each.claim_id, each.paths) for each in has.claims] == [(work.claim_id, ["src/**"])]
+    assert {each.thread_id for each in has.threads} == {work.asked, work.asks}
+    node = has.checkpoint
+    assert (node.id, node.content, node.next_steps) == (work.node_id, "half is done", "The other half")
+    assert (has.left_out, found.warnings) == ([], [])
+    (row,) = handoff_list.of_caller(work.there, work.curie).offered
+    assert row.text == (
+        f"Bohr offers (gitmem task show {handoff}): {work.task_id} (WU-7) Write the tests · claims src/** · "
+        f"checkpoint {work.node_id} of {node.created_at[:10]}: half is done · 2 threads; next steps: The other half"
+    )
+    waiting = concerns.of_inbox(work.there, work.curie)
+    assert waiting is not None
+    assert waiting.lines([handoff]) == [f"handoff: {row.text}"], "also beside the message about it"
+    assert find_task.require(work.there, work.task_id).holder.sender[0] == BOHR  # type: ignore[union-attr]
+
+
+def test_an_offer_of_which_the_giver_has_nothing_left_is_marked(work: Work) -> None:
+    """Bohr finishes the task and releases the claim meanwhile; what is gone is named with the reason."""
+    handoff = given(work)
+    task_work.report(work.here, work.bohr, work.task_id, "completed", "done after all")
+    work.sync()
+    found = detail.show(work.there, handoff, work.curie)
+    assert [(each.id, each.reason) for each in found.handoff.left_out] == [
+        (work.task_id, "is finished: completed")
+    ]
+    assert (found.handoff.tasks, len(found.handoff.claims), found.warnings) == ([], 1, [])
+    assert not handoff_list.of_caller(work.there, work.curie).offered[0].gone
+    claim_work.release(work.here, work.bohr, [work.claim_id])
+    work.sync()
+    found = detail.show(work.there, handoff, work.curie)
+    assert [each.reason for each in found.handoff.left_out] == ["is finished: completed", "was released"]
+    assert found.warnings == [detail.NOTHING_LEFT]
+    (offered,) = handoff_list.of_caller(work.there, work.curie).offered
+    assert offered.gone
+    assert "1 task · 1 claim · 2 threads" in offered.text
+    assert "but has none of its tasks and claims any more" in offered.text
+    (row,) = handoff_list.of_caller(work.here, work.bohr).given
+    assert "waiting, of which you have no task or claim any more" in row.text
+    said = [
+        line
+        for each in handoff_list.add_to(work.here, roster.roster(work.here)).sessions
+        for line in each["handoffs"]
+    ]
+    assert len(said) == 2
+    assert all("whose tasks and claims its giver has no more" in line for line in said)
+
+
+def test_an_offer_names_what_is_somebody_elses_now_and_what_was_given_back(work: Work) -> None:
+    """As its acceptance would; what this clone does not know does not count as gone."""
+    handoff = given(work)
+    task_work.release(work.here, work.bohr, work.task_id)
+    reasons = [each.reason for each in detail.show(work.here, handoff).handoff.left_out]
+    assert reasons == ["was given back"]
+    ada = Agent(work.here, "a:b:ada").caller
+    other = new_task.create(work.here, work.planck, "More", to="a:b:ada").task["task_id"]
+    task_work.take(work.here, ada, other)
+    record = {**find_task.require(work.here, handoff).record, "handoff_tasks": [other]}
+    assert [each.reason for each in content.of(work.here, record, (BOHR, work.bohr.session_id)).left_out] == [
+        "is somebody else's now"
+    ]
+    assert content.is_gone(work.here, {**record, "handoff_claims": []})
+    assert not content.is_gone(work.here, {**record, "handoff_claims": [], "handoff_tasks": ["task-missing"]})
+
+
+def test_after_the_acceptance_it_shows_what_the_taker_got(work: Work) -> None:
+    """A claim that did not move is left out, also when it is taken again."""
+    handoff = given(work)
+    claim_work.release(work.here, work.bohr, [work.claim_id])
+    work.sync()
+    accept.take(work.there, work.curie, handoff)
+    for found in (
+        detail.show(work.there, handoff).handoff,
+        accept.take(work.there, work.curie, handoff).handoff,
+    ):
+        assert [each.task_id for each in found.tasks] == [work.task_id]
+        assert [(each.id, each.reason) for each in found.left_out] == [(work.claim_id, "did not move")]
+    second = give.hand_over(work.there, work.curie, "Dirac", "On").task["task_id"]
+    task_decisions.cancel(work.there, work.curie, second)
+    assert detail.show(work.there, second).handoff is None
 
 
 def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Work) -> None:
@@ -91,6 +180,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
     again = accept.take(work.there, work.curie, handoff)
     assert (again.recorded, again.event_id) == (False, found.event_id)
     assert [each.task_id for each in again.handoff.tasks] == [work.task_id]
+    assert (len(again.handoff.claims), again.next) == (1, found.next)
 
     work.sync()
     assert holders(work) == {(CURIE, False)}

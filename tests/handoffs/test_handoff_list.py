@@ -41,7 +41,8 @@ def test_a_handoff_is_offered_to_its_addressee_and_shown_to_its_giver(store: Sto
     )
     (row,) = handoff_list.of_caller(store, curie.caller).offered
     assert (row.text, row.next, row.status) == (
-        "Bohr offers to hand over WU-7: All yours", [f"gitmem task take {one}"], "waiting",
+        f"Bohr offers (gitmem task show {one}): WU-7; next steps: All yours",
+        [f"gitmem task show {one}", f"gitmem task take {one}"], "waiting",
     )  # fmt: skip
     (row,) = handoff_list.of_caller(store, bohr.caller).given
     assert (row.text, row.next) == (
