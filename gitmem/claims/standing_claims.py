@@ -15,6 +15,7 @@ from .. import atomic_write, records
 from ..agents import heartbeats
 from ..log.lines import format_at
 from ..sync import noop_check
+from ..tasks import load as load_task
 from . import claim_fold, path_patterns
 
 TYPE_CHECKING = False
@@ -40,17 +41,18 @@ SEEN = os.path.join("claims", "seen")  # below the state folder, see `local_stat
 # A claim ends with its session and with its task. The file of a line names the clone that wrote it.
 _STANDING = (
     "WITH known AS (SELECT c.claim_id, c.line, c.owner, f.name AS writer, c.until, c.released, s.ended >= c.since AS ended,"
+    " CASE WHEN t.decided_by IS NOT NULL THEN c.task_id END AS done,"
     " EXISTS (SELECT 1 FROM path_claim_event e JOIN forged x ON x.line = e.line WHERE e.claim_id = c.claim_id) AS forged,"
     " EXISTS (SELECT 1 FROM own WHERE name = c.session) AS ours,"
     " c.claim_id IN (SELECT value FROM json_each(:seen)) AS seen"
     " FROM path_claim c JOIN line l ON l.id = c.line LEFT JOIN file f ON f.id = l.file"
     " LEFT JOIN session s ON s.session_id = c.session LEFT JOIN task t ON t.task_id = c.task_id"
-    " WHERE c.until > :since AND l.at <= :ahead AND t.decided_by IS NULL),"
+    " WHERE c.until > :since AND l.at <= :ahead),"
     " placed AS (SELECT *, row_number() OVER (PARTITION BY writer, owner ORDER BY NOT seen, line) AS place FROM known"
-    " WHERE (NOT released OR forged) AND (ours OR ended IS NOT 1) AND (until > :now OR NOT ours)),"
+    " WHERE (NOT released OR forged) AND (ours OR ended IS NOT 1 AND done IS NULL) AND (until > :now OR NOT ours)),"
     " turns AS (SELECT *, row_number() OVER (PARTITION BY writer ORDER BY place, NOT seen, line) AS turn FROM placed"
     " WHERE place <= :of_owner)"
-    " SELECT claim_id, forged, ours, ended IS 1, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
+    " SELECT claim_id, forged, ours, ended IS 1, done, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
     " WHERE e.claim_id = turns.claim_id) FROM turns ORDER BY NOT ours, turn, NOT seen, line LIMIT :most"
 )
 _LINES = "SELECT l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ?{but} ORDER BY l.body LIMIT ?"
@@ -154,7 +156,7 @@ def standing(
     }
     found = []
     left = BYTES_MAX
-    for claim_id, has_forged, ours, is_ended, size in db.execute(_STANDING, values).fetchall():
+    for claim_id, has_forged, ours, is_ended, done, size in db.execute(_STANDING, values).fetchall():
         if not ours and size * PORTION > left:
             continue
         left -= size
@@ -165,6 +167,8 @@ def standing(
         if is_ended and (
             forged or not is_here
         ):  # else a forged record has ended a session that is at work here
+            continue
+        if done is not None and (forged or _is_done(db, done)):  # else a forged record has ended its task
             continue
         is_over = claim.until <= now
         if not is_over or (not is_here and claim.until > since):
@@ -180,6 +184,12 @@ def _is_here(store: Store, claim: FoldedClaim) -> bool:
         return heartbeats.is_here(store, session)
     mac = store.keys.now().mac
     return mac is not None and mac.is_valid(claim.line)
+
+
+def _is_done(db: sqlite3.Connection, task_id: str) -> bool:
+    """Return whether a task has ended by lines that are not forged."""
+    task = load_task.load(db, task_id, forged=False)
+    return task is None or task.decided_by is not None
 
 
 def load(

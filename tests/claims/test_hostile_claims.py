@@ -13,6 +13,7 @@ from gitmem.errors import GateError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import Store
+from gitmem.tasks import new_task, task_decisions
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -161,6 +162,27 @@ def test_a_forged_end_of_a_session_does_not_end_its_claims_here(
     assert standing(far) == standing(store) == set()
     with pytest.raises(GateError, match="Already claimed"):
         claim_work.claim(store, curie, ["src"])
+
+
+def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: Store, clock: Clock) -> None:
+    """M4: as with sessions. The end that its caller writes does."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    task_id = new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"]
+    claim_work.claim(store, bohr, ["src"], task_id=task_id)
+    clock.forward(MINUTE)
+    cancel = records.line("task_event", clock(), {
+        "event_id": "tev-forged", "task_id": task_id, "event": "seal", "state": "canceled", "sender_identity": BOHR,
+        "sender_session": bohr.session_id,
+    })  # fmt: skip
+    carry(store, far)
+    far.record([("tasks", cancel)], CommitMessage("Mallory <m@example.org>", "forged"))
+    carry(store, far)
+    assert standing(far) == standing(store) == set()
+    with pytest.raises(GateError, match="Already claimed"):
+        claim_work.claim(store, curie, ["src"])
+    clock.forward(MINUTE)
+    assert task_decisions.cancel(store, bohr, task_id).state == "canceled"
+    assert claim_work.claim(store, curie, ["src"]).event == "claim"
 
 
 def test_many_patterns_stop_the_guard_in_time_and_it_says_so(store: Store, repo: Path, clock: Clock) -> None:
