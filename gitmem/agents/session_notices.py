@@ -1,7 +1,7 @@
 """What sessions of this clone have to be told at their next command or hook: about claims, and about tasks that collide.
 
 Local files in the state folder. `claims/notices/<session id>` has the sentences that wait; `claims/told/<session id>` has words for what the
-session was told once.
+session was told once, the latest last.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ if TYPE_CHECKING:
 
 NOTICES, TOLD = os.path.join("claims", "notices"), os.path.join("claims", "told")  # below the state folder
 NOTICES_MAX = 4_000  # bytes for a session
+TOLD_MAX = 5_000  # words for a session
 _MORE = "There is more about claims: gitmem claim list"
 
 
-def told(state: str, session: str) -> set[str]:
-    """Return the words for what a session was told once."""
-    return set(os.fsdecode(read_small(os.path.join(state, TOLD, session))).split())
+def told(state: str, session: str) -> dict[str, None]:
+    """Return the words for what a session was told once, the latest last."""
+    return dict.fromkeys(os.fsdecode(read_small(os.path.join(state, TOLD, session))).split())
 
 
 def note_told(state: str, session: str, words: Iterable[str]) -> None:
-    """Note what a session was told, beside what it was told before.
+    """Note what a session was told, beside what it was told before; of more than `TOLD_MAX` words the latest are kept.
 
     Raises:
         OSError: It can't be written.
     """
     where = os.path.join(state, TOLD, session)
     shared_mode.make_dirs(os.path.dirname(where))
-    atomic_write.replace(where, " ".join(sorted(told(state, session) | set(words))).encode())
+    latest = [*told(state, session) | dict.fromkeys(words)][-TOLD_MAX:]
+    atomic_write.replace(where, os.fsencode(" ".join(latest)))
 
 
 def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
@@ -73,6 +75,14 @@ def tell(store: Store, session: str, text: str) -> None:
     atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
     names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
     heartbeats.raise_flags(store.repo.state, names, urgent=True)
+
+
+def forget_others(store: Store) -> None:
+    """Remove the files of sessions that this clone has forgotten, or does not have."""
+    for folder in (os.path.join(store.repo.state, name) for name in (NOTICES, TOLD)):
+        for name in atomic_write.names_in(folder):
+            if not heartbeats.is_here(store, name):
+                atomic_write.remove_quietly(os.path.join(folder, name))
 
 
 def take(state: str, session: str) -> list[str]:

@@ -72,6 +72,7 @@ def _update(store: Store) -> None:
                 atomic_write.remove_quietly(path(state, WARNED, name))
         _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, exclusive)), create=True)
         _tell(store, [each for each in found if each.is_here])
+        session_notices.forget_others(store)
         session_notices.tell_once(store, lambda: owner_notices.news(store))
     ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
     again = min([now + AGAIN_MICROS, *ends]) if found else ""

@@ -108,6 +108,25 @@ def test_both_owners_are_told_once_at_their_next_command(store: Store, far: Stor
         assert os.path.lexists(os.path.join(one.repo.state, "flags", caller.session_id or ""))
 
 
+def test_what_sessions_were_told_is_noted_within_limits_and_for_those_of_this_clone_alone(
+    store: Store, clock: Clock
+) -> None:
+    """The latest words stay, so that what was said last is not said again."""
+    bohr = Agent(store, BOHR).caller
+    session = bohr.session_id or ""
+    claim_work.claim(store, bohr, ["src"])
+    told = Path(store.repo.state, session_notices.TOLD)
+    words = [f"about/{number}" for number in range(session_notices.TOLD_MAX + 3)]
+    session_notices.tell_once(store, lambda: [(session, word, "news") for word in words[:3]])
+    (told / session).write_text(" ".join(words[:-1]))
+    (told / "sess-of-nobody").write_text("x")
+    session_notices.tell_once(store, lambda: [(session, words[-1], "news")])
+    assert (told / session).read_text().split() == words[3:]
+    clock.forward(2 * MINUTE)
+    store.db()
+    assert [each.name for each in told.iterdir()] == [session]
+
+
 def test_a_claim_is_renewed_when_half_its_time_is_over_and_its_session_acts(
     store: Store, clock: Clock
 ) -> None:
