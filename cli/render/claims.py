@@ -84,6 +84,7 @@ def guard(found: Guard, *, pre_commit: bool = False) -> list[str]:
         head,
         *(f"  {row(each)}" for each in found.blocks),
         *(f"  warning: {row(each)}" for each in found.warns),
+        *found.remarks,
     ]
 
 

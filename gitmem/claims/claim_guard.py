@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..agents import audits, session_notices
+from ..commit_message import cut, sanitize
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
@@ -23,6 +24,7 @@ SETTING = "gitmem.guard"
 OFF, WARN, BLOCK = "off", "warn", "block"
 PATHS_MAX = 10_000  # paths that one check compares; a commit of more is not checked further
 STEPS_MAX = 400_000  # of matches in one check
+CLAIMS_SHOWN, VALUE_MAX = 20, 40
 
 
 class Guard(Outcome):
@@ -45,11 +47,27 @@ class Guard(Outcome):
         self.warnings: list[str] = []
         self.next: list[str] = []
 
+    @property
+    def remarks(self) -> list[str]:
+        """The warnings that are not about one claim."""
+        return self.warnings[min(CLAIMS_SHOWN, len(self.blocks) + len(self.warns)) :]
+
 
 def mode(store: Store, otherwise: str) -> str:
     """Return `gitmem.guard`: off, warn or block; `otherwise` if it is not set to one of them."""
     value = store.settings().get(SETTING, "").lower()
     return value if value in (OFF, WARN, BLOCK) else otherwise
+
+
+def invalid_mode(store: Store) -> str:
+    """Return a warning if `gitmem.guard` is set and is none of its values; else ""."""
+    value = store.settings().get(SETTING, "")
+    if value.lower() in ("", OFF, WARN, BLOCK):
+        return ""
+    return (
+        f"Invalid `git config {SETTING}`: {cut(sanitize(value), VALUE_MAX)}; choose from {BLOCK}, {WARN}, {OFF}."
+        " The default applies."
+    )
 
 
 def check(
@@ -115,7 +133,9 @@ def check(
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),
             command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why"),
         ]
-    guard.warnings = [text_of(each) for each in (*blocks, *warns)][:20]
+    guard.warnings = [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
+    if invalid := invalid_mode(store):
+        guard.warnings.append(invalid)
     if budget.is_spent or len(paths) > PATHS_MAX:
         guard.warnings.append("Not all paths were compared with all claims: there are too many.")
     return guard

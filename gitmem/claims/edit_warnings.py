@@ -70,7 +70,8 @@ def of_edit(store: Store, caller: Caller, paths: Sequence[str], *, may_refuse: b
         for path, each in _touched(paths, guard.warns)
         if _is_first(store.repo.state, each.claim_id, caller.session_id or "", path)
     ]
-    return EditWarnings("\n".join(_cut(warned)))
+    invalid = claim_guard.invalid_mode(store) if warned else ""
+    return EditWarnings("\n".join([*_cut(warned), *filter(None, [invalid])]))
 
 
 def _touched(paths: Sequence[str], found: Iterable[ClaimRow]) -> Iterator[tuple[str, ClaimRow]]:

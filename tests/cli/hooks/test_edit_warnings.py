@@ -71,6 +71,8 @@ def test_only_the_setting_keeps_an_edit_from_happening(
     """With `block` each attempt is refused, until the agent passes the guard with a reason; with `off` nothing is said."""
     session = hook.start(client)
     hook.reads(client, TOOLS[client])
+    guard(repo, "blcok")
+    assert "Invalid `git config gitmem.guard`: blcok; choose from" in warned(hook, client, "src/other.py")
     guard(repo, "off")
     assert warned(hook, client, "src/a.py") == ""
     guard(repo, "block")
