@@ -210,7 +210,16 @@ def _options(
 
 
 def _next_steps_of(bundled: Bundle) -> str:
-    """Return the message of a giver who says nothing: the next steps of the checkpoint."""
+    """Return the message of a giver who says nothing: the next steps of the checkpoint, else how much is handed over."""
     node = bundled.checkpoint
     said = str(node.metadata.get("nextSteps") or "").strip() if node is not None else ""
-    return cut(said, MESSAGE_MAX) or "Please take over this work."
+    if said:
+        return cut(said, MESSAGE_MAX)
+    named = {
+        "handoff_tasks": bundled.tasks,
+        "handoff_claims": bundled.claims,
+        "handoff_threads": bundled.threads,
+    }
+    if not any(named.values()) and node is not None:
+        return f"Take over from checkpoint {node.id}"
+    return f"Take over {content.counts(named)}"
