@@ -103,16 +103,15 @@ def detail(found: TaskDetail) -> list[str]:
 def _holder(found: TaskDetail) -> list[str]:
     """Return who has a task, or whose result its caller accepted."""
     is_finished = found.outcome is not None or found.seal is not None or found.close is not None
+    if found.task["purpose"] == "handoff":
+        is_overtaken = found.state == "completed" and bool(found.cancels)
+        return ["accepted before the withdrawal was known"] if is_overtaken else []
     if found.seal is not None and found.outcome is not None and found.outcome["event"] == "status":
         by = found.outcome
-        lines = [f"accepted: the result of {sender_text(by.get('sender_name'), by['sender_identity'])}"]
-    elif found.holder is not None and not is_finished:
-        lines = [f"held by {sender_text(found.holder.get('sender_name'), found.holder['sender_identity'])}"]
-    else:
-        lines = []
-    if found.task["purpose"] == "handoff" and found.state == "canceled" and found.holder is not None:
-        lines.append("accepted before the withdrawal was known")
-    return lines
+        return [f"accepted: the result of {sender_text(by.get('sender_name'), by['sender_identity'])}"]
+    if found.holder is not None and not is_finished:
+        return [f"held by {sender_text(found.holder.get('sender_name'), found.holder['sender_identity'])}"]
+    return []
 
 
 def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:

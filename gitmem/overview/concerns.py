@@ -130,14 +130,14 @@ def _until(task: TaskRow) -> str:
 
 def _why(task: TaskRow) -> str:
     """Return why a task waits for its writer; "" if only a mismatch is to be seen."""
-    if task.conflict and task.state_text == task.state:
+    if task.conflict and not task.is_unconfirmed:
         return "several hold it"
     return task.state_text if task.state != "working" else ""
 
 
 def _step(task: TaskRow) -> str:
     """Return the command that ends the waiting of a task."""
-    if task.state_text != task.state:
+    if task.is_unconfirmed:
         return command("gitmem", "task", "seal", str(task.task_id))
     if task.conflict:
         return command("gitmem", "task", "show", str(task.task_id))

@@ -7,7 +7,7 @@ had seen and on the time in its own line.
 
 from __future__ import annotations
 
-from . import SUBMITTED, TERMINAL, WAITING, WORKING, task_facts
+from . import HANDOFF, SUBMITTED, TERMINAL, WAITING, WORKING, task_facts
 from .event_order import EventOrder, in_order
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ class FoldedTask:
         state: `submitted`, or a state of task events.
         decided_by: What decided a terminal state: `seal`, `close` or `status`, which is unconfirmed; None before that.
         outcome: The event with the result, if it is here as its caller saw it.
-        seal: The caller's seal that counts.
-        close: The close that counts where no seal does; shown beside a seal, too.
+        seal: The caller's seal that counts; of an accepted handoff one whose writer had seen that.
+        close: The close that counts where no seal does; shown beside a seal, too. So of an accepted handoff.
         takes: The valid takes.
         void: The other takes.
         held: The takes that are not released and that no later take had seen. Several are a conflict.
@@ -72,6 +72,8 @@ class FoldedTask:
         self._valid: dict[str, TaskEvent] = {}
         self.void: list[TaskEvent] = []
         self._judge_takes()
+        if record["purpose"] == HANDOFF and self._valid:
+            self.seal, self.close = map(self._after_acceptance, (self._seals(), self._closes()))
         self.takes = in_order(self._valid.values())
         self.held = [take for take in self._order.heads(self.takes) if not self.is_released(take)]
         self.holder = self.held[0] if self.held else None
@@ -146,6 +148,12 @@ class FoldedTask:
             if each.state in TERMINAL
             and (each.sender[0].startswith("human:") or each.sender[0] == self.caller[0])
         ]
+
+    def _after_acceptance(self, decisions: Iterable[TaskEvent]) -> TaskEvent | None:
+        """Return the first decision about a handoff whose writer had seen an acceptance: one beats a concurrent withdrawal."""
+        return self._order.first(
+            [each for each in decisions if any(self._order.has_seen(each, id) for id in self._valid)]
+        )
 
     def _judge_takes(self) -> None:
         """Separate valid takes from void ones, those that others had seen first."""

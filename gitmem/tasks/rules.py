@@ -6,7 +6,7 @@ The fold survives writers that break these rules, because two clones can't ask e
 from __future__ import annotations
 
 from ..log.lines import format_at
-from . import EVENTS_MAX, TERMINAL
+from . import EVENTS_MAX, HANDOFF, TERMINAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     Refusal = tuple[str, str]
 
 TAKEN = "taken-task"  # the code where somebody else has it
+UNCONFIRMED = " (unconfirmed)"
 TAKES_MAX = 3  # takes that lapsed or failed, after which only a new task goes on
 
 
 def state_text(task: FoldedTask) -> str:
-    """Return the state for people: `completed (unconfirmed)` until its caller has decided."""
-    if task.decided_by == "status":
-        return f"{task.state} (unconfirmed)"
-    return (
-        f"{task.state} (closed by {task.close.sender[0]})"
-        if task.decided_by == "close" and task.close
-        else task.state
-    )
+    """Return the state for people, see `text_of`; of a closed task also by whom."""
+    if task.decided_by == "close" and task.close is not None:
+        return f"{task.state} (closed by {task.close.sender[0]})"
+    return text_of(task.record["purpose"], task.state, task.decided_by)
+
+
+def text_of(purpose: str, state: str, decided_by: str | None) -> str:
+    """Return a state for people: `completed (unconfirmed)` until its caller has decided, of a handoff, which nobody confirms, `accepted`."""
+    if purpose == HANDOFF:
+        return "accepted" if state == "completed" else state
+    return f"{state}{UNCONFIRMED}" if decided_by == "status" else state
 
 
 def own_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:

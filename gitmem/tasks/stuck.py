@@ -1,4 +1,7 @@
-"""Tasks that wait for somebody for too long: why, since when, and how badly. Clocks only decide what is displayed."""
+"""Tasks that wait for somebody for too long: why, since when, and how badly. Clocks only decide what is displayed.
+
+Handoffs are not among them: one without an answer is returned to its giver, and an accepted one waits for nobody.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _STUCK = (
     "SELECT t.task_id, t.decided_by, t.state, t.holder, t.holder_session, t.caller, t.deadline, t.once,"
     " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits,"
     f" {_OURS} AS ours FROM task t"
-    " LEFT JOIN session s ON s.session_id = t.caller_session WHERE {where} AND (CASE WHEN t.decided_by IS NULL"
+    " LEFT JOIN session s ON s.session_id = t.caller_session WHERE {where} AND t.purpose <> 'handoff' AND (CASE WHEN t.decided_by IS NULL"
     f" THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR {task_list.BLOCKERS} = '[]')"
     " ELSE t.decided_by = 'status' AND s.ended IS NOT NULL END)"
 )

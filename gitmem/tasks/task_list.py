@@ -10,7 +10,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import WAITING, brief, collisions, find_task, launches, rules, task_roles
+from . import HANDOFF, WAITING, brief, collisions, find_task, launches, rules, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ class TaskRow(Outcome):
             (session and names.get(str(session))) or (holder and names.get(str(holder))) or holder
         )
         self.mismatch = mismatch.sentence(str(self.holder_name or self.agent or "it"), compared)
-        self.state_text = f"{self.state} (unconfirmed)" if decided_by == "status" else str(self.state)
+        self.state_text = rules.text_of(str(self.purpose), str(self.state), str(decided_by))
         self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"
         self.until = format_at(int(until)) if until and decided_by is None else None
@@ -101,6 +101,11 @@ class TaskRow(Outcome):
         self.blocked_by = list(blocked_by)
         self.created_at = format_at(int(created or 0))
         self.touched_at = format_at(int(touched or 0))
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it has an outcome that waits for its caller's decision."""
+        return self.state_text.endswith(rules.UNCONFIRMED)
 
     @property
     def worker(self) -> str:
@@ -161,14 +166,11 @@ class TaskDetail(Outcome):
         self.task: ShownTask = records.shown(found.record)
         self.state = found.state
         self.state_text = rules.state_text(found)
-        self.outcome, self.seal, self.close, self.holder = map(
-            _shown, (found.outcome, found.seal, found.close, found.holder)
-        )
+        decisions = (found.outcome, found.seal, found.close, found.holder)
+        self.outcome, self.seal, self.close, self.holder = map(_shown, decisions)
         self.conflict = found.conflict
-        self.void, self.late = ([each.id for each in some] for some in (found.void, found.late))
-        self.cancels, self.rejections = (
-            [each.id for each in some] for some in (found.cancels, found.rejections)
-        )
+        some = (found.void, found.late, found.cancels, found.rejections)
+        self.void, self.late, self.cancels, self.rejections = ([each.id for each in one] for one in some)
         self.replaced_by = found.replaced_by
         self.stands_beside = found.stands_beside
         self.left_out = found.left_out
@@ -278,7 +280,9 @@ def _steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
         return command("gitmem", "task", word, task.record["task_id"], *text)
 
     if task.is_finished:
-        return [step("seal")] if rules.seal(task, sender) is None else []
+        return (
+            [step("seal")] if task.record["purpose"] != HANDOFF and rules.seal(task, sender) is None else []
+        )
     if rules.own_take(task, sender) is not None:
         return [step("done", "your result"), step("ask", "your question")]
     if task.caller[0] == caller.reader:

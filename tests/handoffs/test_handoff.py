@@ -8,11 +8,12 @@ from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.handoffs import accept, bundle, content, detail, give, handoff_list, session_end
 from gitmem.mailbox import waiting_work
+from gitmem.memory import checkpoints
 from gitmem.overview import concerns
 from gitmem.sessions import lifecycle, roster
-from gitmem.signals import inbox
+from gitmem.signals import inbox, send
 from gitmem.store import Store
-from gitmem.tasks import find_task, new_task, task_decisions, task_work
+from gitmem.tasks import find_task, new_task, stuck, task_decisions, task_list, task_work
 from tests.sandbox import DAY, HOUR, Agent, bodies
 
 from .conftest import BOHR, CURIE, DIRAC, Work
@@ -252,15 +253,60 @@ def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> 
 
 
 def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> None:
-    """The giver's seal decides the handoff, and takes nothing back."""
+    """The handoff reads accepted on both clones, wherever it is shown, and nothing is taken back."""
     handoff = given(work)
     accept.take(work.there, work.curie, handoff)
     task_decisions.cancel(work.here, work.bohr, handoff)
     work.sync()
     assert holders(work) == {(CURIE, False)}
     assert owners(work.here) == [(CURIE, ("src/**",), "held")]
+    for store in (work.here, work.there):
+        found = detail.show(store, handoff, work.bohr)
+        assert (found.state, found.state_text, found.late, found.next) == ("completed", "accepted", [], [])
+        (row,) = (each for each in task_list.list_tasks(store).tasks if each.task_id == handoff)
+        assert (row.state, row.state_text, row.late, row.cancel_requested) == (
+            "completed",
+            "accepted",
+            0,
+            False,
+        )
     assert handoff_list.of_caller(work.here, work.bohr).given == []
     assert concerns.of_caller(work.here, work.bohr).asking == []
+    with pytest.raises(UsageError, match="is finished: accepted"):
+        task_decisions.cancel(work.here, work.bohr, handoff)
+
+
+@pytest.mark.parametrize("answer", ["accept", "wait", "refuse", "withdraw"])
+def test_a_handoff_is_never_stuck(work: Work, answer: str) -> None:
+    """Without an answer it is returned to its giver; with one it waits for nobody, also after the giver's session has ended."""
+    handoff = given(work)
+    if answer == "accept":
+        accept.take(work.there, work.curie, handoff)
+    elif answer == "refuse":
+        task_work.reject(work.there, work.curie, handoff)
+    elif answer == "withdraw":
+        task_decisions.cancel(work.here, work.bohr, handoff)
+    work.sync()
+    lifecycle.end(work.here, work.bohr)
+    work.sync()
+    work.clock.forward(2 * DAY)
+    for store in (work.here, work.there):
+        assert {each.task.task_id for each in stuck.find(store).stuck} == {work.task_id}
+
+
+def test_the_giver_is_told_if_two_accepted(work: Work) -> None:
+    """With the command that shows it; nobody seals a handoff."""
+    lifecycle.change(work.here, work.planck, role="reviewer/test")
+    handoff = given(work, "role:reviewer/test")
+    accept.take(work.there, work.curie, handoff)
+    accept.take(work.here, work.planck, handoff)
+    work.sync()
+    (line,) = (
+        each
+        for each in concerns.of_caller(work.here, work.bohr).lines()
+        if each.startswith("waits for you: ")
+    )
+    assert line.endswith(f", several hold it; next: gitmem task show {handoff}")
 
 
 def test_what_is_withdrawn_refused_or_old_stays_with_the_giver(work: Work) -> None:
@@ -319,6 +365,19 @@ def test_only_one_work_unit_is_handed_over(work: Work) -> None:
     assert {each.reason for each in made.left_out} == {"belongs to WU-8", "does not belong to wu-7"}
     with pytest.raises(UsageError, match="nothing of WU-9 to hand over"):
         give.hand_over(work.here, work.bohr, "Curie", wu="WU-9")
+
+
+def test_a_handoff_without_text_says_how_much_it_has(work: Work) -> None:
+    """If no checkpoint has next steps; its first line is the title in lists and commits."""
+    ada = Agent(work.here, "a:b:ada").caller
+    node = checkpoints.checkpoint(work.here, ada, "half is done", diff_stat=False).node
+    assert (
+        give.hand_over(work.here, ada, "Curie", dry_run=True).task["message"]
+        == f"Take over from checkpoint {node.id}"
+    )
+    claim_work.claim(work.here, ada, ["docs/**"])
+    send.send(work.here, ada, "May I?", to=["Planck"], intent="propose")
+    assert give.hand_over(work.here, ada, "Curie").task["message"] == "Take over 1 claim, 1 thread"
 
 
 def test_a_dry_run_writes_nothing(work: Work) -> None:

@@ -349,10 +349,14 @@ class World:
     # What must hold
 
     def look(self, *, final: bool = False) -> None:
-        """No outcome changes that its caller had sealed, on no clone that has the seal."""
+        """No outcome changes that its caller had sealed, on no clone that has the seal; but an acceptance beats a withdrawal."""
         for task_id, (state, line) in self.sealed.items():
             for clone in self.clones:
                 task = self.fold(clone.lines.values(), task_id)
+                if task is not None and task.record["purpose"] == "handoff" and task.takes:
+                    if task.state == "canceled":
+                        self.wrong.append(f"{task_id} is accepted and canceled in clone {clone.number}")
+                    continue
                 if task is None or task.seal is None:
                     if final:
                         self.wrong.append(f"{task_id} has lost its seal in clone {clone.number}")

@@ -290,6 +290,23 @@ def test_m8_what_the_caller_has_sealed_makes_the_acceptance_void() -> None:
     assert (folded.outcome, folded.void) == (done, [taken])
 
 
+def test_m8_an_acceptance_beats_a_withdrawal_or_close_that_had_not_seen_it() -> None:
+    """The handoff reads accepted; what is decided by somebody who had seen the acceptance counts, a seal of all others, too."""
+    handoff = Task("task-0009", caller=BOHR, purpose="handoff", agent=CURIE)
+    wish = handoff.add("cancel", BOHR, 2)
+    withdrawn = handoff.seal(3, wish, state="canceled", seen=[wish])
+    assert (handoff.fold().state, handoff.fold().decided_by) == ("canceled", "seal")
+    taken = handoff.take(CURIE, 4, seen=[])
+    done = handoff.status(CURIE, 5, "completed", taken, seen=[taken])
+    handoff.add("close", "human:ada", 6, state="failed", seen=[wish])
+    folded = handoff.fold()
+    assert (folded.state, folded.decided_by, folded.outcome, folded.late) == ("completed", "status", done, [])
+    assert (folded.seal, folded.close) == (None, None)
+    sealed = handoff.seal(7, done, seen=[withdrawn, done])
+    assert (handoff.fold().seal, handoff.fold().decided_by) == (sealed, "seal")
+    assert Task("task-0001", caller=BOHR).fold().state == "submitted"
+
+
 def test_m8_only_the_holder_hands_over() -> None:
     """A handoff of somebody else's take, or of a take that is not here, moves nothing."""
     task, handoff = Task(), Task("task-0009", caller=CURIE, purpose="handoff")

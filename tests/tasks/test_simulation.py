@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 import pytest
 
@@ -164,10 +164,17 @@ class AcceptanceIsNoEnd(FoldedTask):
         return self.record["purpose"] != "handoff" and super()._may_be_outcome(event, given_up)
 
 
+class WithdrawalsBeatAcceptances(FoldedTask):
+    """Without the rule that a seal decides an accepted handoff only if its writer had seen that."""
+
+    def _after_acceptance(self, decisions: Iterable[TaskEvent]) -> TaskEvent | None:
+        return self._order.first(list(decisions))
+
+
 BROKEN = (
     AnyTakeIsValid, AnybodyReports, NothingIsSealed, TheFirstToArriveWins, NobodyLetsGo, AnswersAreLost, CancelIsNoOutcome,
     ReplacedIsGone, EndsAreDropped, EverySessionSeals, CloseBeatsSeal, GiversKeepTheirTakes, GiversMayFinish,
-    GiversLoseSealedResults, AnybodyGives, AcceptanceIsNoEnd,
+    GiversLoseSealedResults, AnybodyGives, AcceptanceIsNoEnd, WithdrawalsBeatAcceptances,
 )  # fmt: skip
 
 RARE = {
