@@ -35,7 +35,7 @@ COMMANDS = {
     'claim check': 'claim:check path+',
     'claim release': 'claim:release id* --of= --reason= --allow-secret',
     'overlap': 'overlap:overlap branch? --notify',
-    'call': 'call:call agent text --timeout= --join= --no-wait --idempotency-key= --cancel-on-timeout --again --allow-secret',
+    'call': 'call:call agent text --timeout= --join= --no-wait --with-context --var=* --with-memory --memory-query= --dry-run --idempotency-key= --cancel-on-timeout --again --allow-secret',
     'serve-agent': 'call:serve_agent name --exec=:exec_ --callable=:callable_ --input=:input_ --lease=',
     'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --again --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
     'handoff': 'handoff:handoff text? --to= --wu= --issue=:wu --dry-run -q:quiet --quiet --allow-secret',

@@ -135,6 +135,13 @@ TASK_KEY = Option("Repeating a task with the same key records nothing new.")
 AGAIN = Option("Allow an agent who is already in the chain of delegations.")
 CALL_AGENTS = Option("Agents to call: name, identity or alias of a role, separated by commas.")
 CALL_JOIN = Option("Wait for all results, or return with the first (default: all).")
+CALL_CONTEXT = Option(
+    "Hand over your working memory: what you wrote in this session, your last checkpoint and signals."
+)
+CALL_VAR = Option("Hand over a value; VALUE is JSON or text. May be repeated.")
+CALL_MEMORY = Option("Name the nodes of your work unit and of the project.")
+CALL_QUERY = Option("Name the nodes that match these words.")
+CALL_DRY_RUN = Option("Show what would be handed over, and what would be left out, without calling.")
 CALL_TIMEOUT = Option("Time to wait; the task goes on after it (default: 10m).")
 CALL_KEY = Option("Repeating a call with the same key waits for the same task.")
 DEADLINE = Option("Time after which nobody begins it, such as 2h.")

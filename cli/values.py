@@ -90,8 +90,8 @@ def parts(values: Sequence[str] | None) -> list[str]:
     return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
 
 
-def metadata(values: Sequence[str] | None) -> dict[str, object]:
-    """Return entries such as `attempts=3`; null removes an entry.
+def metadata(values: Sequence[str] | None, option: str = "--meta") -> dict[str, object]:
+    """Return entries such as `attempts=3`; for nodes null removes an entry.
 
     Raises:
         UsageError: A value is not of the form KEY=VALUE.
@@ -101,7 +101,8 @@ def metadata(values: Sequence[str] | None) -> dict[str, object]:
         key, equals, text = value.partition("=")
         if not key or not equals:
             raise UsageError(
-                f"Invalid --meta: {value!r}; it must be KEY=VALUE. Nothing was written.", code="bad-metadata"
+                f"Invalid {option}: {value!r}; it must be KEY=VALUE. Nothing was written.",
+                code="bad-metadata",
             )
         import json
 

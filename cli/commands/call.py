@@ -34,6 +34,13 @@ def call(
     timeout: CallTimeout = None,
     join: Annotated[str | None, typer.Option("--join", metavar="all|any", help=shared.CALL_JOIN.help)] = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the results.")] = False,
+    with_context: Annotated[bool, typer.Option("--with-context", help=shared.CALL_CONTEXT.help)] = False,
+    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help=shared.CALL_VAR.help)] = None,
+    with_memory: Annotated[bool, typer.Option("--with-memory", help=shared.CALL_MEMORY.help)] = False,
+    memory_query: Annotated[
+        str | None, typer.Option("--memory-query", metavar="WORDS", help=shared.CALL_QUERY.help)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.CALL_DRY_RUN.help)] = False,
     idempotency_key: CallKey = None,
     cancel_on_timeout: Annotated[
         bool, typer.Option("--cancel-on-timeout", help="Cancel what has no result in time.")
@@ -45,27 +52,23 @@ def call(
 ) -> int:
     """Call agents and wait for their results; exit 1 if one failed or asks something, 6 after the time limit."""
     from gitmem.invocation import call as calls
+    from gitmem.invocation import preview
 
-    from ..values import typed
+    from ..values import metadata, typed
     from .watch import WatchEnded
 
-    store, caller = _committing(at), at.caller()
-    with WatchEnded() as stop:
-        found = calls.call(
-            store,
-            caller,
-            agent,
-            typed(text, "text"),
-            timeout=_seconds(timeout),
-            join=join or "all",
-            wait=not no_wait,
-            idempotency_key=idempotency_key,
-            cancel_on_timeout=cancel_on_timeout,
-            again=again,
-            within=variable(TASK),
-            allow_secret=allow_secret,
-            stop=stop,
-        )
+    store, caller, message = _committing(at), at.caller(), typed(text, "text")
+    options: calls.CallOptions = {
+        "timeout": _seconds(timeout), "join": join or "all", "wait": not no_wait, "idempotency_key": idempotency_key,
+        "cancel_on_timeout": cancel_on_timeout, "again": again, "within": variable(TASK), "allow_secret": allow_secret,
+        "context": with_context, "variables": metadata(var, "--var") or None,
+        "memory": memory_query if memory_query is not None else with_memory,
+    }  # fmt: skip
+    if dry_run:
+        output.answer(at.json, preview.preview(store, caller, agent, options), render.previewed)
+        return 0
+    with WatchEnded() as options["stop"]:
+        found = calls.call(store, caller, agent, message, **options)
     return _answer(at, found, is_waiting=not no_wait)
 
 

@@ -75,10 +75,13 @@ def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, lim
 
 
 def show(at: Environment, id: TaskId) -> None:
-    """Show a task with its state, its holder and its events."""
+    """Show a task with its state, its holder, its events, and what it hands over."""
     from gitmem.handoffs import detail
+    from gitmem.invocation import received
 
-    output.answer(at.json, detail.show(at.store(), id, at.caller_if_any()), render.detail)
+    found = detail.show(at.store(), id, at.caller_if_any())
+    received.attach(at.store(), found, found.task)
+    output.answer(at.json, found, render.detail)
 
 
 def verify(
@@ -113,7 +116,8 @@ def take(
     """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
     from gitmem.errors import UsageError
     from gitmem.handoffs import accept
-    from gitmem.tasks import LEASE_MAX_MICROS
+    from gitmem.invocation import received
+    from gitmem.tasks import LEASE_MAX_MICROS, find_task
 
     from ..values import duration
 
@@ -123,7 +127,9 @@ def take(
             f"Invalid time: --for {for_}; it lasts more than 0 and at most 24h. Nothing was written.",
             code="bad-lease",
         )
-    output.answer(at.json, accept.take(at.store(), at.caller(), id, lease=lease), render.change)
+    found = accept.take(at.store(), at.caller(), id, lease=lease)
+    received.attach(at.store(), found, find_task.require(at.store(), found.task_id).record)
+    output.answer(at.json, found, render.change)
 
 
 def renew(at: Environment, id: TaskId) -> None:

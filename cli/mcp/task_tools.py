@@ -90,9 +90,8 @@ class TaskTools(ToolCalls):
             if action == "show":
                 return self._show(at, id)
             found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
-            return tool_results.of(
-                found, render.change(found), peers=found.handoff is not None, is_framed=True
-            )
+            peers = found.handoff is not None or found.received is not None
+            return tool_results.of(found, render.change(found), peers=peers, is_framed=True)
 
         return await self._do(ctx, "task", job)
 
@@ -130,8 +129,10 @@ class TaskTools(ToolCalls):
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
         from gitmem.handoffs import detail
+        from gitmem.invocation import received
 
         found = detail.show(at.store(), id, self._session.reader(at))
+        received.attach(at.store(), found, found.task)
         whole = command("gitmem", "task", "show", found.task["task_id"])
         return tool_results.of(found, render.detail(found), peers=True, is_framed=True, whole=whole)
 
@@ -139,7 +140,8 @@ class TaskTools(ToolCalls):
 def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, failed: bool) -> TaskChange:
     """Record what a caller does with a task."""
     from gitmem.handoffs import accept
-    from gitmem.tasks import task_decisions, task_work
+    from gitmem.invocation import received
+    from gitmem.tasks import find_task, task_decisions, task_work
 
     reason = text or None
     if action == "done":
@@ -158,7 +160,11 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
         return task_decisions.cancel(store, caller, id, reason=reason)
     if action == "release":
         return task_work.release(store, caller, id, reason=reason)
-    return task_work.renew(store, caller, id) if action == "renew" else accept.take(store, caller, id)
+    if action == "renew":
+        return task_work.renew(store, caller, id)
+    taken = accept.take(store, caller, id)
+    received.attach(store, taken, find_task.require(store, taken.task_id).record)
+    return taken
 
 
 def _check(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> None:

@@ -7,9 +7,12 @@ from .text import SEPARATOR, plural, quote_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitmem.invocation.bundle_content import Transfer
     from gitmem.invocation.call_result import AgentResult, CallResult
+    from gitmem.invocation.preview import CallPreview
 
 ERROR_SHOWN = 2_000  # characters of an error
+OMITTED_SHOWN = 10
 
 
 def result(found: CallResult) -> list[str]:
@@ -27,7 +30,28 @@ def result(found: CallResult) -> list[str]:
             f"{left} open" if left else "",
         ]
         lines.append(plain(SEPARATOR.join(filter(None, parts))))
+    lines += transferred(found.transfer) if found.transfer is not None else []
     return [*lines, *(plain(f"note: {each}") for each in found.warnings)]
+
+
+def transferred(found: Transfer) -> list[str]:
+    """Return what was handed over: how much, and what was left out."""
+    counts = [
+        f"{name.replace('_', ' ')} {count}" for name, count in found.counts.items() if name != "omitted"
+    ]
+    size = f"{found.bytes} of {found.budget} bytes"
+    lines = [plain(f"handed over: {', '.join([*counts, size]) if found.bytes else 'nothing'}")]
+    lines += [plain(f"not handed over: {each.id} {each.reason}") for each in found.omitted[:OMITTED_SHOWN]]
+    more = len(found.omitted) - OMITTED_SHOWN
+    return [*lines, *([f"{more} more not shown; --json has all of them"] if more > 0 else [])]
+
+
+def previewed(found: CallPreview) -> list[str]:
+    """Return what a call would do."""
+    names = [each.name if each.name == each.agent else f"{each.name} ({each.agent})" for each in found.agents]
+    lines = [plain(f"would call {', '.join(names)}; nothing was written")]
+    lines += transferred(found.transfer) if found.transfer is not None else ["would hand over nothing"]
+    return [*lines, *found.text.splitlines()]
 
 
 def _agent(each: AgentResult) -> list[str]:

@@ -14,6 +14,7 @@ from .text import SEPARATOR, format_ago, plural, quote_lines, sender_text, table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.handoffs.content import HandoffContent
+    from gitmem.invocation.received import Received
     from gitmem.records.shown_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
     from gitmem.tasks.new_task import NewTask
@@ -40,7 +41,7 @@ def change(found: TaskChange) -> list[str]:
         )
         return [plain(line), *handoffs.content(has), *_notes(found.warnings)]
     line = SEPARATOR.join(filter(None, (found.task_id, what, told, found.state)))
-    return [plain(line), *_asked(found), *_notes(found.warnings)]
+    return [plain(line), *_asked(found), *_received(found), *_notes(found.warnings)]
 
 
 def delegated(found: NewTask) -> list[str]:
@@ -86,7 +87,7 @@ def detail(found: TaskDetail) -> list[str]:
         plain(SEPARATOR.join(filter(None, parts))),
         f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
     ]
-    lines += [*quote_lines(task["message"]), *_asked(found)]
+    lines += [*quote_lines(task["message"]), *_asked(found), *_received(found)]
     lines += handoffs.content(found.handoff) if found.handoff is not None else []
     lines += _holder(found)
     lines += [plain(f"mismatch: {text}") for text in dict.fromkeys(each.text for each in found.mismatches)]
@@ -98,6 +99,12 @@ def detail(found: TaskDetail) -> list[str]:
     for each in told[-EVENTS_SHOWN:]:
         lines += _event(each, found)
     return [*lines, *_notes(found.warnings)]
+
+
+def _received(found: TaskChange | TaskDetail) -> list[str]:
+    """Return what a task hands over; its texts are framed and sanitized."""
+    has: Received | None = found.received
+    return has.text.splitlines() if has is not None else []
 
 
 def _holder(found: TaskDetail) -> list[str]:

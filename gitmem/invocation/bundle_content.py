@@ -49,8 +49,9 @@ class Bundle(Outcome):
         self.omitted: list[Omitted] = []
 
     def leave_out(self, id: str, reason: str) -> None:
-        """Note what is not handed over."""
-        self.omitted.append(Omitted(id, reason))
+        """Note what is not handed over, once: a node may be asked for by value and by reference."""
+        if not any((each.id, each.reason) == (id, reason) for each in self.omitted):
+            self.omitted.append(Omitted(id, reason))
 
     def counts(self) -> dict[str, int]:
         """Return the number of items of each part that is handed over, and of those left out."""
@@ -58,6 +59,19 @@ class Bundle(Outcome):
         found.pop("omitted", None)
         found |= {"variables": len(self.context.get("variables", ())), "omitted": len(self.omitted)}
         return {name: count for name, count in found.items() if count}
+
+
+class Transfer(Outcome):
+    """What a call has handed over, as its answer says it: see `Bundle`."""
+
+    __slots__ = ("bytes", "budget", "counts", "stages", "omitted")
+
+    def __init__(self, made: Bundle) -> None:
+        self.bytes = made.bytes
+        self.budget = made.budget
+        self.counts = made.counts()
+        self.stages = made.stages
+        self.omitted = made.omitted
 
 
 class PackedContext:

@@ -10,7 +10,8 @@ from ..records import ids
 from ..signals.change_watcher import NeverSet
 from ..tasks import WAITING, chains, delegate, find_task, new_task, rules, task_decisions
 from ..tasks.task_work import sender_of
-from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup
+from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup, bundle
+from .bundle_content import Bundle, Transfer
 from .call_result import ALL, ANY, AgentResult, CallResult, TaskProgress, progress_of
 from .log_waiter import LogWaiter
 
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
             cancel_on_timeout: Cancel what has no result in time.
             again: Call an agent that works or waits in this chain of calls already.
             within: The task that the caller works on; by default the only one that its session holds.
-            context: Working memory that the caller hands over.
+            context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
+            variables: Further values to hand over, by name.
+            memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
             allow_secret: Record text that looks like a secret.
             stop: Ends the wait early, as a timeout does.
         """
@@ -51,7 +54,9 @@ if TYPE_CHECKING:
         cancel_on_timeout: NotRequired[bool]
         again: NotRequired[bool]
         within: NotRequired[str | None]
-        context: NotRequired[Mapping[str, Any] | None]
+        context: NotRequired[bool | Mapping[str, Any] | None]
+        variables: NotRequired[Mapping[str, Any] | None]
+        memory: NotRequired[bool | str | Sequence[str] | None]
         allow_secret: NotRequired[bool]
         stop: NotRequired[StopWatching | None]
 
@@ -89,15 +94,34 @@ def stream(
     timeout = options.get("timeout")
     named = [agents] if isinstance(agents, str) else agents
     with store.lock:
+        handed = bundle_of(store, caller, options)  # before the snapshot: a search may write to the index
         results, thread = store.with_one_snapshot(
-            lambda: _record(store, caller, named, message, options), exact=True
+            lambda: _record(store, caller, named, message, options, handed), exact=True
         )
+    transfer = Transfer(handed) if handed is not None else None
     if not options.get("wait", True):
-        yield CallResult(join, thread, results)
+        yield CallResult(join, thread, results, transfer)
         return
-    yield from follow(
+    for found in follow(
         store, caller, results, thread, join=join, timeout=timeout, cancel=bool(options.get("cancel_on_timeout")),
         stop=options.get("stop"),
+    ):  # fmt: skip
+        if isinstance(found, CallResult):
+            found.transfer = transfer
+        yield found
+
+
+def bundle_of(store: Store, caller: Caller, options: CallOptions) -> Bundle | None:
+    """Return what a call hands over, or None if nothing was asked for.
+
+    Raises:
+        UsageError: See `bundle.build`. Nothing was written.
+    """
+    if all(options.get(name) in (None, False) for name in ("context", "variables", "memory")):
+        return None
+    return bundle.build(
+        store, caller, context=options.get("context"), variables=options.get("variables"),
+        memory_query=options.get("memory"), allow_secret=bool(options.get("allow_secret")),
     )  # fmt: skip
 
 
@@ -170,7 +194,12 @@ def follow(
 
 
 def _record(
-    store: Store, caller: Caller, agents: Sequence[str], message: str, options: CallOptions
+    store: Store,
+    caller: Caller,
+    agents: Sequence[str],
+    message: str,
+    options: CallOptions,
+    handed: Bundle | None,
 ) -> tuple[list[AgentResult], str]:
     """Record a task for each agent, or nothing; return them, and their thread."""
     found = agent_lookup.find(store, caller, agents)
@@ -183,7 +212,7 @@ def _record(
     chain = chains.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
         "purpose": CALL, "chain": chain, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
-        "deadline": _deadline(store, chain, options.get("timeout")), "context": options.get("context"), "again": again,
+        "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
     }  # fmt: skip
     results = []
     entries: list[LogEntry] = []

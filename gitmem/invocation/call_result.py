@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..tasks.fold import FoldedTask
     from ..tasks.task_facts import TaskEvent
+    from .bundle_content import Transfer
 
 ALL, ANY = "all", "any"
 _ERROR_TEXTS = ("code", "type", "message")
@@ -147,14 +148,18 @@ class CallResult(Outcome):
         error: Its error.
         results: Of each agent, in the order of the call.
         completed, failed: The numbers of agents with a result, and of those that ended without one.
+        transfer: What was handed over to each agent; None if nothing was asked for.
     """
 
     __slots__ = (
-        "state", "timed_out", "message", "error", "join", "thread_id", "completed", "failed", "results", "warnings", "next",
+        "state", "timed_out", "message", "error", "join", "thread_id", "completed", "failed", "results", "transfer", "warnings", "next",
     )  # fmt: skip
 
-    def __init__(self, join: str, thread_id: str, results: Sequence[AgentResult]) -> None:
+    def __init__(
+        self, join: str, thread_id: str, results: Sequence[AgentResult], transfer: Transfer | None = None
+    ) -> None:
         self.join = join
+        self.transfer = transfer
         self.thread_id = thread_id
         self.results = list(results)
         done = [each for each in results if each.is_completed]

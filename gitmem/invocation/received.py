@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from ..memory.versioned_node import VersionedNode
     from ..store import Store
+    from ..tasks.append import TaskChange
+    from ..tasks.task_list import TaskDetail
 
 TEXT_BYTES = 4 * 1024
 ITEMS_MAX = 100  # of a list that a peer wrote
@@ -128,6 +130,13 @@ def receive(store: Store, task: Mapping[str, Any], budget: int = TEXT_BYTES) -> 
     return found
 
 
+def attach(store: Store, found: TaskDetail | TaskChange, task: Mapping[str, Any]) -> None:
+    """Set what a task hands over in an answer about it; nothing changes if it hands over nothing."""
+    if task.get("context"):
+        own = receive(store, task)
+        found.received = own if own.text else None
+
+
 def _checked(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a context that have the right form."""
     found: dict[str, Any] = {}
@@ -196,15 +205,21 @@ def _add_text(found: Received, budget: int) -> None:
 def _pieces(found: Received, more: str) -> Iterator[Section]:
     """Yield what is shown, what matters most first."""
     for rank, (section, id, head, text) in enumerate(_texts(found)):
-        wanted = more if section != MEMORY else command("gitmem", "mem", "show", id)
-        yield Section(
-            TITLES[section], (rank, 0, ""), id, quote_lines(f"- {head}:", text), more=wanted, cuts_line=True
-        )
+        title = TITLES[section]
+        shows = more if section != MEMORY else command("gitmem", "mem", "show", id)
+        lines = quote_lines(f"- {head}:" if text.strip() else f"- {head}", text)
+        yield Section(title, (rank, 0, ""), f"{title}: {id}", lines, more=shows, cuts_line=True)
 
 
 def _texts(found: Received) -> Iterator[tuple[str, str, str, str]]:
     """Yield part, id, head and text of each item."""
     context = found.context
+    by_value = {
+        each.get("id")
+        for section in LISTS
+        for each in context.get(section, ())
+        if isinstance(each.get("id"), str)
+    }
     goal = context.get("goal", {})
     if goal:
         about = " ".join(filter(None, (_line(goal.get("wu_id")), _line(goal.get("lane")))))
@@ -225,7 +240,9 @@ def _texts(found: Received) -> Iterator[tuple[str, str, str, str]]:
             node.why,
             SAYS.get(node.state, "" if node.state == UNCHANGED else f"is {node.state} now"),
         ]
-        yield MEMORY, node.id, f"[{', '.join(fact for fact in facts if fact)}]", node.data or ""
+        is_shown = node.id in by_value and node.state == UNCHANGED
+        text = "" if is_shown else node.data or ""
+        yield MEMORY, node.id, f"[{', '.join(fact for fact in facts if fact)}]", text
     for section in ("signals", "thoughts"):
         yield from _items(section, context)
     for link in context.get("relations", ()):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..tasks.fold import FoldedTask
+    from .received import Received
 
 FRAME, TEXT = "frame", "text"
 INPUT_FORMS = (FRAME, TEXT)
@@ -28,11 +29,12 @@ class ServedTask:
     Attributes:
         message: What is to be done: the text of a peer.
         messages: The questions of its worker and the answers of its caller since, as (`question` or `answer`, text).
-        context: The working memory that the caller hands over.
+        context: The working memory that the caller hands over: a copy.
+        memory: The nodes that it hands over, as they are in this clone.
         is_canceled: Whether to stop, because the caller no longer wants the result, or nobody may wait for it.
     """
 
-    def __init__(self, task: FoldedTask, progress: Callable[[str], object]) -> None:
+    def __init__(self, task: FoldedTask, progress: Callable[[str], object], received: Received) -> None:
         record = task.record
         self.task_id = record["task_id"]
         self.thread_id = record["thread_id"]
@@ -40,7 +42,9 @@ class ServedTask:
         self.purpose = record["purpose"]
         self.caller = record["sender_identity"]
         self.caller_name = record.get("sender_name")
-        self.context: Mapping[str, Any] = record.get("context") or {}
+        self.context: Mapping[str, Any] = received.context
+        self.memory = received.memory_snapshot
+        self._inherited = received.text
         self.payload: Mapping[str, Any] = record.get("payload") or {}
         self.messages = _said(task)
         self.is_canceled = False
@@ -65,6 +69,8 @@ class ServedTask:
             self.thread_id,
         )
         lines = [f"[{SEPARATOR.join(map(sanitize_for_model, parts))}]", PEERS, *quote_lines(self.message)]
+        if self._inherited:
+            lines += [self._inherited.rstrip("\n")]
         for kind, text in self.messages:
             lines += ["You asked:" if kind == "question" else "The caller answered:", *quote_lines(text)]
         ask = command("gitmem", "task", "ask", self.task_id, "your question")

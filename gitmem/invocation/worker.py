@@ -13,6 +13,7 @@ from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
 from ..tasks import SUBMITTED, WAITING, chains, find_task, load, rules, task_work
 from ..tasks.task_facts import micros
+from . import received
 from .log_waiter import LogWaiter
 from .runs import RESULT_MAX_BYTES, RunEnd, failure
 from .served_task import ServedTask
@@ -129,7 +130,9 @@ class Worker:
         """Run a task until it ends, its caller cancels it, its deadline is over, or somebody else has it."""
         caller, id = self.caller(), task.record["task_id"]
         progress = _Progress()
-        served = ServedTask(task, progress.add)
+        with self.store.lock:
+            inherited = received.receive(self.store, task.record)
+        served = ServedTask(task, progress.add, inherited)
         self._renewals[id] = time.monotonic() + self.lease / 3
         self.report(f"{id}: begun")
         try:

@@ -58,7 +58,7 @@ class Item:
         self.node = node
 
 
-def given(values: Mapping[str, object], variables: Mapping[str, object]) -> dict[str, Any]:
+def given(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a caller gives itself, copied.
 
     Raises:

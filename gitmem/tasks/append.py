@@ -67,10 +67,11 @@ class TaskChange(Outcome):
         recorded: Whether an event was written.
         commit: Its commit; None while it waits for one.
         handoff: What an accepted handoff has; None for another task.
+        received: What the task hands over to its taker; None if nothing.
     """
 
     __slots__ = (
-        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "asked", "brief", "told", "recorded", "commit", "handoff", "warnings", "next",
+        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "asked", "brief", "told", "recorded", "commit", "handoff", "received", "warnings", "next",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +88,8 @@ class TaskChange(Outcome):
         self.told: list[str] = []
         self.recorded = False
         self.commit: str | None = None
-        self.handoff: Any = None  # an outcome of a package above
+        self.handoff: Any = None  # an outcome of a package above; so `received`
+        self.received: Any = None
         self.warnings: list[str] = []
         self.next: list[str] = []
 

@@ -153,13 +153,13 @@ class TaskDetail(Outcome):
         brief: The path of its brief, and whether it is in this work tree as attested.
         mismatches: How its takers differ from the role, scope and model that were requested.
         launches: The receipts of its last launches.
-        handoff: What a handoff that waits or was accepted has; None for another task.
+        handoff, received: What a handoff that waits or was accepted has; what a call hands over; None for another task.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "asked", "brief", "mismatches", "launches", "handoff", "events", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask, forged: Sequence[tuple[str, str]]) -> None:
@@ -178,7 +178,8 @@ class TaskDetail(Outcome):
         self.brief: str | None = None
         self.mismatches = task_roles.mismatches(found)
         self.launches: list[LaunchReceipt] = []
-        self.handoff: Any = None  # an outcome of a package above
+        self.handoff: Any = None  # an outcome of a package above; so `received`
+        self.received: Any = None
         self.events = [records.shown(each.record) for each in in_order(found.events.values())]
         self.warnings = [
             f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
