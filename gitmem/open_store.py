@@ -82,6 +82,17 @@ class DomainPackages:
 
         return delivered_results.seals(store, caller, shown)
 
+    def finished_fences(self, store: Store) -> list[str]:
+        """Return the names of this clone's fences whose tasks have an end that nothing changes."""
+        from .sync import fences
+
+        names = fences.names(store)
+        if not names:
+            return []
+        from .tasks import once
+
+        return [name for name in names if once.is_over(store, name)]
+
     def waiting_work(self, store: Store, caller: Caller | None) -> PartOfAnswer | None:
         """Return what waits for a caller beside signals; None if nothing does."""
         from .mailbox import waiting_work

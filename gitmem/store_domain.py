@@ -40,6 +40,9 @@ if TYPE_CHECKING:
         def seals_of_results(self, store: Any, caller: Any, shown: Any) -> list[tuple[str, bytes]]:
             """Return the seals of the tasks of a caller whose results it was shown."""
 
+        def finished_fences(self, store: Any) -> list[str]:
+            """Return the names of this clone's fences whose work is over, see `sync.fences`."""
+
         def waiting_work(self, store: Any, caller: Any) -> PartOfAnswer | None:
             """Return the tasks, handoffs and claims that wait for a caller; None if there are none."""
 

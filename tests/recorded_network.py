@@ -38,11 +38,14 @@ class RecordedNetwork(GitNetwork):
         timeout: float = 60.0,
         *,
         force: bool = False,
+        exclusive: bool = False,
         meanwhile: Callable[[], object] | None = None,
     ) -> Literal["pushed", "rejected"]:
         call = f"push {ref.replace(new, '*')}"
         self._say(call)
-        done = super().push(url, new, ref, expected, timeout, force=force, meanwhile=meanwhile)
+        done = super().push(
+            url, new, ref, expected, timeout, force=force, exclusive=exclusive, meanwhile=meanwhile
+        )
         self.after(call)
         return done
 

@@ -10,6 +10,7 @@ import os
 
 from ..errors import RemoteError, StoreError
 from . import packing, partial, queries, run, separate_fetch
+from .read_ref import FENCES
 from .remotes import scrubbed, ssh_without_prompts, without_credentials
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ _LOST_RACE_WORDS = (
     *("fetch first", "non-fast-forward", "stale info"),
 )
 _DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
-_BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-")  # branches of a log
+_BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-", os.fsencode(FENCES[1]))  # not the user's
 # A retry cannot succeed.
 _OTHER_HASH = ("mismatched algorithms", "hash algorithm", "does not support algorithm")
 # Lines that git prints after the actual reason.
@@ -93,6 +94,7 @@ class GitNetwork:
             f"+refs/heads/gitmem*:{into_prefix}heads/gitmem*",
             f"+refs/gitmem/*:{into_prefix}gitmem/*",
             "^refs/gitmem/remotes/*",
+            *(f"^{prefix}*" for prefix in FENCES),
         ]
         left: dict[str, tuple[str, str]] = {}
         refused_before = os.path.exists(os.path.join(self.common, separate_fetch.FILE))
@@ -136,12 +138,14 @@ class GitNetwork:
         timeout: float = TIMEOUT_SECONDS,
         *,
         force: bool = False,
+        exclusive: bool = False,
         meanwhile: Meanwhile = None,
     ) -> Literal["pushed", "rejected"]:
         """Move a remote's ref from `expected` (None: it must not exist) to `new`.
 
         Args:
             new: The commit. Unless `force`, it must descend from `expected`.
+            exclusive: Whether a ref that is at `new` already counts as moved by another one.
             meanwhile: Called once during the push; it raises nothing.
 
         Returns:
@@ -161,9 +165,9 @@ class GitNetwork:
         for flag, there, summary in _reported(done):
             if there != ref:
                 continue
-            if flag in (" ", "*", "+", "=") and done.code == 0:
+            if flag in (" ", "*", "+", "=") and done.code == 0 and not (flag == "=" and exclusive):
                 return "pushed"
-            if _is_race(summary):
+            if flag == "=" or _is_race(summary):
                 return "rejected"
             raise _refused(url, done.err, summary)
         raise _failed(url, done.err)
@@ -186,11 +190,19 @@ class GitNetwork:
 
         A forge makes the first branch that arrives its default branch.
         """
-        done = self._run([*_QUIET_CONFIG, "ls-remote", "--quiet", "--heads", "--", url], url, timeout)
+        names = self._names(url, timeout, "--heads")
+        return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1:]) for name in names)
+
+    def has(self, url: str, ref: str, timeout: float = TIMEOUT_SECONDS) -> bool:
+        """Return whether the remote has a ref."""
+        return os.fsencode(ref) in self._names(url, timeout, "--refs", pattern=ref)
+
+    def _names(self, url: str, timeout: float, option: str, *, pattern: str | None = None) -> list[bytes]:
+        asked = ["ls-remote", "--quiet", option, "--", url, *([pattern] if pattern else [])]
+        done = self._run([*_QUIET_CONFIG, *asked], url, timeout)
         if done.code != 0:
             raise _offline(url, done.err)
-        names = [line.rpartition(b"\t")[2] for line in done.out.splitlines()]
-        return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1]) for name in names)
+        return [line.rpartition(b"\t")[2] for line in done.out.splitlines()]
 
     def _push(
         self,

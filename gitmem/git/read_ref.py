@@ -7,6 +7,7 @@ import os
 from ..repo import read_small
 
 LOG_REF = "refs/gitmem/log"
+FENCES = ("refs/gitmem/fence/", "refs/heads/gitmem-fence-")  # no logs: see `sync/fences.py`
 _HEX = b"0123456789abcdef"
 # Cache of a reftable's refs below `refs/gitmem/`: the table list, and git's answer for it.
 REMEMBERED = os.path.join("gitmem", "tables")

@@ -12,7 +12,7 @@ import os
 import time
 
 from .. import atomic_write
-from ..git.read_ref import LOG_REF, loose_tip, packed_with, refs_below
+from ..git.read_ref import FENCES, LOG_REF, loose_tip, packed_with, refs_below
 from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
 from .withheld_lines import WithheldLines
@@ -161,7 +161,8 @@ def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Last
         return None
     if there is not None:
         copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
-        theirs = f"{known.prefix}gitmem/remotes/"  # copies that the remote itself keeps; no fetch reads them
+        unread = ("refs/gitmem/remotes/", *FENCES)  # what the remote itself keeps, and no logs
+        theirs = tuple(known.prefix + prefix.removeprefix("refs/") for prefix in unread)
         copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
         then = {name: oid for name, oid in known.refs.items() if name.startswith(known.prefix)}
         then.pop(known.prefix + ACCEPTED, None)

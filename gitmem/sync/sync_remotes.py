@@ -55,7 +55,7 @@ def sync(
             sent.
         StoreError: Our own log can't be read or written; it is unchanged.
     """
-    from . import exchange, noop_check, withheld_messages
+    from . import exchange, fences, noop_check, withheld_messages
 
     if configured_only:
         consent_messages.reject_unconfigured(store, remotes)
@@ -69,6 +69,9 @@ def sync(
     store.log.allow_large = allow_large
     store.log.progress = store.progress
     store.log.committed = store.refresh_or_leave
+    over = (
+        store.domain.finished_fences(store) if leads else []
+    )  # before: what is recorded meanwhile is not sent
     before, began = noop_check.refs_of(store.repo.common), store.now() / 1e6
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=consent_messages.may_send(store, publish=publish),
@@ -81,6 +84,7 @@ def sync(
     states = [RemoteResult(remote) for remote in found]
     synced = SyncResult(states, _next(states, leads=leads))
     if leads:
+        fences.delete_over(store, over, found[0])
         noop_check.note(found[0], before)
         _record_outcome(store, states, began)
     if synced.status:

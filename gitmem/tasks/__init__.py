@@ -9,6 +9,7 @@ from __future__ import annotations
 TERMINAL = ("completed", "failed", "canceled", "rejected")
 WAITING = ("input-required", "auth-required")
 SUBMITTED, WORKING = "submitted", "working"
+ONCE = "at-most-once"  # the semantics of a task that may begin only once
 HANDOFF, DELEGATION = "handoff", "delegation"
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over

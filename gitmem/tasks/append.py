@@ -8,7 +8,7 @@ from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
 from ..roles import mismatch
-from . import TERMINAL
+from . import TERMINAL, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,6 +142,15 @@ def after(task: FoldedTask, caller: Caller) -> list[str]:
         ), each.event in _DECIDING or each.state in TERMINAL
 
     return [each.id for each in sorted(heads, key=rank, reverse=True)[:AFTER_MAX]]
+
+
+def seen_of_handed_over(store: Store, handoff: FoldedTask) -> list[str]:
+    """Return the last events of the tasks that a handoff hands over: its acceptance is an event of them, too."""
+    found: list[str] = []
+    for task_id in load.handed_over(handoff.record):
+        task = load.load(store.db(), task_id, forged=False)
+        found += [each.id for each in task.heads()[:AFTER_MAX]] if task is not None else []
+    return found
 
 
 def record(

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..text.shell_quote import command
 from . import find_task, load, rules
+from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,3 +182,19 @@ def _why(above: Above, agent: str | None, agents: set[str], *, again: bool) -> R
 def _below(db: sqlite3.Connection, root: str) -> list[str]:
     """Return the tasks within one, the first ones first."""
     return [str(id) for (id,) in db.execute(_BELOW, {"root": root, "most": READ_MAX})]
+
+
+def past_deadline(store: Store, task: FoldedTask) -> Refusal | None:
+    """Return why a task may not begin any more: a deadline of the tasks within which it was written."""
+    first = first_deadline(store, task)
+    if first is None or first > store.now():
+        return None
+    return "past-deadline", f"had to begin before {format_at(first)}, by a task within which it was written"
+
+
+def open_blockers(store: Store, task: FoldedTask) -> list[str]:
+    """Return a sentence about the tasks that must be finished first."""
+    ids = task.record.get("blocked_by") or ()
+    states = [load.load(store.db(), id) for id in ids[:LINKS_MAX]]
+    still = [each.record["task_id"] for each in states if each is not None and not each.is_finished]
+    return [f"It waits for {', '.join(still)}."] if still else []

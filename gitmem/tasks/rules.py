@@ -6,7 +6,7 @@ The fold survives writers that break these rules, because two clones can't ask e
 from __future__ import annotations
 
 from ..log.lines import format_at
-from . import EVENTS_MAX, HANDOFF, TERMINAL
+from . import EVENTS_MAX, HANDOFF, ONCE, TERMINAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ def own_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:
     return next((each for each in task.held if each.sender == sender), None)
 
 
+def is_once(task: FoldedTask) -> bool:
+    """Return whether a task may begin only once."""
+    return task.record.get("semantics") == ONCE
+
+
 def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int) -> Refusal | None:
     """Return why a caller may not take a task now.
 
@@ -69,6 +74,8 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
         if each.sender != sender and each.id != failed and task.lease(each) > now:
             until = format_at(task.lease(each))
             return TAKEN, f"was taken by {each.sender[0]}, who has it until {until}"
+    if is_once(task) and task.takes:
+        return "begun-task", f"may begin only once, and was taken by {task.takes[0].sender[0]}"
     if len(over) - len(released) >= TAKES_MAX:
         return "too-many-takes", f"was taken {len(over)} times without a result"
     return _too_many(task)

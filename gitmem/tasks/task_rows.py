@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..records.codec import as_json
 from ..records.ids import unit_key
 from ..roles.mismatch import ACTUAL, compare_fields, role_text
-from . import DELEGATION, WAITING, load, task_roles
+from . import DELEGATION, ONCE, WAITING, load, task_roles
 from .fold import FoldedTask
 from .task_facts import TaskEvent, micros
 
@@ -137,7 +137,7 @@ def _base(line: int, record: TaskRecord) -> tuple[Value, ...]:
         record.get("agent"), record.get("target_role"), unit, unit_key(unit), record.get("initiative_id"), record.get("priority"),
         micros(record["at"]), title, next(iter(record.get("chain", ())[-1:]), None),
         (role_text(record.get("requested_role")) or record.get("target_role") or "")[:ROLE_MAX] or None,
-        micros(record.get("deadline")) or None, int(record["semantics"] == "at-most-once"),
+        micros(record.get("deadline")) or None, int(record["semantics"] == ONCE),
         *_work(record),
     )  # fmt: skip
 

@@ -64,18 +64,19 @@ def take(
             found = unchanged(task, mine)
             found.warnings = ["You have this task already. Nothing was written."]
             return found
-        is_handoff = task.record["purpose"] == HANDOFF
-        why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), caller.ids, store.now())
-        refuse(task, why or _past_deadline(store, task))
-        _reject_chain(store, caller, task)
-        until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
-        given = _seen_of_handed_over(store, task) if is_handoff else []
-        fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
-        what = "accepts" if is_handoff else "takes"
-        found = write(store, caller, task, "take", fields, what, more_seen=given, beside=beside)
-    found.until, found.asked = format_at(until), task_roles.asked(task.record)
+        _refuse_taking(store, caller, task)
+        if rules.is_once(task):
+            from .once import begun_once
+
+            with begun_once(store, named):
+                task = find_task.require(store, named, writing=True)
+                _refuse_taking(store, caller, task)
+                found = _write_take(store, caller, task, lease, beside, facts)
+        else:
+            found = _write_take(store, caller, task, lease, beside, facts)
+    found.asked = task_roles.asked(task.record)
     found.brief = task_roles.brief_text(store.repo.worktree, task.record)
-    found.warnings += [*_blockers(store, task), *collisions.of_answer(store, caller, named)]
+    found.warnings += [*chains.open_blockers(store, task), *collisions.of_answer(store, caller, named)]
     taken = load.load(store.db(), named)
     differs = task_roles.mismatches(taken) if taken is not None else []
     found.warnings += [f"{each.text}." for each in differs if each.take == found.event_id]
@@ -84,12 +85,25 @@ def take(
     return found
 
 
-def _past_deadline(store: Store, task: FoldedTask) -> Refusal | None:
-    """Return why a task may not begin any more: a deadline of the tasks within which it was written."""
-    first = chains.first_deadline(store, task)
-    if first is None or first > store.now():
-        return None
-    return "past-deadline", f"had to begin before {format_at(first)}, by a task within which it was written"
+def _refuse_taking(store: Store, caller: Caller, task: FoldedTask) -> None:
+    """Raise GateError or UsageError if a task can't be taken; reject one whose chain nobody should go on with."""
+    is_handoff = task.record["purpose"] == HANDOFF
+    why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), caller.ids, store.now())
+    refuse(task, why or chains.past_deadline(store, task))
+    _reject_chain(store, caller, task)
+
+
+def _write_take(
+    store: Store, caller: Caller, task: FoldedTask, lease: int | None, beside: Beside | None, facts: TakeFacts
+) -> TaskChange:
+    is_handoff = task.record["purpose"] == HANDOFF
+    until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
+    given = append.seen_of_handed_over(store, task) if is_handoff else []
+    fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
+    what = "accepts" if is_handoff else "takes"
+    found = write(store, caller, task, "take", fields, what, more_seen=given, beside=beside)
+    found.until = format_at(until)
+    return found
 
 
 def _reject_chain(store: Store, caller: Caller, task: FoldedTask) -> None:
@@ -277,20 +291,3 @@ def unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
     )
     found.until = format_at(task.lease(event))
     return found
-
-
-def _seen_of_handed_over(store: Store, handoff: FoldedTask) -> list[str]:
-    """Return the last events of the tasks that a handoff hands over: its acceptance is an event of them, too."""
-    found: list[str] = []
-    for task_id in load.handed_over(handoff.record):
-        task = load.load(store.db(), task_id, forged=False)
-        found += [each.id for each in task.heads()[: append.AFTER_MAX]] if task is not None else []
-    return found
-
-
-def _blockers(store: Store, task: FoldedTask) -> list[str]:
-    """Return a sentence about the tasks that must be finished first."""
-    ids = task.record.get("blocked_by") or ()
-    states = [load.load(store.db(), id) for id in ids[: append.AFTER_MAX]]
-    still = [each.record["task_id"] for each in states if each is not None and not each.is_finished]
-    return [f"It waits for {', '.join(still)}."] if still else []

@@ -1,0 +1,182 @@
+"""Fences: refs by which at most one taker begins a piece of work, of all clones of a remote.
+
+A fence is at the first commit of every log, so it has no content: only whether it exists counts. Whoever creates it may begin; a fence that
+exists already stops everybody else, whatever it is at. It is created in this clone first, then on the usual remote. A clone that is killed in
+between leaves a fence, and the work is not begun: at most once, not at least once.
+
+A fence may be deleted once no clone can begin the work any more: the remote has the records that end it. A clone that creates a fence after that
+reads these records before it begins.
+"""
+
+from __future__ import annotations
+
+from ..errors import GateError, RemoteError, UsageError
+from ..git import repair
+from ..git.read_ref import FENCES
+from ..log import ref
+from ..log.start import start
+from . import consent
+from .remote import Remote, choose, configured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..store import Store
+    from .sync_result import SyncResult
+
+LOCAL = FENCES[0]
+TAKEN = "fence-taken"
+DELETED_MAX = 100  # by one sync: a command line is limited
+TIMEOUT_SECONDS = 30.0
+
+
+def create(
+    store: Store, name: str, read: Callable[[], SyncResult], *, timeout: float = TIMEOUT_SECONDS
+) -> None:
+    """Create a fence, and read the remote's records after that. On return nobody else begins the work.
+
+    Args:
+        name: An id, which becomes part of a ref's name.
+        read: Syncs with the usual remote.
+        timeout: Seconds for each answer of the remote.
+
+    Raises:
+        GateError: `fence-taken`: somebody has begun the work, or was about to.
+        RemoteError: `offline` or `refused`: the remote can't be asked. Another try may succeed.
+        UsageError: `consent-needed`: the user has not agreed to publish anything there.
+        StoreError: This clone can't be written.
+    """
+    remote = _remote(store)
+    if remote is not None and not consent.is_given(store.repo, remote.destination):
+        raise UsageError(
+            f"Work that begins at most once needs a ref on {remote.shown_name}, and nobody has agreed to publish there. Nothing was written.",
+            hint="Only your user may decide this.",
+            code="consent-needed",
+            next=["gitmem sync --publish"],
+        )
+    oid = _first_commit(store)
+    if not store.git.swap(LOCAL + name, None, oid, "begin at most once"):
+        raise _taken(name, "in this clone")
+    if remote is None:
+        return
+    try:
+        _create_there(store, remote, name, oid, timeout)
+        try:
+            _check_read(remote, read())
+        except BaseException:
+            _delete_there(store, remote, name, oid, timeout)  # it is ours, and the work was not begun
+            raise
+    except BaseException:
+        _forget(store, name)  # the remote's decides
+        raise
+
+
+def abandon(store: Store, name: str) -> None:
+    """Delete a fence that this process has created, before it has begun the work."""
+    delete(store, [name], _remote(store))
+
+
+def names(store: Store) -> list[str]:
+    """Return the names of the fences that this clone has made."""
+    return [each.removeprefix(LOCAL) for each in store.git.refs(LOCAL)]
+
+
+def delete(
+    store: Store, over: Sequence[str], remote: Remote | None, *, timeout: float = TIMEOUT_SECONDS
+) -> None:
+    """Delete fences of this clone, here and on a remote, of work that is over. A fence that can't be deleted does no harm.
+
+    Args:
+        over: Their names. The remote must have the records by which this work is over.
+        remote: The remote that this clone has synced with; None without one.
+    """
+    oid = _first_commit(store)
+    for name in over[:DELETED_MAX]:
+        if remote is None or _delete_there(store, remote, name, oid, timeout):
+            _forget(store, name)
+
+
+def delete_over(store: Store, over: Sequence[str], remote: Remote) -> None:
+    """Delete fences of work that was over when a sync began, if the remote now has all lines of that time."""
+    if over and remote.has_our_lines and remote.may_send:
+        delete(store, over, remote)
+
+
+def _create_there(store: Store, remote: Remote, name: str, oid: str, timeout: float) -> None:
+    """Create the fence on a remote, as a branch if it accepts no other ref.
+
+    Whoever has created one of these refs begins only without the other one: a host may accept them from different users.
+    """
+    network, made = store.log.network, FENCES[0]
+    try:
+        done = network.push(remote.url, oid, made + name, None, timeout, exclusive=True)
+    except RemoteError as error:
+        if error.code != "refused" or not network.has_branches(remote.url, timeout):
+            raise
+        made = FENCES[1]
+        done = network.push(remote.url, oid, made + name, None, timeout, exclusive=True)
+    if done != "pushed":
+        raise _taken(name, f"on {remote.shown_name}")
+    other = next(prefix for prefix in FENCES if prefix != made)
+    try:
+        is_twice = network.has(remote.url, other + name, timeout)
+    except RemoteError:
+        _delete_there(store, remote, name, oid, timeout, [made])
+        raise
+    if is_twice:
+        _delete_there(store, remote, name, oid, timeout, [made])
+        raise _taken(name, f"on {remote.shown_name}")
+
+
+def _delete_there(
+    store: Store, remote: Remote, name: str, oid: str, timeout: float, prefixes: Sequence[str] = FENCES
+) -> bool:
+    """Delete the fence on a remote; return whether it is gone, or has never been there."""
+    try:
+        for prefix in prefixes:
+            store.log.network.delete(remote.url, {prefix + name: oid}, timeout)
+    except RemoteError:
+        return False
+    return True
+
+
+def _forget(store: Store, name: str) -> None:
+    repair.delete(store.repo.common, LOCAL + name, _first_commit(store))
+
+
+def _check_read(remote: Remote, synced: SyncResult) -> None:
+    """Raise RemoteError unless all records of the remote have been read."""
+    state = synced.remotes[0]
+    if state.state in ("synced", "up-to-date", "rejected"):
+        return
+    code = "offline" if state.state == "offline" else "refused"
+    raise RemoteError(
+        f"{remote.shown_name} could not be read completely ({state.message or state.state}), so nothing was begun.",
+        code=code,
+        next=["gitmem sync"],
+    )
+
+
+def _remote(store: Store) -> Remote | None:
+    """Return the usual remote; None in a clone without remotes."""
+    if not configured(store.repo):
+        return None
+    return Remote(store.log, choose(store, (), all=False)[0][0])
+
+
+def _first_commit(store: Store) -> str:
+    """Return the id of the first commit of every log, which is here once a log is."""
+    oid = ref.genesis(start(store.log))
+    if not store.git.has(oid):
+        store.git.write([ref.genesis_draft()], None)
+    return oid
+
+
+def _taken(name: str, where: str) -> GateError:
+    return GateError(
+        f"{name} may begin only once, and has a fence {where}: somebody has begun it, or was about to. Nothing was written.",
+        hint="Its caller learns no end? Then whoever began it has died: its caller may give it up.",
+        code=TAKEN,
+        next=[f"gitmem task show {name}"],
+    )
