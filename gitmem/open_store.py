@@ -52,11 +52,14 @@ class DomainPackages:
             from .claims import local_state
 
             local_state.update(store)
-        if _has_collisions(store.index.db):
+        db = store.index.db
+        lines = _lines_with_collisions(db, store.now())
+        if lines is not None:
             from .agents import session_notices
             from .tasks import collisions
 
-            session_notices.tell_once(store, lambda: collisions.news(store))
+            if session_notices.tell_once(store, lambda: collisions.news(store, lines[0])):
+                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_TOLD_UP_TO, str(lines[1])))
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
@@ -126,19 +129,27 @@ class DomainPackages:
         return open_work.open_work(store)
 
 
-# Without rows, which partial indexes show, no module of tasks is imported.
-_COLLISIONS = "SELECT EXISTS (SELECT 1 FROM task WHERE conflict = 1 AND decided_by IS NULL)" + "".join(
-    f" OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND {key} IS NOT NULL GROUP BY {key} HAVING count(*) > 1)"
-    for key in ("work", "twin")
+_TOLD_UP_TO = "task collisions"  # in `meta`: the line up to which sessions were told of collisions
+_LATE_MICROS = 30 * 24 * 3600 * 1_000_000  # for which sessions are told of late results
+# Without rows, which partial indexes show, or without a new line, no module of tasks is imported.
+_COLLISIONS = (
+    "SELECT seen, newest, seen IS NOT newest AND (EXISTS (SELECT 1 FROM task WHERE conflict = 1 AND decided_by IS NULL)"
+    " OR EXISTS (SELECT 1 FROM task WHERE late > 0 AND since > ?)"
+    + "".join(
+        f" OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND {key} IS NOT NULL GROUP BY {key} HAVING count(*) > 1)"
+        for key in ("work", "twin")
+    )
+    + f") FROM (SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{_TOLD_UP_TO}') AS seen, (SELECT max(id) FROM line) AS newest)"
 )
 
 
-def _has_collisions(db: sqlite3.Connection) -> bool:
-    """Return whether work may have been delegated or taken twice."""
+def _lines_with_collisions(db: sqlite3.Connection, now: int) -> tuple[int, int] | None:
+    """Return the lines after which, and up to which, work may have been delegated, taken or done twice; None if it was not."""
     try:
-        return bool(db.execute(_COLLISIONS).fetchone()[0])
+        seen, newest, has_any = db.execute(_COLLISIONS, (now - _LATE_MICROS,)).fetchone()
     except Exception:
-        return False  # the index has no tables yet, or another process rebuilds it
+        return None  # the index has no tables yet, or another process rebuilds it
+    return (seen or 0, newest) if has_any else None
 
 
 DOMAIN = DomainPackages()

@@ -41,11 +41,14 @@ def note_told(state: str, session: str, words: Iterable[str]) -> None:
     atomic_write.replace(where, os.fsencode(" ".join(latest)))
 
 
-def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
+def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> bool:
     """Have sessions told each of these sentences that they were not told before. Never raises: the next call repeats the work.
 
     Args:
         news: Returns the session, a word for what the sentence is about, and the sentence.
+
+    Returns:
+        Whether that was done for all of them.
     """
     state = store.repo.state
     try:
@@ -54,7 +57,8 @@ def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) 
                 tell(store, session, text)
                 note_told(state, session, [about])
     except Exception:
-        return
+        return False
+    return True
 
 
 def tell(store: Store, session: str, text: str) -> None:

@@ -15,7 +15,7 @@ from . import load
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from ..agents.caller import Caller
     from ..store import Store
@@ -45,13 +45,13 @@ _TWICE = " UNION ".join(
     for key in ("work", "twin")
     for name in ("t.caller_session", "t.holder_session")
 )
-_IN_CONFLICT = (
-    "SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND EXISTS (SELECT 1 FROM task_event e WHERE"
-    " e.task_id = t.task_id AND e.event = 'take' AND e.session IN (SELECT value FROM json_each(:here))"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) ORDER BY t.created DESC, t.task_id LIMIT :most"
+_OF_SESSION = (
+    " EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id AND e.event = '{0}' AND e.session IN (SELECT value FROM json_each(:here))"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) AND EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id"
+    " AND e.line > :since) ORDER BY t.{1} DESC, t.task_id LIMIT :most"
 )
-_MARK = "task collisions"  # in the index: the line up to which sessions were told
-_MARKS = "SELECT (SELECT value FROM meta WHERE key = ?), (SELECT max(id) FROM line)"
+_IN_CONFLICT = f"SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND {_OF_SESSION.format('take', 'created')}"
+_LATE = f"SELECT t.task_id FROM task t WHERE t.late > 0 AND {_OF_SESSION.format('status', 'since')}"
 
 
 class Delegation:
@@ -158,35 +158,61 @@ def _may_cancel(task: Delegation, viewer: Sender | None) -> bool:
     return viewer is not None and (_is_by(task, viewer) or viewer[0].startswith("human:"))
 
 
-def news(store: Store, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:
+def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:
     """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence.
 
-    Nothing if no line has arrived since everything was yielded.
-
     Args:
+        since: The line up to which they were told before.
         most: The number of tasks that are read, of each kind.
     """
+    here = frozenset(heartbeats.known_sessions(store))
+    values = {"here": as_json(sorted(here)), "most": most, "since": since}
     db = store.index.db
-    before, newest = db.execute(_MARKS, (_MARK,)).fetchone()
-    if before == str(newest):
-        return
-    here = heartbeats.known_sessions(store).keys()
-    values = {"here": as_json(sorted(here)), "most": most}
     for (task_id,) in db.execute(_TWICE, values).fetchall():
-        twice = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
-        for who in dict.fromkeys(filter(None, (twice.caller, twice.holder))):
-            for other, about, text in _about(db, task_id, who) if who[1] in here else ():
-                if (other.caller, twice.caller) != (who, who):  # the answer to its second delegation said it
-                    yield who[1] or "", about, f"{TWICE}: {task_id}: {text}"
-    for (task_id,) in db.execute(_IN_CONFLICT, values).fetchall():
-        task = load.load(db, task_id, forged=False)
-        held = task.held if task is not None and task.conflict else []
-        for take in held:
-            session = take.sender[1] or ""
-            others = ", ".join(sanitize(each.sender[0]) for each in held if each is not take)[:200]
-            if session in here:
-                yield session, f"{task_id}/{take.id}", _conflict(task_id, others, is_first=take is held[0])
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MARK, str(newest)))
+        yield from _news_of_same_work(db, task_id, here)
+    for query, of in ((_IN_CONFLICT, _news_of_conflict), (_LATE, _news_of_late_results)):
+        for (task_id,) in db.execute(query, values).fetchall():
+            task = load.load(db, task_id, forged=False)
+            if task is not None:
+                yield from of(task, here)
+
+
+def _news_of_same_work(
+    db: sqlite3.Connection, task_id: str, here: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    task = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+    for who in dict.fromkeys(filter(None, (task.caller, task.holder))):
+        for other, about, text in _about(db, task_id, who) if who[1] in here else ():
+            if (other.caller, task.caller) != (who, who):  # the answer to its second delegation said it
+                yield who[1] or "", about, f"{TWICE}: {task_id}: {text}"
+
+
+def _news_of_conflict(task: FoldedTask, here: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    task_id = task.record["task_id"]
+    for take in task.held if task.conflict else ():
+        session = take.sender[1] or ""
+        others = ", ".join(sanitize(each.sender[0]) for each in task.held if each is not take)[:200]
+        if session in here:
+            yield session, f"{task_id}/{take.id}", _conflict(task_id, others, is_first=take is task.held[0])
+
+
+def _news_of_late_results(task: FoldedTask, here: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    task_id = task.record["task_id"]
+    for result in task.late:
+        session = result.sender[1] or ""
+        if session in here:
+            show = command("gitmem", "task", "show", task_id)
+            yield session, f"{task_id}/{result.id}", f"late: {_late(task)} {show}"
+
+
+def _late(task: FoldedTask) -> str:
+    """Return why a late result does not count."""
+    own = f"your result of {task.record['task_id']} came late"
+    decision = task.seal or task.close
+    if task.outcome is not None and task.outcome.event == "status":
+        return f"{own}: that of {_name(task.outcome)} {'counts' if decision is None else 'was accepted'}:"
+    by = sanitize(decision.sender[0] if decision is not None else task.caller[0])
+    return f"{own}: {by} had ended the task as {task.state}:"
 
 
 def about_result(task: FoldedTask, event_id: str) -> list[str]:

@@ -29,10 +29,11 @@ DDL = (
     "CREATE INDEX task_parent ON task (parent) WHERE parent IS NOT NULL",
     # For tasks that are stuck.
     "CREATE INDEX task_since ON task (since) WHERE decided_by IS NULL OR decided_by = 'status'",
-    # For work that was delegated twice, and for conflicts: see `collisions`.
+    # For work that was delegated twice, conflicts and late results: see `collisions`.
     "CREATE INDEX task_work ON task (work) WHERE decided_by IS NULL AND work IS NOT NULL",
     "CREATE INDEX task_twin ON task (twin) WHERE decided_by IS NULL AND twin IS NOT NULL",
     "CREATE INDEX task_conflict ON task (task_id) WHERE conflict = 1 AND decided_by IS NULL",
+    "CREATE INDEX task_late ON task (since) WHERE late > 0",
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",
