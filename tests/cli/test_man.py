@@ -22,7 +22,7 @@ def test_every_command_and_option_is_on_the_page() -> None:
     """Except for those that `--help` hides."""
     plain = SOURCE.replace(r"\-", "-")
     sections = dict(
-        re.findall(r'^\.SS "gitmem ((?:[a-z-]+ ?)+)[^\n]*\n(.*?)(?=^\.S)', plain, re.MULTILINE | re.DOTALL)
+        re.findall(r'^\.SS "gitmem ((?:[a-z0-9-]+ ?)+)[^\n]*\n(.*?)(?=^\.S)', plain, re.MULTILINE | re.DOTALL)
     )
     sections = {path.strip(): said for path, said in sections.items()}
 
