@@ -140,6 +140,24 @@ class Tasks:
             allow_secret=allow_secret,
         )
 
+    def artifact(
+        self,
+        task_id: str,
+        content: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        name: str | None = None,
+        artifact_id: str | None = None,
+        append: bool = False,
+        last_chunk: bool = True,
+    ) -> TaskChange:
+        """Add an artifact to the task that the caller works on: a text, or parts as A2A has them; see `tasks.artifacts`."""
+        from .tasks import artifacts
+
+        artifact = artifacts.artifact_of(content, name, artifact_id)
+        return artifacts.add(
+            self._log.store, self._log.caller, task_id, artifact, append=append, last_chunk=last_chunk
+        )
+
     def ask(self, task_id: str, question: str) -> TaskChange:
         """Ask the task's caller, and wait for an answer by `message`."""
         return task_work.report(self._log.store, self._log.caller, task_id, "input-required", question)

@@ -47,6 +47,12 @@ def serve(
     no_token: Annotated[
         bool, typer.Option("--no-token", help="Let every program of this machine in without a token.")
     ] = False,
+    push: Annotated[
+        bool, typer.Option("--push", help="Send what happens to tasks to public URLs that clients name.")
+    ] = False,
+    push_allow_private: Annotated[
+        bool, typer.Option("--push-allow-private", help="The same, also into private networks.")
+    ] = False,
 ) -> None:
     """Serve agents of this repository to clients of the A2A protocol, over HTTP, until Ctrl-C."""
     try:
@@ -76,7 +82,7 @@ def serve(
             code="no-token",
             next=["gitmem a2a token NAME"],
         )
-    log = _log(at)
+    log = _log(at, push=push or push_allow_private, allow_private=push_allow_private)
     agents = [_agent(log, each) for each in agent]
     bound = _bind(listen, _port(port))
     number = bound.getsockname()[1]
@@ -92,8 +98,9 @@ def serve(
         anonymous=LOCAL if no_token else None,
     )
     try:
-        server.serve(
-            server.application(served), bound, lambda: _note(f"serving {', '.join(agent)} at {served.url}/")
+        app = server.application(served)
+        server.server_of(app, lambda: _note(f"serving {', '.join(agent)} at {served.url}/")).run(
+            sockets=[bound]
         )
     finally:
         bound.close()
@@ -126,7 +133,7 @@ def revoke(
     output.answer(at.json, Tokens(at.store().repo.state).remove(name), _revoked)
 
 
-def _log(at: Environment) -> ServedLog:
+def _log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
     """Return the log of a repository; what is recorded in it is committed and synced meanwhile."""
     from gitmem.a2a.served_log import ServedLog
 
@@ -134,7 +141,13 @@ def _log(at: Environment) -> ServedLog:
 
     store = at.store(long_lived=True)
     store.after_record = lambda: background.start_committer(at)
-    return ServedLog(store, lambda: autosync.start_if_due(at))
+    found = ServedLog(store, lambda: autosync.start_if_due(at))
+    if push:
+        from gitmem.a2a.push import Push
+        from gitmem.a2a.push_url import Poster
+
+        found.push = Push(store.repo.state, Poster(allow_private=allow_private))
+    return found
 
 
 def _agent(log: ServedLog, name: str) -> ServedAgent:

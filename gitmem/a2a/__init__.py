@@ -11,5 +11,4 @@ CLIENT = "a2a"  # the client of the sessions of callers
 EXTENSION = "https://gitmem.dev/a2a/v1"  # the metadata of tasks that A2A has no field for
 IDEMPOTENCY = "https://gitmem.dev/a2a/idempotency/v1"  # the metadata of a message with the key of its task
 CLIENT_MESSAGE, CONTEXT, PARTS, METADATA, OUTPUT_MODES = "clientMessageId", "contextId", "parts", "metadata", "acceptedOutputModes"  # fmt: skip
-ANSWER = "answer"  # in the payload of a result: `message` if it is to be answered without a task
 BODY_MAX_BYTES = 256 * 1024

@@ -151,5 +151,6 @@ def _wrong_type(kind: str, *, is_rest: bool) -> JSONResponse:
     )
     if is_rest:
         payload = build_rest_error_payload(error)
-        return JSONResponse(payload, payload["error"]["code"])
+        payload["error"]["code"] = 415  # what HTTP has for it; A2A 1.0.1 has 400 for parts of another type
+        return JSONResponse(payload, 415)
     return JSONResponse(build_error_response(None, error))

@@ -10,6 +10,7 @@ import time
 
 from a2a.server.request_handlers.request_handler import RequestHandler, validate, validate_request_params
 from a2a.server.tasks import InMemoryTaskStore
+from a2a.types import ListTaskPushNotificationConfigsResponse
 from a2a.utils.errors import (
     InternalError,
     InvalidParamsError,
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from a2a.server.events import Event
     from a2a.types import AgentCard
 
-    from ..agents.caller import Caller
     from ..tasks.fold import FoldedTask
     from .incoming import Incoming
+    from .push import Push
     from .served_log import ServedLog
 
     T = TypeVar("T")
@@ -50,6 +51,10 @@ LISTED_MAX = 1_000
 _QUOTA = ("too-many-open", "quota")
 
 
+def _notifies(handler: Handler) -> bool:
+    return handler.card.capabilities.push_notifications
+
+
 class Handler(RequestHandler):
     """The requests to one agent.
 
@@ -61,7 +66,7 @@ class Handler(RequestHandler):
 
     def __init__(self, agent: str, card: AgentCard, logs: Mapping[str, ServedLog]) -> None:
         self.agent = agent
-        self._agent_card = card  # the SDK's decorator `validate` reads this name
+        self.card = card
         self._logs = logs
 
     @validate_request_params
@@ -96,12 +101,12 @@ class Handler(RequestHandler):
     async def on_cancel_task(self, params: types.CancelTaskRequest, context: ServerCallContext) -> types.Task:
         """Ask for the cancellation of a task, and wait a little for whoever has it."""
         log, name = self._of(context)
-        task, _ = await self._look(log, name, params.id)
-        if task.is_finished:
+        task, is_over = await self._look(log, name, params.id)
+        if is_over:
             raise TaskNotCancelableError
         await _run(log, lambda: task_decisions.cancel(log.store, log.caller(name), params.id))
         now = task
-        async for now, is_over in self._changes(log, name, params.id, CANCEL_SECONDS):  # noqa: B007  (the last one is the answer)
+        async for now, is_over in self.changes(log, name, params.id, CANCEL_SECONDS):  # noqa: B007  (the last one is the answer)
             if is_over:
                 break
         return wire.task_of(now)
@@ -113,10 +118,10 @@ class Handler(RequestHandler):
         """Record a message, and return the task once it ends or asks something."""
         validate_history_length(params.configuration)
         log, name = self._of(context)
-        task = await self._record(log, name, incoming.read(params.message, params.configuration))
+        task = await self._record(log, name, params)
         id = task.record["task_id"]
         if not params.configuration.return_immediately:
-            async for task, is_over in self._changes(log, name, id, WAIT_SECONDS):
+            async for task, is_over in self.changes(log, name, id, WAIT_SECONDS):
                 if is_over or task.state in WAITING:
                     break
             answer = wire.answer_of(task)
@@ -125,19 +130,17 @@ class Handler(RequestHandler):
         return apply_history_length(wire.task_of(task), params.configuration)
 
     @validate_request_params
-    @validate(lambda self: self._agent_card.capabilities.streaming)
     async def on_message_send_stream(
         self, params: types.SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """Record a message, and yield the task and what happens to it."""
         validate_history_length(params.configuration)
         log, name = self._of(context)
-        message = incoming.read(params.message, params.configuration)
-        task = await self._record(log, name, message)
+        task = await self._record(log, name, params)
         id = task.record["task_id"]
         begun, first = time.monotonic(), True
-        shown = set(dict(wire.steps(task, is_over=False))) if message.task_id else set()
-        async for task, is_over in self._changes(log, name, id, STREAM_SECONDS):
+        shown = set(dict(wire.steps(task, is_over=False))) if params.message.task_id else set()
+        async for task, is_over in self.changes(log, name, id, STREAM_SECONDS):
             new = [each for each in wire.steps(task, is_over=is_over) if each[0] not in shown]
             if first and len(new) < 2 and not is_over and time.monotonic() - begun < FIRST_SECONDS:
                 continue
@@ -145,7 +148,7 @@ class Handler(RequestHandler):
                 yield answer
                 return
             if first:
-                found = wire.task_of(task) if message.task_id else wire.created(task)
+                found = wire.task_of(task) if params.message.task_id else wire.created(task)
                 yield apply_history_length(found, params.configuration)
                 first = False
             for step, event in new:
@@ -155,7 +158,6 @@ class Handler(RequestHandler):
                 return
 
     @validate_request_params
-    @validate(lambda self: self._agent_card.capabilities.streaming)
     async def on_subscribe_to_task(
         self, params: types.SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
@@ -166,7 +168,7 @@ class Handler(RequestHandler):
             raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
         shown = set(dict(wire.steps(task, is_over=False)))
         yield wire.task_of(task)
-        async for task, is_over in self._changes(log, name, params.id, STREAM_SECONDS):
+        async for task, is_over in self.changes(log, name, params.id, STREAM_SECONDS):
             for id, event in wire.steps(task, is_over=is_over):
                 if id not in shown:
                     shown.add(id)
@@ -180,31 +182,54 @@ class Handler(RequestHandler):
     ) -> AgentCard:
         """Return the card for callers with a token."""
         self._of(context)
-        return self._agent_card
+        return self.card
 
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
     async def on_create_task_push_notification_config(
         self, params: types.TaskPushNotificationConfig, context: ServerCallContext
     ) -> types.TaskPushNotificationConfig:
-        """Refuse."""
-        raise PushNotificationNotSupportedError
+        """Keep where to send what happens to a task from now on."""
+        log, name = self._of(context)
+        task, is_over = await self._look(log, name, params.task_id)
+        sent = [id for id, _ in wire.steps(task, is_over=is_over)]
+        return await self._push(log).add(name, self.agent, params.task_id, params, sent)
 
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
     async def on_get_task_push_notification_config(
         self, params: types.GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> types.TaskPushNotificationConfig:
-        """Refuse."""
-        raise PushNotificationNotSupportedError
+        """Return a configuration."""
+        log, name = self._of(context)
+        await self._look(log, name, params.task_id)
+        return self._push(log).get(name, self.agent, params.task_id, params.id)
 
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
     async def on_list_task_push_notification_configs(
         self, params: types.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> types.ListTaskPushNotificationConfigsResponse:
-        """Refuse."""
-        raise PushNotificationNotSupportedError
+        """Return the configurations of a task."""
+        log, name = self._of(context)
+        await self._look(log, name, params.task_id)
+        found = self._push(log).of_task(name, self.agent, params.task_id)
+        return ListTaskPushNotificationConfigsResponse(configs=found)
 
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
     async def on_delete_task_push_notification_config(
         self, params: types.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Refuse."""
-        raise PushNotificationNotSupportedError
+        """Forget a configuration."""
+        log, name = self._of(context)
+        await self._look(log, name, params.task_id)
+        self._push(log).delete(name, self.agent, params.task_id, params.id)
+
+    def _push(self, log: ServedLog) -> Push:
+        if log.push is None:
+            raise PushNotificationNotSupportedError
+        return log.push
 
     def _of(self, context: ServerCallContext) -> tuple[ServedLog, str]:
         """Return the repository of a request, and the name of its caller.
@@ -223,8 +248,20 @@ class Handler(RequestHandler):
             raise TaskNotFoundError
         return found
 
-    async def _record(self, log: ServedLog, name: str, message: Incoming) -> FoldedTask:
-        """Record a message: as a new task, or in the one that it names."""
+    async def _record(self, log: ServedLog, name: str, params: types.SendMessageRequest) -> FoldedTask:
+        """Record a message, as a new task or in the one that it names, and keep where to notify its client."""
+        message = incoming.read(params.message, params.configuration)
+        config = params.configuration.task_push_notification_config
+        notifies = params.configuration.HasField("task_push_notification_config")
+        if notifies:
+            await self._push(log).check(config)
+        task = await self._write(log, name, message)
+        if notifies:
+            sent = [id for id, _ in wire.steps(task, is_over=False)]
+            await self._push(log).add(name, self.agent, task.record["task_id"], config, sent)
+        return task
+
+    async def _write(self, log: ServedLog, name: str, message: Incoming) -> FoldedTask:
         if not message.task_id:
             return await _run(log, lambda: log.create(log.caller(name), self.agent, message))
         task, is_over = await self._look(log, name, message.task_id)
@@ -232,16 +269,10 @@ class Handler(RequestHandler):
             raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
         if message.context_id and message.context_id != wire.context_of(task):
             raise InvalidParamsError(message="The contextId is not that of the task.")
+        return await _run(log, lambda: log.write(log.caller(name), task, message))
 
-        def write(caller: Caller) -> FoldedTask:
-            task_decisions.message(log.store, caller, message.task_id, message.text, payload=message.payload)
-            found = log.find(caller, self.agent, message.task_id)
-            return found or task
-
-        return await _run(log, lambda: write(log.caller(name)))
-
-    async def _changes(
-        self, log: ServedLog, name: str, task_id: str, seconds: float
+    async def changes(
+        self, log: ServedLog, name: str, task_id: str, seconds: float = STREAM_SECONDS
     ) -> AsyncIterator[tuple[FoldedTask, bool]]:
         """Yield a task now and after each change of the log, and whether its state is the last word."""
         deadline = time.monotonic() + seconds

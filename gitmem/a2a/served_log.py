@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from ..tasks.fold import FoldedTask
     from .incoming import Incoming
+    from .push import Push
 
     T = TypeVar("T")
 
@@ -46,10 +47,14 @@ class ServedLog:
     Args:
         store: The store, which only this object uses.
         tick: Called about once a second, such as to sync.
+        push: What notifies clients; None if nothing does.
     """
 
-    def __init__(self, store: Store, tick: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, store: Store, tick: Callable[[], object] = lambda: None, push: Push | None = None
+    ) -> None:
         self.store = store
+        self.push = push
         self._tick = tick
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gitmem a2a")
         self._stop = threading.Event()
@@ -123,6 +128,16 @@ class ServedLog:
         )
         return find_task.require(self.store, made.task["task_id"], writing=True)
 
+    def write(self, caller: Caller, task: FoldedTask, message: Incoming) -> FoldedTask:
+        """Record a message in a task of the caller.
+
+        Raises:
+            UsageError, StoreError: See `task_decisions.message`.
+        """
+        id = task.record["task_id"]
+        task_decisions.message(self.store, caller, id, message.text, payload=message.payload)
+        return load.load(self.store.db(), id, forged=False) or task
+
     def find(self, caller: Caller, agent: str, task_id: str) -> FoldedTask | None:
         """Return a task of a caller for an agent; None for another one, whether it is here or not."""
         task = load.load(self.store.db(), task_id, forged=False)
@@ -135,13 +150,14 @@ class ServedLog:
         task = self.find(caller, agent, task_id)
         if task is None:
             return None
-        if task.is_finished and task.seal is None and rules.seal(task, sender_of(caller)) is None:
+        is_over = rules.is_over(task, self.store.now())
+        if is_over and rules.seal(task, sender_of(caller)) is None:
             try:
                 task_decisions.seal(self.store, caller, task_id)
                 task = load.load(self.store.db(), task_id, forged=False) or task
             except GitmemError:
                 pass  # the next look seals it
-        return task, task.is_finished
+        return task, is_over
 
     def list(self, caller: Caller, agent: str, limit: int) -> Sequence[FoldedTask]:
         """Return the caller's tasks for an agent, at most the last ones."""

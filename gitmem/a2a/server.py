@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from email.utils import formatdate
+from functools import partial
 
 import uvicorn
 from a2a.auth.user import User
@@ -72,31 +73,37 @@ class Served:
 
 def application(served: Served) -> ASGIApp:
     """Return the application that answers for these agents."""
+    routes: list[BaseRoute] = []
+    handlers = []
+    for each in served.agents:
+        path = f"/agents/{each.name}"
+        handler = _handler(served, each, f"{served.url}{path}/")
+        handlers.append(handler)
+        routes.append(Mount(path, routes=_routes(handler)))
+    routes += _routes(_handler(served, served.agents[0], f"{served.url}/"))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         for log in served.logs.values():
             log.start()
+            if log.push is not None:
+                log.push.begin({each.agent: partial(each.changes, log) for each in handlers})
         try:
             yield
         finally:
             for log in served.logs.values():
+                if log.push is not None:
+                    await log.push.end()
                 log.close()
 
-    routes: list[BaseRoute] = []
-    for each in served.agents:
-        path = f"/agents/{each.name}"
-        routes.append(Mount(path, routes=_routes(served, each, f"{served.url}{path}/")))
-    routes += _routes(served, served.agents[0], f"{served.url}/")
     app = Starlette(routes=routes, lifespan=lifespan)
     return Guard(_with_date(app), served.hosts, served.callers, anonymous=served.anonymous)
 
 
-def serve(app: ASGIApp, bound: socket.socket, on_start: Callable[[], object]) -> None:
-    """Answer requests until a signal ends it.
+def server_of(app: ASGIApp, on_start: Callable[[], object]) -> uvicorn.Server:
+    """Return a server; its `run(sockets=[…])` answers requests until a signal ends it.
 
     Args:
-        bound: The socket.
         on_start: Called once it listens.
     """
     for name in ("a2a", "uvicorn"):  # a client's mistakes are answered, and nothing for whoever runs this
@@ -113,7 +120,7 @@ def serve(app: ASGIApp, bound: socket.socket, on_start: Callable[[], object]) ->
         h11_max_incomplete_event_size=HEADS_MAX_BYTES,
         http="h11",
     )
-    _Server(config, on_start).run(sockets=[bound])
+    return _Server(config, on_start)
 
 
 class _Server(uvicorn.Server):
@@ -152,14 +159,19 @@ class _Caller(User):
         return self._name
 
 
-def _routes(served: Served, agent: ServedAgent, url: str) -> list[BaseRoute]:
-    """Return the routes of an agent, relative to its URL."""
+def _handler(served: Served, agent: ServedAgent, url: str) -> Handler:
     needs_token = served.anonymous is None
-    card = card_of(agent, url, served.version, tenants=list(served.logs), token=needs_token, push=False)
-    handler, contexts = Handler(agent.address, card, served.logs), _Contexts()
+    push = all(log.push is not None for log in served.logs.values())
+    card = card_of(agent, url, served.version, tenants=list(served.logs), token=needs_token, push=push)
+    return Handler(agent.address, card, served.logs)
+
+
+def _routes(handler: Handler) -> list[BaseRoute]:
+    """Return the routes of an agent, relative to its URL."""
+    contexts = _Contexts()
     return [
         *create_jsonrpc_routes(handler, rpc_url="/", context_builder=contexts),
-        *create_agent_card_routes(card, cache_control=_CACHE),
+        *create_agent_card_routes(handler.card, cache_control=_CACHE),
         *create_rest_routes(handler, path_prefix=REST, context_builder=contexts),
     ]
 

@@ -15,8 +15,9 @@ from a2a.types import (
 )
 from google.protobuf.json_format import ParseDict, ParseError
 
-from ..tasks import SUBMITTED, WORKING
-from . import ANSWER, CLIENT_MESSAGE, CONTEXT, EXTENSION, METADATA, PARTS
+from ..invocation import ANSWER
+from ..tasks import SUBMITTED, WORKING, artifacts
+from . import CLIENT_MESSAGE, CONTEXT, EXTENSION, METADATA, PARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def task_of(task: FoldedTask) -> Task:
         message = _message(task, each)
         if message is not None and (each.event == "message" or (each in said and each is not last)):
             found.history.append(message)
-        elif each.event == "artifact" and task.counts(each):
-            _add(found, each)
+    found.artifacts.extend(filter(None, map(_artifact, artifacts.folded(task))))
     found.status.CopyFrom(_status(task, last))
     metadata = _metadata(task)
     if metadata:
@@ -104,8 +104,8 @@ def steps(task: FoldedTask, *, is_over: bool) -> list[tuple[str, Event]]:
             found.append((each.id, _update(task, status)))
         elif each in reports and not each.is_terminal:
             found.append((each.id, _update(task, _status_of(task, each, each.state or WORKING))))
-        elif each.event == "artifact" and task.counts(each):
-            artifact = _artifact(each)
+        elif (content := artifacts.of_event(task, each)) is not None:
+            artifact = _artifact(content)
             if artifact is not None:
                 found.append((each.id, TaskArtifactUpdateEvent(
                     task_id=task.record["task_id"], context_id=context_of(task), artifact=artifact,
@@ -213,29 +213,13 @@ def _parts(value: object) -> Iterable[Part]:
             continue
 
 
-def _artifact(event: TaskEvent) -> Artifact | None:
-    value: Any = (event.record.get("payload") or {}).get("artifact")
+def _artifact(content: Mapping[str, Any]) -> Artifact | None:
+    """Return an artifact, which a peer wrote; None if it is none."""
     try:
-        found = ParseDict(value, Artifact(), ignore_unknown_fields=True)
+        found = ParseDict(dict(content), Artifact(), ignore_unknown_fields=True)
     except (ParseError, TypeError, ValueError, AttributeError):
         return None
-    if not found.artifact_id:
-        found.artifact_id = event.id
     return found if found.parts else None
-
-
-def _add(found: Task, event: TaskEvent) -> None:
-    """Add an artifact to a task: append to the one with its id, or replace it."""
-    artifact = _artifact(event)
-    if artifact is None:
-        return
-    before = next((each for each in found.artifacts if each.artifact_id == artifact.artifact_id), None)
-    if before is None:
-        found.artifacts.append(artifact)
-    elif event.record.get("append"):
-        before.parts.extend(artifact.parts)
-    else:
-        before.CopyFrom(artifact)
 
 
 def _metadata(task: FoldedTask) -> dict[str, Any]:

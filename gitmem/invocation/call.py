@@ -275,7 +275,7 @@ def _has_ended(store: Store, task: FoldedTask) -> bool:
     """Return whether to stop waiting: there is a question, or an end after which nobody tries again."""
     if task.state in WAITING:
         return True
-    return task.is_finished and not (rules.may_be_retried(task) and rules.launch(task, store.now()) is None)
+    return rules.is_over(task, store.now())
 
 
 def _take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedTask) -> None:

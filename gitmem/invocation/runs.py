@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from .served_task import InputNeededError
+from . import ANSWER
+from .served_task import DirectAnswer, InputNeededError, TaskRejectedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class FunctionRun:
             self._end = _result(self._function(self._task))
         except InputNeededError as question:
             self._end = RunEnd("input-required", str(question) or "What next?")
+        except TaskRejectedError as reason:
+            self._end = RunEnd("rejected", str(reason))
         except BaseException as error:  # whatever ends it: the caller waits for an end
             retryable = getattr(error, "retryable", False) is True
             self._end = failure("EXCEPTION", type(error).__name__, str(error), retryable=retryable)
@@ -107,6 +110,8 @@ class FunctionRun:
 
 
 def _result(value: object) -> RunEnd:
+    if isinstance(value, DirectAnswer):
+        return completed(value, {ANSWER: "message"})
     if value is None or isinstance(value, str):
         return completed(value or "")
     if isinstance(value, dict):

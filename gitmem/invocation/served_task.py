@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from ..signals.message_frame import PEERS, quote_lines, sender_text
-from ..tasks import WAITING
+from ..tasks import WAITING, artifacts
 from ..text.sanitize import SEPARATOR, sanitize_for_model
 from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from ..tasks.fold import FoldedTask
     from .received import Received
+
 
 FRAME, TEXT = "frame", "text"
 INPUT_FORMS = (FRAME, TEXT)
@@ -21,6 +22,28 @@ INPUT_FORMS = (FRAME, TEXT)
 
 class InputNeededError(Exception):
     """Raised by a function that runs a task to ask its caller; it is called again with the answer in `messages`."""
+
+
+class Artifact:
+    """An artifact that waits to be recorded."""
+
+    __slots__ = ("append", "content", "last_chunk")
+
+    def __init__(self, content: Mapping[str, Any], *, append: bool, last_chunk: bool) -> None:
+        self.content = content
+        self.append = append
+        self.last_chunk = last_chunk
+
+
+Report = str | Artifact  # what a function reports while it works
+
+
+class TaskRejectedError(Exception):
+    """Raised by a function that runs a task to refuse it; its text is the reason."""
+
+
+class DirectAnswer(str):
+    """A result that a client of A2A gets as a message instead of a task."""
 
 
 class ServedTask:
@@ -34,7 +57,7 @@ class ServedTask:
         is_canceled: Whether to stop, because the caller no longer wants the result, or nobody may wait for it.
     """
 
-    def __init__(self, task: FoldedTask, progress: Callable[[str], object], received: Received) -> None:
+    def __init__(self, task: FoldedTask, progress: Callable[[Report], object], received: Received) -> None:
         record = task.record
         self.task_id = record["task_id"]
         self.thread_id = record["thread_id"]
@@ -53,6 +76,24 @@ class ServedTask:
     def progress(self, text: str) -> None:
         """Report progress; it is recorded at most once a second, with all reports since."""
         self._progress(text)
+
+    def artifact(
+        self,
+        content: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        name: str | None = None,
+        artifact_id: str | None = None,
+        append: bool = False,
+        last_chunk: bool = True,
+    ) -> None:
+        """Add an artifact: a text, or parts as A2A has them; see `tasks.artifacts.add`. It is recorded with the next progress.
+
+        Raises:
+            UsageError: A part has no content.
+        """
+        self._progress(
+            Artifact(artifacts.artifact_of(content, name, artifact_id), append=append, last_chunk=last_chunk)
+        )
 
     def input(self, form: str = FRAME) -> str:
         """Return the standard input of a program that runs it.

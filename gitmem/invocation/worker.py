@@ -11,12 +11,12 @@ import time
 
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
-from ..tasks import SUBMITTED, WAITING, chains, find_task, load, rules, task_work
+from ..tasks import SUBMITTED, WAITING, artifacts, chains, find_task, load, rules, task_work
 from ..tasks.task_facts import micros
 from . import received
 from .log_waiter import LogWaiter
 from .runs import RESULT_MAX_BYTES, RunEnd, failure
-from .served_task import ServedTask
+from .served_task import Artifact, ServedTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from ..tasks.fold import FoldedTask
     from .runs import Run, Start
+    from .served_task import Report
 
 LEASE_SECONDS = 60.0
 PROGRESS_SECONDS = 1.0  # between two records of progress
@@ -174,10 +175,9 @@ class Worker:
             self._write(lambda: task_work.renew(self.store, caller, id))
 
     def _flush(self, caller: Caller, id: str, progress: _Progress, *, last: bool = False) -> None:
-        text = progress.due(last=last)
-        if text:
+        for each in progress.due(last=last):
             with self.store.lock:
-                self._write(lambda: task_work.report(self.store, caller, id, "working", text))
+                self._write(lambda each=each: _record(self.store, caller, id, each))  # type: ignore[misc]
 
     def _finish(self, caller: Caller, id: str, end: RunEnd) -> None:
         """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
@@ -229,21 +229,39 @@ class _Progress:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._texts: list[str] = []
+        self._waiting: list[Report] = []
         self._next = 0.0
 
-    def add(self, text: str) -> None:
+    def add(self, report: Report) -> None:
         with self._lock:
-            self._texts.append(str(text))
+            self._waiting.append(report if isinstance(report, Artifact) else str(report))
 
-    def due(self, *, last: bool) -> str:
-        """Return what to record now: at most once a second, with all texts since, of a long one its end."""
+    def due(self, *, last: bool) -> list[Report]:
+        """Return what to record now, in order: at most once a second; texts in a row as one, of a long one its end."""
         with self._lock:
-            if not self._texts or (time.monotonic() < self._next and not last):
-                return ""
-            text, self._texts = "\n".join(self._texts), []
+            if not self._waiting or (time.monotonic() < self._next and not last):
+                return []
+            waiting, self._waiting = self._waiting, []
             self._next = time.monotonic() + PROGRESS_SECONDS
-        return text.encode("utf-8", "replace")[-RESULT_MAX_BYTES:].decode("utf-8", "ignore")
+        found: list[Report] = []
+        for each in waiting:
+            if isinstance(each, str) and found and isinstance(found[-1], str):
+                found[-1] = f"{found[-1]}\n{each}"
+            else:
+                found.append(each)
+        return [_cut(each) if isinstance(each, str) else each for each in found]
+
+
+def _cut(text: str) -> str:
+    return text.encode("utf-8", "replace")[-RESULT_MAX_BYTES:].decode("utf-8", "ignore")
+
+
+def _record(store: Store, caller: Caller, id: str, report: Report) -> object:
+    if isinstance(report, str):
+        return task_work.report(store, caller, id, "working", report)
+    return artifacts.add(
+        store, caller, id, report.content, append=report.append, last_chunk=report.last_chunk
+    )
 
 
 def _deadline(store: Store, task: FoldedTask) -> int | None:

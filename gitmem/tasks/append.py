@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         answers_digest: NotRequired[str | None]
         message: NotRequired[str | None]
         payload: NotRequired[dict[str, Any]]
+        append: NotRequired[bool]
+        last_chunk: NotRequired[bool]
         reason: NotRequired[str | None]
         level: NotRequired[str | None]
         relaunch_of: NotRequired[str | None]

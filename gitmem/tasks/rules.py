@@ -91,6 +91,11 @@ def may_be_retried(task: FoldedTask) -> bool:
     )
 
 
+def is_over(task: FoldedTask, now: int) -> bool:
+    """Return whether a task has an end after which nobody tries again."""
+    return task.is_finished and not (may_be_retried(task) and launch(task, now) is None)
+
+
 def launch(task: FoldedTask, now: int) -> Refusal | None:
     """Return why no worker may be launched for a task now: because nobody could take it."""
     agent = task.record.get("agent")

@@ -134,7 +134,7 @@ def renew(store: Store, caller: Caller, task_id: str) -> TaskChange:
         UsageError: The caller does not hold the task, or it is finished. Nothing was written.
         StoreError: It can't be recorded.
     """
-    task, mine = _own(store, caller, task_id, "renew")
+    task, mine = own(store, caller, task_id, "renew")
     last = max((each for each in task.events.values() if each is mine or (each.event == "renew" and each.take == mine.id)),
                key=lambda each: each.until)  # fmt: skip
     length = last.until - last.at
@@ -196,7 +196,7 @@ def report(
             hint="Say what you need to know.",
             code="no-question",
         )
-    task, mine = _own(store, caller, task_id, state)
+    task, mine = own(store, caller, task_id, state)
     fields: EventContent = {
         "take": mine.id,
         "state": state,
@@ -275,7 +275,7 @@ def write(
     return found
 
 
-def _own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[FoldedTask, TaskEvent]:
+def own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[FoldedTask, TaskEvent]:
     """Return a task and the caller's take of it, or raise UsageError."""
     task = find_task.require(store, task_id, writing=True)
     refuse(task, rules.report(task, sender_of(caller), state))

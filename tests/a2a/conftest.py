@@ -1,10 +1,12 @@
-"""A gateway and a worker, each in a process of its own, and the SDK's client."""
+"""Gateways, in this process or their own, with agents that answer, and the SDK's client."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,13 +15,26 @@ from pathlib import Path
 
 import pytest
 
+import gitmem
 from cli.background import program
+from gitmem.a2a.card import ServedAgent
+from gitmem.a2a.push import Push
+from gitmem.a2a.push_url import Poster
+from gitmem.a2a.served_log import ServedLog
+from gitmem.a2a.server import Served, application, server_of
+from gitmem.a2a.tokens import Tokens
+from gitmem.api import Log
+from gitmem.invocation import WORKER
+from tests.a2a import tck_agent
+from tests.sandbox import worktree
 
 READY_SECONDS = 30.0
+IDENTITY = "gitmem:worker:prices"
+PLANNER = "planner"
 
 
 class Gateway:
-    """A `gitmem a2a serve` that runs.
+    """A `gitmem a2a serve` that runs in a process.
 
     Attributes:
         url: Where it answers.
@@ -39,19 +54,8 @@ class Gateway:
             [*program(), "a2a", "serve", "--agent", "prices", "--port", str(self.port), *self.args],
             cwd=self.repo, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        assert self.process.stderr is not None
-        timer = threading.Timer(READY_SECONDS, self.process.kill)
-        timer.start()
-        said = []
-        for line in self.process.stderr:
-            said.append(line)
-            if found := re.search(r"serving .* at (http://\S+:(\d+))/", line):
-                self.url, self.port = found[1], int(found[2])
-                break
-        else:
-            raise AssertionError("".join(said))
-        timer.cancel()
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        found = _wait_for(self.process, r"serving .* at (http://\S+:(\d+))/")
+        self.url, self.port = found[1], int(found[2])
 
     def kill(self) -> None:
         """Kill it, as a crash would."""
@@ -63,10 +67,25 @@ class Gateway:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(10)
+                self.process.wait(15)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
+
+
+def _wait_for(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
+    """Return the match of a line that a process prints on standard error."""
+    assert process.stderr is not None
+    timer = threading.Timer(READY_SECONDS, process.kill)
+    timer.start()
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if found := re.search(pattern, line):
+            timer.cancel()
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return found
+    raise AssertionError("".join(said))
 
 
 def run(repo: Path, *args: str) -> str:
@@ -78,29 +97,89 @@ def run(repo: Path, *args: str) -> str:
 
 @pytest.fixture
 def gateway(repo: Path) -> Iterator[Gateway]:
-    """A gateway for the agent `prices`."""
-    found = Gateway(repo, run(repo, "a2a", "token", "planner").split()[0])
+    """A gateway for the agent `prices`, in a process of its own."""
+    found = Gateway(repo, run(repo, "a2a", "token", PLANNER).split()[0])
     yield found
     found.end()
 
 
 @pytest.fixture
-def worker(repo: Path) -> Iterator[Callable[[str], None]]:
-    """`worker("module:function")` starts a process in a worktree of its own that runs the tasks of `prices`."""
-    started: list[subprocess.Popen[bytes]] = []
-    place = repo.parent / "worktree"
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(place)], cwd=repo, check=True)
+def worker(repo: Path) -> Iterator[None]:
+    """A process in a worktree of its own that answers as the scenarios of the compatibility kit say."""
+    place = worktree(repo, repo.parent / "worktree")
+    shutil.copy(tck_agent.__file__, place)
+    process = subprocess.Popen(
+        [*program(), "serve-agent", "prices", "--callable", "tck_agent:answer"], cwd=place, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    _wait_for(process, "serving prices")
+    yield
+    process.kill()
+    process.wait()
 
-    def start(function: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        started.append(
-            subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("worker.py")), function],
-                cwd=place, env=environment, stdout=subprocess.DEVNULL,
-            )
-        )  # fmt: skip
+
+class Local:
+    """A gateway in a thread of this process.
+
+    Attributes:
+        url: Where it answers.
+        token: The token of the caller `planner`.
+        tokens: Makes tokens for others.
+    """
+
+    def __init__(self, repo: Path, **options: object) -> None:
+        self.repo = repo
+        self.log: Log = gitmem.open(str(repo), commit_after=0)
+        self.tokens = Tokens(self.log.store.repo.state)
+        self.token = self.tokens.add(PLANNER, self.log.store.now()).token or ""
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.host = f"127.0.0.1:{self.socket.getsockname()[1]}"
+        self.url = f"http://{self.host}"
+        poster = Poster(allow_private=bool(options.pop("allow_private", True)), seconds=2.0)
+        self.push = Push(self.log.store.repo.state, poster, pauses=(0.05, 0.05))
+        self.served = ServedLog(self.log.store, push=self.push)
+        agents = [ServedAgent("prices", IDENTITY), ServedAgent("taxes", "gitmem:worker:taxes")]
+        logs = {"": self.served}
+        callers = {"": self.tokens.caller_of}
+        found = Served(agents, logs, callers, url=self.url, hosts=[self.host], version="1", **options)  # type: ignore[arg-type]
+        ready = threading.Event()
+        self.server = server_of(application(found), ready.set)
+        self.thread = threading.Thread(target=self.server.run, args=([self.socket],), daemon=True)
+        self.thread.start()
+        assert ready.wait(READY_SECONDS)
+
+    def close(self) -> None:
+        """Stop it."""
+        self.server.should_exit = True
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        self.log.close()
+
+
+@pytest.fixture
+def local(repo: Path) -> Iterator[Local]:
+    """A gateway for the agents `prices` and `taxes`."""
+    found = Local(repo)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def answering(repo: Path) -> Iterator[Callable[..., Log]]:
+    """`answering()` starts a worker for `prices` in a thread, with a log of its own."""
+    stop = threading.Event()
+    started: list[tuple[Log, threading.Thread]] = []
+
+    def start(function: Callable[..., object] = tck_agent.answer, identity: str = IDENTITY) -> Log:
+        own = gitmem.open(str(repo), identity=identity, commit_after=0)
+        own.sessions.start(client=WORKER)
+        thread = threading.Thread(target=own.serve, args=(function,), kwargs={"stop": stop}, daemon=True)
+        thread.start()
+        started.append((own, thread))
+        return own
 
     yield start
-    for each in started:
-        each.kill()
-        each.wait()
+    stop.set()
+    for own, thread in started:
+        thread.join(10)
+        own.close()
