@@ -86,7 +86,7 @@ COMMANDS = {
     'hooks test': 'hooks:test --client=*',
     'agents-md': 'agents_md:agents_md file? --write --remove --check',
     'mcp': 'mcp:mcp',
-    'a2a serve': 'a2a:serve --agent=* --host= --port= --url= --no-token --push --push-allow-private',
+    'a2a serve': 'a2a:serve --agent=* --host= --port= --url= --no-token --tenant=* --push --push-allow-private',
     'a2a token': 'a2a:token name',
     'a2a tokens': 'a2a:tokens',
     'a2a revoke': 'a2a:revoke name',

@@ -222,11 +222,7 @@ class Push:
         try:
             with open(self._path, "rb") as file:
                 values = json.loads(file.read(FILE_MAX_BYTES))
-            return [
-                Entry(str(each["caller"]), str(each["agent"]), ParseDict(each["config"], TaskPushNotificationConfig()),
-                      [str(id) for id in each["sent"]])
-                for each in values
-            ]  # fmt: skip
+            return [_entry(**each) for each in values]
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
             return []
 
@@ -245,3 +241,7 @@ class Push:
             atomic_write.replace(self._path, json.dumps(values).encode(), private=True)
         except OSError:
             return  # it is kept until the gateway ends
+
+
+def _entry(caller: str, agent: str, config: dict[str, Any], sent: list[str]) -> Entry:
+    return Entry(caller, agent, ParseDict(config, TaskPushNotificationConfig()), sent)
