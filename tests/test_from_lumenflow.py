@@ -904,3 +904,21 @@ def test_signals_are_imported_as_history(log: Log, cli: Cli, tmp_path: Path) -> 
     assert found.counts["signals"]["imported"] == 3
     assert [signal["signal_id"] for signal in log.inbox(mark=False).signals] == ["sig-bbbb2222"]
     assert "nothing new" in cli("import", "lumenflow", str(tmp_path / "project"))
+
+
+@row("delegation-registry.jsonl")
+def test_the_delegation_registry(cli: Cli, tmp_path: Path) -> None:
+    """A pending delegation is a task that nobody has taken."""
+    registry = tmp_path / "old" / ".lumenflow" / "state" / "delegation-registry.jsonl"
+    registry.parent.mkdir(parents=True)
+    line = {
+        "id": "dlg-a1b2", "parentWuId": "WU-1", "targetWuId": "WU-7", "lane": "Framework: Core", "intent": "delegation",
+        "delegatedAt": "2025-01-15T10:00:00.000Z", "status": "pending", "completedAt": None,
+        "requested_role": {"lifecycle_role": "implementer", "specialty_profile": "test"},
+    }  # fmt: skip
+    registry.write_text(json.dumps(line) + "\n")
+
+    cli("import", "lumenflow", str(tmp_path / "old"))
+
+    (task,) = cli("task", "list", "--json")["tasks"]
+    assert (task["wu_id"], task["state"]) == ("WU-7", "submitted")

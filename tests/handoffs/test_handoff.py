@@ -464,3 +464,44 @@ def test_an_answer_names_at_most_fifty_things_that_are_left_out() -> None:
     for number in range(bundle.LEFT_OUT_MAX + 10):
         found.leave_out(f"task-{number}", "is offered already")
     assert len(found.left_out) == 50
+
+
+def test_a_claim_of_a_task_goes_with_it_whatever_its_work_unit(work: Work) -> None:
+    """A claim without a unit, on the task that is handed over."""
+    claimed = claim_work.claim(work.here, work.bohr, ["lib/**"], task_id=work.task_id).claim_id
+    made = give.hand_over(work.here, work.bohr, "Curie", wu="WU-7", dry_run=True)
+    assert set(made.task["handoff_claims"]) == {work.claim_id, claimed}
+
+
+def test_what_another_session_of_the_giver_has_is_left_out(work: Work) -> None:
+    """The fold accepts only takes of the session that gives; what the other session offers does not count as offered."""
+    given(work)
+    again = Agent(work.here, BOHR).caller
+    claim_work.claim(work.here, again, ["docs/**"])
+    made = give.hand_over(work.here, again, "Curie", "Go on", dry_run=True)
+    assert "handoff_tasks" not in made.task
+    assert (work.task_id, "was taken by another session of yours") in [
+        (each.id, each.reason) for each in made.left_out
+    ]
+
+
+def test_a_task_without_a_sealed_result_is_not_handed_over(work: Work) -> None:
+    """Finished, though nobody has confirmed it; after a day without an answer the rest can be offered again."""
+    given(work)
+    work.clock.forward(DAY + HOUR)
+    again = give.hand_over(work.here, work.bohr, "Curie", dry_run=True)
+    assert again.task["handoff_tasks"] == [work.task_id]
+    task_work.report(work.here, work.bohr, work.task_id, "completed", "ok")
+    made = give.hand_over(work.here, work.bohr, "Curie", dry_run=True)
+    assert "handoff_tasks" not in made.task
+
+
+def test_a_checkpoint_that_is_offered_already_is_left_out(work: Work) -> None:
+    """With new work beside it."""
+    first = given(work)
+    claim_work.claim(work.here, work.bohr, ["docs/**"])
+    made = give.hand_over(work.here, work.bohr, "Dirac", "Go on", dry_run=True)
+    assert "checkpoint" not in made.task
+    assert (work.node_id, f"is offered already by {first}") in [
+        (each.id, each.reason) for each in made.left_out
+    ]
