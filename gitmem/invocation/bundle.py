@@ -10,7 +10,7 @@ from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
 from ..memory import load, private_store, relations, resolve_node, search
 from ..records.ids import unit_key
-from ..records.secrets import find_in
+from ..records.secrets import find_in, has_marker
 from . import bundle_encoding, working_memory
 from .bundle_content import BUDGET_BYTES, MEMORY, Bundle, PackedContext
 from .bundle_encoding import FORMAT
@@ -93,12 +93,19 @@ def _acquire(
             _refuse_secret(name, value)
     found: list[working_memory.Item] = []
     if context is True:
-        goal = working_memory.goal(caller)
-        own |= {"goal": goal} if goal else {}
-        for item in working_memory.items(store, caller):
-            why = _why_not(item.value, item.node, allow_secret=allow_secret)
+        goal = working_memory.Item("goal", "goal", working_memory.goal(caller))
+        items = (
+            [goal, *working_memory.items(store, caller)]
+            if goal.value
+            else [*working_memory.items(store, caller)]
+        )
+        searched = not allow_secret and _may_hold_secret([item.value for item in items])
+        for item in items:
+            why = _why_not(item.value, item.node, searched=searched)
             if why:
                 bundle.leave_out(item.id, why)
+            elif item is goal:
+                own["goal"] = goal.value
             else:
                 found.append(item)
     bundle.stages["acquisition"] = {
@@ -122,13 +129,22 @@ def _refuse_secret(name: str, value: Any) -> None:
             )
 
 
-def _why_not(value: object, node: VersionedNode | None, *, allow_secret: bool) -> str:
-    """Return why something is not handed over; "" if it may be."""
+def _may_hold_secret(values: Sequence[object]) -> bool:
+    """Return whether values must be searched one by one: quick, and mostly False."""
+    return has_marker("\n".join(bundle_encoding.texts(values)))
+
+
+def _why_not(value: object, node: VersionedNode | None, *, searched: bool) -> str:
+    """Return why something is not handed over; "" if it may be.
+
+    Args:
+        searched: Whether to search the value for secrets.
+    """
     if node is not None and (node.sensitive or node.private):
         return "is sensitive" if node.sensitive else "is private"
     if node is not None and node.is_hidden:
         return f"is {node.status}"
-    found = None if allow_secret else find_in(value)
+    found = find_in(value) if searched else None
     return f"seems to contain {found.what}" if found else ""
 
 
@@ -158,14 +174,16 @@ def _retrieve(
         whys = {id: f"of {caller.wu_id}" if is_of_unit else "of the project" for id, is_of_unit in rows}
         matches = [_Reference(node, whys[node.id]) for node in load.load(db, whys)]
     elif isinstance(query, str):
-        hits = search.search(store, query, limit=NODES_MAX).hits
+        hits = search.recall(store, query, limit=NODES_MAX, stale=False)
         said = cut(sanitize(query), 60)
         matches = [_Reference(hit.node, f"matches {said}: {_MATCHED[hit.matched]}") for hit in hits]
     else:
         matches = [_Reference(_named(store, id), "named by the caller") for id in query]
     found: list[_Reference] = []
-    for each in matches:
-        why = _why_not(bundle_encoding.node_values(each.node), each.node, allow_secret=allow_secret)
+    values = [bundle_encoding.node_values(each.node) for each in matches]
+    searched = not allow_secret and _may_hold_secret(values)
+    for each, value in zip(matches, values, strict=True):
+        why = _why_not(value, each.node, searched=searched)
         if why:
             bundle.leave_out(each.node.id, why)
         elif each.node.id not in {other.node.id for other in found}:
@@ -231,12 +249,12 @@ def _utilize(
         bundle.stages["utilization"] = {"sent": 0, "omitted": 0, "bytes": 0}
         return
     packed = PackedContext(bundle, {"format": FORMAT, **own})
-    for item in items:
-        packed.add(item.section, item.id, item.value)
     for each in references:
         value = {"id": each.node.id, "digest": bundle_encoding.node_digest(each.node), "why": each.why}
         more = {"sources": list(sources[each.node.id])} if each.node.id in sources else {}
         packed.add(MEMORY, each.node.id, {**value, **more})
+    for item in items:
+        packed.add(item.section, item.id, item.value)
     for from_id, to_id, type in links:
         if packed.ids.issuperset((from_id, to_id)):
             packed.add(

@@ -58,7 +58,7 @@ class Bundle(Outcome):
         found = {name: len(value) for name, value in self.context.items() if isinstance(value, list)}
         found.pop("omitted", None)
         found |= {"variables": len(self.context.get("variables", ())), "omitted": len(self.omitted)}
-        return {name: count for name, count in found.items() if count}
+        return {name: count for name, count in sorted(found.items()) if count}
 
 
 class Transfer(Outcome):

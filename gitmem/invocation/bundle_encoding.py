@@ -69,6 +69,21 @@ def _problem(value: object, depth: int = NESTED) -> str:
     return f"has a {type(value).__name__}, which is not JSON"
 
 
+def texts(value: object) -> list[str]:
+    """Return the texts in a JSON value, keys included."""
+    found: list[str] = []
+    left = [value]
+    while left:
+        each = left.pop()
+        if type(each) is str:
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            left += each
+        elif isinstance(each, dict):
+            left += [*each, *each.values()]
+    return found
+
+
 def node_values(node: VersionedNode) -> dict[str, Any]:
     """Return what makes up a node, as JSON: its type, text, place and metadata, but not who changed or read it."""
     found = {

@@ -6,12 +6,13 @@ from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..memory import load, session_checkpoints
+from ..memory.node_tables import HIDDEN
 from ..memory.session_checkpoints import PREFIX
 from . import bundle_encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ..agents.caller import Caller
@@ -23,9 +24,10 @@ LISTS = (DECISIONS, QUESTIONS, THOUGHTS)
 GIVEN = ("goal", "variables", *LISTS)  # what callers may give themselves
 LOOKED_AT_MAX = 200  # nodes of a session that are read, last changed first
 SIGNALS_MAX = 5
+# A session's nodes are younger than it: without that, all nodes would be read.
 _NODES = (
-    "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.state = 0 AND {0} AND json_extract(l.body, '$.sender_identity')"
-    " = ?2 AND n.type <> 'checkpoint' ORDER BY n.touched DESC, n.id LIMIT ?3"
+    f"SELECT id FROM node WHERE state < {HIDDEN} AND state = 0 AND touched >= coalesce((SELECT min(started) FROM session WHERE"
+    " session_id = ?1), 0) AND session_id IS ?1 AND sender = ?2 AND type <> 'checkpoint' ORDER BY touched DESC, id LIMIT ?3"
 )
 _THREAD = (
     "SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE (s.sender_session = ?1 OR s.sender = ?2)"
@@ -123,22 +125,24 @@ def goal(caller: Caller) -> dict[str, Any]:
 def items(store: Store, caller: Caller) -> Iterator[Item]:
     """Yield the working memory of a caller, what matters most first; also what is sensitive: it is filtered later."""
     nodes = _nodes(store, caller)
-    for section in LISTS:
-        for node in nodes:
-            if _section(node) == section:
-                yield Item(section, node.id, _value(node), node)
+    for section in (DECISIONS, QUESTIONS):
+        yield from _of_section(nodes, section)
     checkpoint = session_checkpoints.last_checkpoint(
         store, caller.session_id, caller.wu_id, None, None if caller.session_id else caller.reader
     )
     if checkpoint is not None:
         yield Item("checkpoint", checkpoint.id, _checkpoint(checkpoint), checkpoint)
     yield from _signals(store, caller)
+    yield from _of_section(nodes, THOUGHTS)
+
+
+def _of_section(nodes: Iterable[VersionedNode], section: str) -> Iterator[Item]:
+    return (Item(section, node.id, _value(node), node) for node in nodes if _section(node) == section)
 
 
 def _nodes(store: Store, caller: Caller) -> list[VersionedNode]:
     db = store.db()
-    where = "n.session_id = ?1" if caller.session_id else "n.session_id IS ?1"
-    rows = db.execute(_NODES.format(where), (caller.session_id, caller.reader, LOOKED_AT_MAX))
+    rows = db.execute(_NODES, (caller.session_id, caller.reader, LOOKED_AT_MAX))
     return [node for node in load.load(db, [id for (id,) in rows]) if not node.unverified]
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
         half_life: NotRequired[int]
         by_decay: NotRequired[bool]
+        stale: NotRequired[bool]
 
 
 LIMIT = 10
@@ -147,7 +148,7 @@ def recall(store: Store, query: str, *, limit: int = LIMIT, **options: Unpack[Re
     Args:
         query: As for `search`.
         options: limit (1 to 1,000; default 10); half_life in microseconds; by_decay: decay counts in full,
-            `score = relevance × decay`; those of `listing.Filter`: wu, type, lifecycle, tags, path,
+            `score = relevance × decay`; stale (default true): nodes whose files have changed rank lower, which asks git; those of `listing.Filter`: wu, type, lifecycle, tags, path,
             include_archived and others.
 
     Raises:
@@ -164,6 +165,7 @@ def _recall(
     *,
     half_life: int = decay.HALF_LIFE_MICROS,
     by_decay: bool = False,
+    stale: bool = True,
     **filters: Unpack[FilterOptions],
 ) -> SearchResult:
     from itertools import islice
@@ -202,7 +204,7 @@ def _recall(
         match.weigh(age, weight)
     matches.sort(key=ranking.order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
-    hits = _load(store, matches[: 2 * limit], asked, weight)
+    hits = _load(store, matches[: 2 * limit if stale else limit], asked, weight, stale=stale)
     found = superseded.arrange(
         store.db(), list(islice(hits, limit)), limit, lambda id, older: _successor(store, id, older, asked)
     )
@@ -238,17 +240,19 @@ def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> An
     raise AssertionError("every attempt returns or raises")
 
 
-def _load(store: Store, matches: Iterable[Match], question: FtsQuery, weight: float) -> Iterator[Hit]:
+def _load(
+    store: Store, matches: Iterable[Match], question: FtsQuery, weight: float, *, stale: bool
+) -> Iterator[Hit]:
     """Yield hits from matches in their order, except that stale ones rank lower."""
     by_id = {each.id: each for each in matches}
     nodes = {node.id: node for node in load.load(store.db(), by_id)}
-    stale = anchors.stale(store, [node for node in nodes.values() if node.paths])
-    for id in stale:
+    moved = anchors.stale(store, [node for node in nodes.values() if node.paths]) if stale else {}
+    for id in moved:
         by_id[id].weigh(by_id[id].decay * decay.STALE, weight)
     for match in sorted(by_id.values(), key=ranking.order):
         if match.id in nodes:
             hit = Hit(match, nodes[match.id], *snippet(nodes[match.id].content, question))
-            hit.stale = stale.get(match.id)
+            hit.stale = moved.get(match.id)
             yield hit
 
 
