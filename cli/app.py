@@ -70,7 +70,7 @@ COMMANDS = {
     "claim release": "claim:release",
     "overlap": "overlap:overlap",
     "call": "call:call",
-    "serve-agent": "call:serve_agent",
+    "serve-agent": "serve_agent:serve_agent",
     "delegate": "delegate:delegate",
     "handoff": "handoff:handoff",
     "task list": "task:listing",

@@ -5,14 +5,23 @@ from __future__ import annotations
 import time
 
 from ..agents import presence
-from ..errors import GitmemError, UsageError
+from ..errors import UsageError
 from ..records import ids
 from ..signals.change_watcher import NeverSet
-from ..tasks import WAITING, chains, delegate, find_task, new_task, rules, task_decisions
-from ..tasks.task_work import sender_of
+from ..tasks import ONCE, chains, delegate, find_task, new_task
 from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup, bundle
 from .bundle_content import Bundle, Transfer
-from .call_result import ALL, ANY, AgentResult, CallResult, TaskProgress, progress_of
+from .call_result import (
+    ALL,
+    ANY,
+    AgentResult,
+    CallResult,
+    TaskProgress,
+    has_ended,
+    progress_of,
+    take_result,
+    time_out,
+)
 from .log_waiter import LogWaiter
 
 TYPE_CHECKING = False
@@ -26,7 +35,6 @@ if TYPE_CHECKING:
     from ..records.record_types import SignalFields
     from ..signals.change_watcher import StopWatching
     from ..store import Store
-    from ..tasks.fold import FoldedTask
     from ..tasks.task_options import TaskOptions
 
     class CallOptions(TypedDict):
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
             wait: Whether to wait at all (default).
             idempotency_key: The same key is the same call.
             cancel_on_timeout: Cancel what has no result in time.
+            once: Begin at most once, of all clones of the usual remote; offline, and after the death of a worker, nothing begins.
             again: Call an agent that works or waits in this chain of calls already.
             within: The task that the caller works on; by default the only one that its session holds.
             context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
@@ -52,6 +61,7 @@ if TYPE_CHECKING:
         wait: NotRequired[bool]
         idempotency_key: NotRequired[str | None]
         cancel_on_timeout: NotRequired[bool]
+        once: NotRequired[bool]
         again: NotRequired[bool]
         within: NotRequired[str | None]
         context: NotRequired[bool | Mapping[str, Any] | None]
@@ -178,8 +188,8 @@ def follow(
             for each in list(open_):
                 task = find_task.require(store, each.task_id, writing=True)
                 seen += progress_of(task, shown[each.task_id])
-                if _has_ended(store, task):
-                    _take_result(store, caller, each, task)
+                if has_ended(store, task):
+                    take_result(store, caller, each, task)
                     open_.remove(each)
         yield from seen
         if not open_ or (join == ANY and any(each.is_completed for each in results)):
@@ -187,7 +197,7 @@ def follow(
         left = end - time.monotonic()
         if left <= 0 or stopped.is_set():
             with store.lock:
-                _time_out(store, caller, open_, cancel=cancel)
+                time_out(store, caller, open_, cancel=cancel)
             break
         waiter.wait(stamp, min(left, _TICK_SECONDS))
     yield CallResult(join, thread, results)
@@ -213,6 +223,7 @@ def _record(
     common: TaskOptions = {
         "purpose": CALL, "chain": chain, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
         "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
+        "semantics": ONCE if options.get("once") else None,
     }  # fmt: skip
     results = []
     entries: list[LogEntry] = []
@@ -269,32 +280,3 @@ def _is_served(store: Store, address: str) -> bool:
         each.record.get("client") == WORKER and each.ended is None and each.status == "live"
         for each in presence.of_identity(store, address)
     )
-
-
-def _has_ended(store: Store, task: FoldedTask) -> bool:
-    """Return whether to stop waiting: there is a question, or an end after which nobody tries again."""
-    if task.state in WAITING:
-        return True
-    return rules.is_over(task, store.now())
-
-
-def _take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedTask) -> None:
-    """Read the result of a task, and seal it if the caller's session wrote the task."""
-    if task.is_finished and rules.seal(task, sender_of(caller)) is None:
-        try:
-            task_decisions.seal(store, caller, result.task_id)
-            task = find_task.require(store, result.task_id, writing=True)
-        except GitmemError as error:
-            result.warnings.append(f"The result could not be sealed: {error.message}")
-    result.read(task)
-
-
-def _time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, cancel: bool) -> None:
-    for each in results:
-        each.timed_out = True
-        if cancel:
-            try:
-                task_decisions.cancel(store, caller, each.task_id, reason="The caller stopped waiting.")
-            except GitmemError as error:
-                each.warnings.append(error.message)
-        each.read(find_task.require(store, each.task_id, writing=True))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..errors import GitmemError
 from ..log.lines import format_at
 from ..outcome import Outcome
-from ..tasks import WAITING, WORKING
+from ..tasks import WAITING, WORKING, find_task, once, rules, task_decisions
+from ..tasks.task_work import sender_of
 from ..text.shell_quote import command
 
 TYPE_CHECKING = False
@@ -13,11 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from ..agents.caller import Caller
+    from ..store import Store
     from ..tasks.fold import FoldedTask
     from ..tasks.task_facts import TaskEvent
     from .bundle_content import Transfer
 
 ALL, ANY = "all", "any"
+LOST = "Its worker is lost, and it may begin only once."
 _ERROR_TEXTS = ("code", "type", "message")
 
 
@@ -211,3 +215,34 @@ def _error(value: object) -> Mapping[str, Any] | None:
         return None
     found: dict[str, Any] = {name: text for name in _ERROR_TEXTS if isinstance(text := value.get(name), str)}
     return {**found, "retryable": value.get("retryable") is True}
+
+
+def has_ended(store: Store, task: FoldedTask) -> bool:
+    """Return whether to stop waiting: there is a question, or an end after which nobody tries again."""
+    if task.state in WAITING:
+        return True
+    return rules.is_over(task, store.now()) or once.is_lost(task, store.now())
+
+
+def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedTask) -> None:
+    """Read the result of a task, and seal it, or the loss of its worker, if the caller's session wrote the task."""
+    lost = None if task.is_finished else LOST
+    if rules.seal(task, sender_of(caller)) is None and task.state not in WAITING:
+        try:
+            task_decisions.seal(store, caller, result.task_id, give_up=lost)
+            task = find_task.require(store, result.task_id, writing=True)
+        except GitmemError as error:
+            result.warnings.append(f"The result could not be sealed: {error.message}")
+    result.read(task)
+
+
+def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, cancel: bool) -> None:
+    """Note that the caller has stopped waiting for these results, and cancel their tasks if it wants that."""
+    for each in results:
+        each.timed_out = True
+        if cancel:
+            try:
+                task_decisions.cancel(store, caller, each.task_id, reason="The caller stopped waiting.")
+            except GitmemError as error:
+                each.warnings.append(error.message)
+        each.read(find_task.require(store, each.task_id, writing=True))

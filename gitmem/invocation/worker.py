@@ -1,7 +1,7 @@
 """Serve an agent: take the tasks that are for it, one at a time, run them, and report how they end.
 
 A task begins at least once: after a worker has died, its lease ends and another one takes it, three times at most. Of one clone only one
-worker runs a task at a time; of clones that have not synced both may.
+worker runs a task at a time; of clones that have not synced both may. A task with the semantics at-most-once begins once at most.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
-from ..tasks import SUBMITTED, WAITING, artifacts, chains, find_task, load, rules, task_work
+from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, load, rules, task_work
 from ..tasks.task_facts import micros
 from . import received
 from .log_waiter import LogWaiter
@@ -35,7 +35,7 @@ POLL_SECONDS = 0.05  # between two looks at a running task: whether it is cancel
 IDLE_SECONDS = 1.0
 RETRY_SECONDS = 2.0  # after an error of the disk
 CANDIDATES_MAX = 200
-_ONCE = "at-most-once"
+AGAIN_SECONDS = 30.0  # after a take that could not be made, such as because the remote is offline
 _CANDIDATES = (
     "SELECT task_id FROM task WHERE agent IN ({marks}) AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
     " ORDER BY created, task_id LIMIT ?"
@@ -75,6 +75,7 @@ class Worker:
         self.report = report
         self._waiter = LogWaiter(store, stop)
         self._failed: list[str] = []  # own tasks whose failure allows another try
+        self._not_before: dict[str, float] = {}  # tasks that could not be taken, and when to try again
         self._renewals: dict[str, float] = {}  # waiting and running tasks, and when to renew their leases
 
     def serve(self) -> None:
@@ -103,7 +104,7 @@ class Worker:
             task = load.load(
                 self.store.db(), id, forged=False
             )  # what claims to be from this clone and is not is not run
-            if task is not None and task.record.get("semantics") != _ONCE and self._may_run(task, caller):
+            if task is not None and self._may_run(task, caller):
                 return find_task.require(self.store, id, writing=True)
         return None
 
@@ -118,14 +119,30 @@ class Worker:
                 self._write(lambda: task_work.report(self.store, caller, id, "canceled"))
             elif task.state in WAITING:
                 self._renew_if_due(caller, id)
-            return (
-                task.state == "working" and not task.cancels
-            )  # an earlier run here could not report its end
+            if task.state != WORKING or task.cancels:
+                return False
+            if not rules.is_once(task):
+                return True  # an earlier run here could not report its end
+            error = failure(
+                "LOST", "Lost", "The end of its run could not be recorded, and it may begin only once."
+            )
+            self._write(lambda: task_work.report(self.store, caller, id, error.state, payload=error.payload))
+            return False
+        return self._take(task, caller)
+
+    def _take(self, task: FoldedTask, caller: Caller) -> bool:
+        """Take a task if that is possible; after a refusal, such as of an unreachable remote, try again later."""
+        id, now = task.record["task_id"], self.store.now()
         if id in self._failed:
             self._failed.remove(id)
         if rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None:
             return False
-        return self._write(lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000)))
+        if time.monotonic() < self._not_before.get(id, 0.0):
+            return False
+        took = self._write(lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000)))
+        if not took:
+            self._not_before[id] = time.monotonic() + AGAIN_SECONDS
+        return took
 
     def _run(self, task: FoldedTask) -> None:
         """Run a task until it ends, its caller cancels it, its deadline is over, or somebody else has it."""
@@ -164,6 +181,10 @@ class Worker:
                 return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
             if self.stop.is_set():
                 run.end()
+                if rules.is_once(task):
+                    return failure(
+                        "STOPPED", "Stopped", "The worker was ended, and the task may begin only once."
+                    )
                 self._write(lambda: task_work.release(self.store, caller, id, reason="The worker ends."))
                 return RunEnd("", None)
             self._renew_if_due(caller, id)

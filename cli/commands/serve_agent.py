@@ -1,0 +1,183 @@
+"""`gitmem serve-agent`: take the tasks of an agent, and run a program or function for each."""
+
+from __future__ import annotations
+
+import os
+
+from ..environment import Environment
+from ..render import output
+from .call import TASK, committing, seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from gitmem.invocation.runs import Run, Start
+    from gitmem.invocation.served_task import ServedTask
+    from gitmem.sessions.session_result import SessionStarted
+    from gitmem.store import Store
+
+
+def serve_agent(
+    at: Environment,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or identity of the agent to serve.")],
+    exec_: Annotated[
+        str | None,
+        typer.Option(
+            "--exec",
+            metavar="CMD",
+            help="Run CMD with sh for each task: the task on standard input, its result on standard output.",
+        ),
+    ] = None,
+    callable_: Annotated[
+        str | None,
+        typer.Option("--callable", metavar="MODULE:FUNCTION", help="Run a Python function for each task."),
+    ] = None,
+    input_: Annotated[
+        str | None,
+        typer.Option(
+            "--input",
+            metavar="frame|text",
+            help="Standard input of CMD: the text in a frame that names the caller (default), or the bare text.",
+        ),
+    ] = None,
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            "--lease",
+            metavar="60s",
+            help="Time until another worker may take a task of a dead one (default: 60s).",
+        ),
+    ] = None,
+) -> None:
+    """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
+    from gitmem.agents import caller as callers
+    from gitmem.agents.caller import CallerClaims
+    from gitmem.invocation import agent_lookup, worker
+    from gitmem.sessions import lifecycle
+
+    from .. import autosync
+    from .watch import WatchEnded
+
+    lease_seconds = _lease(lease, worker.LEASE_SECONDS)
+    store = committing(at, long_lived=True)
+    session: list[str] = []
+    start = _starter(at, exec_, callable_, input_, session)
+    identity = agent_lookup.identity_of(name)
+    began = _start_session(store, name, identity)
+    session.append(began.session_id)
+    who = CallerClaims(as_=began.session_id, session=began.session_id)
+
+    def own() -> callers.Caller:
+        found = callers.find(store, who)
+        assert found is not None
+        return found
+
+    with WatchEnded() as stop:
+        _note(f"serving {name} as {began.display_name} ({identity}); press Ctrl-C to end")
+        try:
+            worker.Worker(
+                store,
+                own,
+                start,
+                stop=stop,
+                lease=lease_seconds,
+                tick=lambda: autosync.start_if_due(at),
+                report=_note,
+            ).serve()
+        finally:
+            lifecycle.end(store, own())
+
+
+def _start_session(store: Store, name: str, identity: str) -> SessionStarted:
+    """Start the session of a worker; with a name of the pool if another worker of this agent has its name."""
+    from gitmem.agents import presence
+    from gitmem.agents.caller import CallerClaims
+    from gitmem.errors import UsageError
+    from gitmem.invocation import WORKER
+    from gitmem.sessions import lifecycle
+    from gitmem.text.name_matching import fold
+
+    chosen = None if identity == name else name
+    try:
+        return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=chosen, client=WORKER)
+    except UsageError as error:
+        holders = presence.of_name(store, fold(name))
+        if error.code != "name-in-use" or any(each.agent_identity != identity for each in holders):
+            raise
+    return lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)
+
+
+def _starter(
+    at: Environment, command: str | None, function: str | None, form: str | None, session: list[str]
+) -> Start:
+    """Return what starts a task: a program or a function.
+
+    Args:
+        session: The session of the worker, once it has started.
+    """
+    from gitmem.errors import UsageError
+    from gitmem.invocation.served_task import FRAME, INPUT_FORMS
+
+    if (command is None) == (function is None):
+        raise UsageError("serve-agent needs --exec CMD or --callable MODULE:FUNCTION, and not both. Nothing was written.",
+                         code="no-command")  # fmt: skip
+    if form is not None and (form not in INPUT_FORMS or command is None):
+        raise UsageError(
+            f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
+            code="bad-input-form",
+        )
+    if function is not None:
+        return _function(at, function)
+    from gitmem.invocation.child_process import ChildRun
+
+    def start(task: ServedTask) -> Run:
+        assert command is not None
+        given = task.input(form or FRAME).encode("utf-8", "backslashreplace")
+        environment = {**os.environ, TASK: task.task_id, "GITMEM_SESSION": session[0]}
+        return ChildRun(command, given, environment, at.folder)
+
+    return start
+
+
+def _function(at: Environment, typed: str) -> Start:
+    """Return what starts a task with the function that `--callable` names, from the folder of the command."""
+    import sys
+    from importlib import import_module
+
+    from gitmem.errors import UsageError
+    from gitmem.invocation.runs import FunctionRun
+
+    module, _, name = typed.partition(":")
+    sys.path.insert(0, at.folder)
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"--callable: cannot import {typed} ({error}). Nothing was written.",
+            hint="Name a module of this folder or of the environment, and a function: shop:prices.",
+            code="bad-callable",
+        ) from error
+    if not callable(found):
+        raise UsageError(f"--callable: {typed} is not a function. Nothing was written.", code="bad-callable")
+    return lambda task: FunctionRun(found, task)
+
+
+def _lease(typed: str | None, otherwise: float) -> float:
+    from gitmem.errors import UsageError
+    from gitmem.tasks import LEASE_MAX_MICROS
+
+    found = seconds(typed)
+    if found is None:
+        return otherwise
+    if not 1 <= found <= LEASE_MAX_MICROS / 1_000_000:
+        raise UsageError(
+            f"Invalid time: --lease {typed}; it lasts 1s to 24h. Nothing was written.", code="bad-lease"
+        )
+    return found
+
+
+def _note(text: str) -> None:
+    output.write_error(f"gitmem: {output.sanitize(text)}")
