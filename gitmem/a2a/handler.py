@@ -12,7 +12,6 @@ from a2a.server.request_handlers.request_handler import RequestHandler, validate
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types import ListTaskPushNotificationConfigsResponse
 from a2a.utils.errors import (
-    InternalError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
@@ -21,14 +20,13 @@ from a2a.utils.errors import (
 )
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 
-from ..errors import StoreError, UsageError
 from ..tasks import WAITING, task_decisions
 from . import incoming, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-    from typing import TypeVar
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from typing import Protocol, TypeVar
 
     from a2a import types
     from a2a.server.context import ServerCallContext
@@ -42,13 +40,18 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+    class _Named(Protocol):
+        """A request that may name a tenant."""
+
+        tenant: str
+
+
 TENANTS = "gitmem.tenants"  # in the state of a request: those that its caller has a token for
 WAIT_SECONDS = 600.0  # for a result; then the task is answered as it is
 STREAM_SECONDS = 3600.0  # after which a client has to subscribe again
 CANCEL_SECONDS = 5.0  # for whoever has the task to stop
 FIRST_SECONDS = 1.0  # in which a worker may answer with a message; then the stream begins with the task
 LISTED_MAX = 1_000
-_QUOTA = ("too-many-open", "quota")
 
 
 def _notifies(handler: Handler) -> bool:
@@ -73,7 +76,7 @@ class Handler(RequestHandler):
     async def on_get_task(self, params: types.GetTaskRequest, context: ServerCallContext) -> types.Task:
         """Return a task as it is."""
         validate_history_length(params)
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         task, _ = await self._look(log, name, params.id)
         return apply_history_length(wire.task_of(task), params)
 
@@ -85,8 +88,8 @@ class Handler(RequestHandler):
         validate_history_length(params)
         if params.HasField("page_size"):
             validate_page_size(params.page_size)
-        log, name = self._of(context)
-        tasks = await _run(log, lambda: log.list(log.caller(name), self.agent, LISTED_MAX))
+        log, name = self._of(context, params)
+        tasks = await log.run(lambda: log.list(log.caller(name), self.agent, LISTED_MAX))
         store = InMemoryTaskStore(owner_resolver=lambda _: "", use_copying=False)
         for each in tasks:
             await store.save(wire.task_of(each), context)
@@ -100,11 +103,11 @@ class Handler(RequestHandler):
     @validate_request_params
     async def on_cancel_task(self, params: types.CancelTaskRequest, context: ServerCallContext) -> types.Task:
         """Ask for the cancellation of a task, and wait a little for whoever has it."""
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         task, is_over = await self._look(log, name, params.id)
         if is_over:
             raise TaskNotCancelableError
-        await _run(log, lambda: task_decisions.cancel(log.store, log.caller(name), params.id))
+        await log.run(lambda: task_decisions.cancel(log.store, log.caller(name), params.id))
         now = task
         async for now, is_over in self.changes(log, name, params.id, CANCEL_SECONDS):  # noqa: B007  (the last one is the answer)
             if is_over:
@@ -117,7 +120,7 @@ class Handler(RequestHandler):
     ) -> types.Task | types.Message:
         """Record a message, and return the task once it ends or asks something."""
         validate_history_length(params.configuration)
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         task = await self._record(log, name, params)
         id = task.record["task_id"]
         if not params.configuration.return_immediately:
@@ -135,7 +138,7 @@ class Handler(RequestHandler):
     ) -> AsyncGenerator[Event]:
         """Record a message, and yield the task and what happens to it."""
         validate_history_length(params.configuration)
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         task = await self._record(log, name, params)
         id = task.record["task_id"]
         begun, first = time.monotonic(), True
@@ -162,7 +165,7 @@ class Handler(RequestHandler):
         self, params: types.SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """Yield a task as it is, and what happens to it from now on."""
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         task, is_over = await self._look(log, name, params.id)
         if is_over:
             raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
@@ -181,7 +184,7 @@ class Handler(RequestHandler):
         self, params: types.GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
         """Return the card for callers with a token."""
-        self._of(context)
+        self._of(context, params)
         return self.card
 
     @validate_request_params
@@ -190,7 +193,7 @@ class Handler(RequestHandler):
         self, params: types.TaskPushNotificationConfig, context: ServerCallContext
     ) -> types.TaskPushNotificationConfig:
         """Keep where to send what happens to a task from now on."""
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         task, is_over = await self._look(log, name, params.task_id)
         sent = [id for id, _ in wire.steps(task, is_over=is_over)]
         return await self._push(log).add(name, self.agent, params.task_id, params, sent)
@@ -201,7 +204,7 @@ class Handler(RequestHandler):
         self, params: types.GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> types.TaskPushNotificationConfig:
         """Return a configuration."""
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         await self._look(log, name, params.task_id)
         return self._push(log).get(name, self.agent, params.task_id, params.id)
 
@@ -211,7 +214,7 @@ class Handler(RequestHandler):
         self, params: types.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> types.ListTaskPushNotificationConfigsResponse:
         """Return the configurations of a task."""
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         await self._look(log, name, params.task_id)
         found = self._push(log).of_task(name, self.agent, params.task_id)
         return ListTaskPushNotificationConfigsResponse(configs=found)
@@ -222,7 +225,7 @@ class Handler(RequestHandler):
         self, params: types.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """Forget a configuration."""
-        log, name = self._of(context)
+        log, name = self._of(context, params)
         await self._look(log, name, params.task_id)
         self._push(log).delete(name, self.agent, params.task_id, params.id)
 
@@ -231,19 +234,20 @@ class Handler(RequestHandler):
             raise PushNotificationNotSupportedError
         return log.push
 
-    def _of(self, context: ServerCallContext) -> tuple[ServedLog, str]:
+    def _of(self, context: ServerCallContext, params: _Named) -> tuple[ServedLog, str]:
         """Return the repository of a request, and the name of its caller.
 
         Raises:
             InvalidParamsError: There is no such tenant for this caller.
         """
-        log = self._logs.get(context.tenant)
-        if log is None or context.tenant not in context.state.get(TENANTS, ()):
-            raise InvalidParamsError(message=f"No such tenant: {context.tenant[:80]!r}.")
+        tenant = context.tenant
+        log = self._logs.get(tenant) if tenant in context.state.get(TENANTS, ()) else None
+        if log is None or params.tenant not in ("", tenant):  # a path and a body may name two
+            raise InvalidParamsError(message=f"No such tenant: {(params.tenant or tenant)[:80]!r}.")
         return log, context.user.user_name
 
     async def _look(self, log: ServedLog, name: str, task_id: str) -> tuple[FoldedTask, bool]:
-        found = await _run(log, lambda: log.look(log.caller(name), self.agent, task_id))
+        found = await log.run(lambda: log.look(log.caller(name), self.agent, task_id))
         if found is None:
             raise TaskNotFoundError
         return found
@@ -263,13 +267,13 @@ class Handler(RequestHandler):
 
     async def _write(self, log: ServedLog, name: str, message: Incoming) -> FoldedTask:
         if not message.task_id:
-            return await _run(log, lambda: log.create(log.caller(name), self.agent, message))
+            return await log.run(lambda: log.create(log.caller(name), self.agent, message))
         task, is_over = await self._look(log, name, message.task_id)
         if is_over:
             raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
         if message.context_id and message.context_id != wire.context_of(task):
             raise InvalidParamsError(message="The contextId is not that of the task.")
-        return await _run(log, lambda: log.write(log.caller(name), task, message))
+        return await log.run(lambda: log.write(log.caller(name), task, message))
 
     async def changes(
         self, log: ServedLog, name: str, task_id: str, seconds: float = STREAM_SECONDS
@@ -286,14 +290,3 @@ class Handler(RequestHandler):
                 await asyncio.wait_for(changed.wait(), left)
             except TimeoutError:
                 return
-
-
-async def _run(log: ServedLog, job: Callable[[], T]) -> T:
-    """Run a job with the store; raise what refuses it as the error that A2A has for it."""
-    try:
-        return await log.run(job)
-    except StoreError as error:
-        raise InternalError(message=error.message) from error
-    except UsageError as error:
-        refused = UnsupportedOperationError if error.code in _QUOTA else InvalidParamsError
-        raise refused(message=error.message) from error

@@ -66,7 +66,7 @@ def read(message: Message, configuration: SendMessageConfiguration) -> Incoming:
         raise InvalidParamsError(message="The message has no parts; at least one is needed.")
     for part in message.parts:
         kind = part.WhichOneof("content")
-        if kind is None:
+        if kind is None or (kind == "raw" and not part.raw):
             raise InvalidParamsError(message="A part has no content: text, raw, url or data is needed.")
         if part.media_type and kind == "text" and not part.media_type.startswith("text/"):
             raise ContentTypeNotSupportedError(

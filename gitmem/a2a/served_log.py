@@ -9,10 +9,12 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from a2a.utils.errors import InternalError, InvalidParamsError, UnsupportedOperationError
+
 from ..agents import addressing, own_recipients
 from ..agents import caller as callers
 from ..agents.caller import CallerClaims
-from ..errors import GitmemError
+from ..errors import GitmemError, StoreError, UsageError
 from ..sessions import lifecycle
 from ..signals.change_watcher import ChangeWatcher
 from ..tasks import find_task, load, new_task, rules, task_decisions
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.02  # between two looks at the files of the log, of which each takes about 50 µs
 TICK_SECONDS = 1.0  # leases end and syncs become due without a record
 DEADLINE_SECONDS = 600.0
+_QUOTA = ("too-many-open", "quota")
 _OF_CALLER = "SELECT t.task_id FROM task t WHERE t.caller = ? AND t.agent = ? ORDER BY t.touched DESC, t.task_id DESC LIMIT ?"
 _THREAD = "SELECT 1 FROM task t JOIN line l ON l.id = t.line WHERE t.caller = ? AND json_extract(l.body, '$.thread_id') = ? LIMIT 1"
 
@@ -62,13 +65,24 @@ class ServedLog:
         self._watch: threading.Thread | None = None
 
     async def run(self, job: Callable[[], T]) -> T:
-        """Run a job with the store, in its thread."""
+        """Run a job with the store, in its thread.
+
+        Raises:
+            InternalError: The store can't be used.
+            InvalidParamsError, UnsupportedOperationError: What was asked for is refused.
+        """
 
         def locked() -> T:
             with self.store.lock:
                 return job()
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, locked)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, locked)
+        except StoreError as error:
+            raise InternalError(message=error.message) from error
+        except UsageError as error:
+            refused = UnsupportedOperationError if error.code in _QUOTA else InvalidParamsError
+            raise refused(message=error.message) from error
 
     def start(self) -> None:
         """Begin to watch the log, in the running event loop."""

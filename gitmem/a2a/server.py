@@ -97,6 +97,7 @@ def application(served: Served) -> ASGIApp:
                 log.close()
 
     app = Starlette(routes=routes, lifespan=lifespan)
+    app.router.redirect_slashes = False
     return Guard(_with_date(app), served.hosts, served.callers, anonymous=served.anonymous)
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
+import pytest
 from a2a.client import Client, ClientConfig, create_client
 from a2a.types import Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
 from a2a.utils.constants import TransportProtocol
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 JSONRPC, REST = TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value
-BINDINGS = (JSONRPC, REST)
+BINDINGS = (JSONRPC, pytest.param(REST, marks=pytest.mark.deep))
 SECONDS = 30.0
 
 
