@@ -28,6 +28,19 @@ class Omitted(Outcome):
         self.reason = reason
 
 
+class Transfer(Outcome):
+    """What a call has handed over, as its answer says it: see `Bundle`."""
+
+    __slots__ = ("bytes", "budget", "counts", "stages", "omitted")
+
+    def __init__(self, made: Bundle) -> None:
+        self.bytes = made.bytes
+        self.budget = made.budget
+        self.counts = made.counts()
+        self.stages = made.stages
+        self.omitted = made.omitted
+
+
 class Bundle(Outcome):
     """What a call hands over.
 
@@ -53,25 +66,17 @@ class Bundle(Outcome):
         if not any((each.id, each.reason) == (id, reason) for each in self.omitted):
             self.omitted.append(Omitted(id, reason))
 
+    @property
+    def transfer(self) -> Transfer:
+        """What an answer says of it."""
+        return Transfer(self)
+
     def counts(self) -> dict[str, int]:
         """Return the number of items of each part that is handed over, and of those left out."""
         found = {name: len(value) for name, value in self.context.items() if isinstance(value, list)}
         found.pop("omitted", None)
         found |= {"variables": len(self.context.get("variables", ())), "omitted": len(self.omitted)}
         return {name: count for name, count in sorted(found.items()) if count}
-
-
-class Transfer(Outcome):
-    """What a call has handed over, as its answer says it: see `Bundle`."""
-
-    __slots__ = ("bytes", "budget", "counts", "stages", "omitted")
-
-    def __init__(self, made: Bundle) -> None:
-        self.bytes = made.bytes
-        self.budget = made.budget
-        self.counts = made.counts()
-        self.stages = made.stages
-        self.omitted = made.omitted
 
 
 class PackedContext:

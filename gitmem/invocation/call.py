@@ -9,8 +9,7 @@ from ..errors import UsageError
 from ..records import ids
 from ..signals.change_watcher import NeverSet
 from ..tasks import ONCE, chains, delegate, find_task, new_task
-from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup, bundle
-from .bundle_content import Bundle, Transfer
+from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup
 from .call_result import (
     ALL,
     ANY,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ..signals.change_watcher import StopWatching
     from ..store import Store
     from ..tasks.task_options import TaskOptions
+    from .bundle_content import Bundle
 
     class CallOptions(TypedDict):
         """The options of a call.
@@ -108,7 +108,7 @@ def stream(
         results, thread = store.with_one_snapshot(
             lambda: _record(store, caller, named, message, options, handed), exact=True
         )
-    transfer = Transfer(handed) if handed is not None else None
+    transfer = handed.transfer if handed is not None else None
     if not options.get("wait", True):
         yield CallResult(join, thread, results, transfer)
         return
@@ -122,13 +122,11 @@ def stream(
 
 
 def bundle_of(store: Store, caller: Caller, options: CallOptions) -> Bundle | None:
-    """Return what a call hands over, or None if nothing was asked for.
-
-    Raises:
-        UsageError: See `bundle.build`. Nothing was written.
-    """
+    """Return what a call hands over, or None if nothing was asked for; errors are those of `bundle.build`."""
     if all(options.get(name) in (None, False) for name in ("context", "variables", "memory")):
         return None
+    from . import bundle
+
     return bundle.build(
         store, caller, context=options.get("context"), variables=options.get("variables"),
         memory_query=options.get("memory"), allow_secret=bool(options.get("allow_secret")),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import agent_lookup, received
-from .bundle_content import Transfer
 from .call import bundle_of
 
 TYPE_CHECKING = False
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..store import Store
+    from .bundle_content import Transfer
     from .call import CallOptions
 
 
@@ -63,6 +63,6 @@ def preview(store: Store, caller: Caller, agents: str | Sequence[str], options: 
         made = bundle_of(store, caller, options)
         if made is not None:
             record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": made.context}
-            found.context, found.transfer = made.context, Transfer(made)
+            found.context, found.transfer = made.context, made.transfer
             found.text = received.receive(store, record).text
     return found

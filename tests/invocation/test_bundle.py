@@ -361,6 +361,15 @@ def test_a_hostile_context_is_shown_as_data_and_breaks_nothing(desk: Desk, conte
     found.as_json()
 
 
+def test_a_context_beyond_the_limit_is_not_read(desk: Desk) -> None:
+    """Whoever writes lines by hand can make it 200 KiB."""
+    context = {"format": "gitmem.context/1", "variables": {"x": "y" * 17_000}, "decisions": [{"text": "d"}]}
+    found = received.receive(
+        desk.store, {"task_id": "task-0001", "sender_identity": "evil:worker:x", "context": context}
+    )
+    assert (found.context, found.text, omitted(found)) == ({}, "", {"context": "has more than 16384 bytes"})
+
+
 def test_a_forged_thought_is_not_the_callers(desk: Desk) -> None:
     """A line of a peer that names this session, without the clone's key."""
     raw(desk.store, "node", id="mem-f0rged", type="note", content="forged", session_id=desk.caller.session_id,

@@ -33,6 +33,38 @@ def test_i5_i6_a_function_answers_and_the_callers_session_seals(log: Log, serve:
     assert not log.store.db().execute("SELECT 1 FROM signal").fetchall()
 
 
+def test_i13_i15_a_function_gets_what_is_handed_over_and_changes_only_its_copy(
+    log: Log, serve: Serve
+) -> None:
+    """Variables, decisions and nodes arrive; what the function does with them changes nothing here."""
+    decision = log.memory.append("Round once per line", tags=["decision"]).node.id
+    seen: list[ServedTask] = []
+
+    def work(task: ServedTask) -> str:
+        seen.append(task)
+        task.context["variables"]["limits"].append(4)
+        task.context["decisions"][0]["text"] = "changed"
+        return "ok"
+
+    serve(work)
+    limits = [3]
+    found = log.call("prices", "x", context=True, variables={"limits": limits}, memory="round", timeout=20)
+
+    assert found.transfer is not None and found.transfer.counts == {
+        "decisions": 1,
+        "memory": 1,
+        "variables": 1,
+    }
+    assert [(each.id, each.state, each.data) for each in seen[0].memory] == [
+        (decision, "unchanged", "Round once per line")
+    ]
+    assert (limits, log.memory.get(decision).content) == ([3], "Round once per line")
+    record = find_task.require(log.store, found.results[0].task_id).record
+    assert record["context"]["variables"] == {"limits": [3]}
+    assert log.call("prices", "again", timeout=20).transfer is None
+    assert (seen[1].context, seen[1].memory) == ({}, [])
+
+
 @pytest.mark.parametrize(("typed", "step"), [("prices", "exact"), ("PRICES", "folded"), (PRICES, "exact")])
 def test_i2_the_step_of_the_lookup_is_reported(log: Log, serve: Serve, typed: str, step: str) -> None:
     """Exact, then folded."""

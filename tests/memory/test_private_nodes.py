@@ -11,6 +11,8 @@ import pytest
 from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
+from gitmem.log import wal_record
+from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog
 from gitmem.memory import archive, delete, edit, export, listing, private_store, relations, search, show_node
 from gitmem.sessions import lifecycle
@@ -188,11 +190,8 @@ def test_a_damaged_file_costs_only_what_is_damaged(desk: Desk) -> None:
 
 
 def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
-    """A signal, a session, bytes that are no entry, and a node without fields."""
+    """Bytes that are no entry, and a valid line of another stream: only nodes count."""
     id = keep(desk)
-    wal = WriteAheadLog(str(folder(desk)), desk.clock, check_owner=True)
-    from gitmem.log import wal_record
-
     (path,) = folder(desk).iterdir()
     for payload in (
         b"",
@@ -202,9 +201,27 @@ def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
     ):
         with path.open("ab") as file:
             file.write(wal_record.encode(payload))
+    other = desk.store.line(
+        "session", {"session_id": "sess-private", "event": "start", "display_name": "X", "clone_id": "abc"}
+    )
+    wal = WriteAheadLog(str(folder(desk)), desk.clock, check_owner=True)
+    wal.append(LogEntry([other], CommitMessage("A <a@b>", "s"), token="private"))
 
-    assert wal.files()
+    own = private_store.PrivateStore(desk.store, str(folder(desk)))
+    assert own.db().execute("SELECT kind FROM line").fetchall() == [("node",)]
     assert listed(desk) == [id]
+
+
+def test_in_a_batch_they_are_refused(desk: Desk) -> None:
+    """A batch is all or nothing, and these are not in its commit."""
+    entries: list[LogEntry] = []
+    desk.store.collect(entries.append)
+    try:
+        with pytest.raises(UsageError, match="cannot be written in a batch"):
+            keep(desk)
+    finally:
+        desk.store.collect(None)
+    assert entries == [] and listed(desk) == []
 
 
 def test_too_many_are_refused_and_nothing_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
