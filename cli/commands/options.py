@@ -192,3 +192,17 @@ GitHook = Annotated[
         help="The gate before a push, or the guard of claims before a commit, as git's hook.",
     ),
 ]
+ServeTrust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Run the command of .gitmem/roles.toml for NAME, as it is now: you trust it."
+    ),
+]
+ServeLease = Annotated[
+    str | None,
+    typer.Option(
+        "--lease",
+        metavar="60s",
+        help="Time until another worker may take a task of a dead one (default: 60s).",
+    ),
+]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gitmem.sessions.session_result import SessionStarted
     from gitmem.store import Store
 
+    from .options import ServeLease, ServeTrust
+
 
 def serve_agent(
     at: Environment,
@@ -43,14 +45,8 @@ def serve_agent(
             help="Standard input of CMD: the text in a frame that names the caller (default), or the bare text.",
         ),
     ] = None,
-    lease: Annotated[
-        str | None,
-        typer.Option(
-            "--lease",
-            metavar="60s",
-            help="Time until another worker may take a task of a dead one (default: 60s).",
-        ),
-    ] = None,
+    trust: ServeTrust = False,
+    lease: ServeLease = None,
 ) -> None:
     """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
     from gitmem.agents import caller as callers
@@ -64,7 +60,8 @@ def serve_agent(
     lease_seconds = _lease(lease, worker.LEASE_SECONDS)
     store = committing(at, long_lived=True)
     session: list[str] = []
-    start = _starter(at, exec_, callable_, input_, session)
+    command = _command(store, name, exec_, callable_, trust=trust)
+    start = _starter(at, command, callable_, input_, session)
     identity = agent_lookup.identity_of(name)
     began = _start_session(store, name, identity)
     session.append(began.session_id)
@@ -89,6 +86,21 @@ def serve_agent(
             ).serve()
         finally:
             lifecycle.end(store, own())
+
+
+def _command(store: Store, name: str, typed: str | None, function: str | None, *, trust: bool) -> str | None:
+    """Return the command to run: the user's own, or the trusted one of the repository; None for a function."""
+    from gitmem.errors import UsageError
+    from gitmem.invocation import trusted_commands
+
+    if typed is None and function is None:
+        return trusted_commands.find(store, name, trust=trust)
+    if trust:
+        raise UsageError(
+            "--trust is about the command of .gitmem/roles.toml: give it without --exec and --callable. Nothing was written.",
+            code="bad-trust",
+        )
+    return typed
 
 
 def _start_session(store: Store, name: str, identity: str) -> SessionStarted:
@@ -122,7 +134,7 @@ def _starter(
     from gitmem.invocation.served_task import FRAME, INPUT_FORMS
 
     if (command is None) == (function is None):
-        raise UsageError("serve-agent needs --exec CMD or --callable MODULE:FUNCTION, and not both. Nothing was written.",
+        raise UsageError("serve-agent runs --exec CMD or --callable MODULE:FUNCTION, not both. Nothing was written.",
                          code="no-command")  # fmt: skip
     if form is not None and (form not in INPUT_FORMS or command is None):
         raise UsageError(

@@ -33,7 +33,8 @@ KEYS = (
     "lifecycle_roles",
     "alias",
 )
-ALIAS_KEYS = ("role", "legacy", "capabilities")
+ALIAS_KEYS = ("role", "legacy", "capabilities", "exec")
+EXEC_MAX = 1_000  # characters of a command, which a person must be able to read before trusting it
 _WORD_FORM = "1 to 64 lower-case letters, digits and dashes, a letter or digit first"
 
 
@@ -59,9 +60,10 @@ class Alias:
     Attributes:
         legacy: Whether it is only understood, and never offered.
         path: The file that has it; "" for the built-in pack.
+        exec: The command that answers calls to the agent of this name. It is content of the repository: see `trusted_commands`.
     """
 
-    __slots__ = ("capabilities", "legacy", "lifecycle_role", "name", "path", "specialty_profile")
+    __slots__ = ("capabilities", "exec", "legacy", "lifecycle_role", "name", "path", "specialty_profile")
 
     def __init__(self, name: str, lifecycle_role: str, specialty_profile: str) -> None:
         self.name = name
@@ -70,6 +72,7 @@ class Alias:
         self.legacy = False
         self.capabilities: tuple[str, ...] = ()
         self.path = ""
+        self.exec: str | None = None
 
 
 class Pack:
@@ -196,7 +199,18 @@ class _Reader:
         alias.legacy = self._flag(entry, "legacy", default=False)
         alias.capabilities = self._lines(entry.get("capabilities", []), name, f"alias {name}: capabilities")
         alias.path = self._path
+        alias.exec = self._command(name, entry.get("exec"))
         return alias
+
+    def _command(self, name: str, value: object) -> str | None:
+        if value is None or (
+            isinstance(value, str)
+            and value.isprintable()
+            and 0 < len(value.strip()) <= len(value) <= EXEC_MAX
+        ):
+            return value
+        self._note(name, f"alias {name}: exec must be one printable line of up to {EXEC_MAX} characters")
+        return None
 
     def _table(self, values: dict[str, Any], key: str, most: int) -> Iterator[tuple[str, object]]:
         found = values.get(key, {})

@@ -200,8 +200,8 @@ def test_i6_a_callable_is_imported_from_the_folder(repo: Path, tmp_path: Path, r
         assert run("call", "prices", "x", "--timeout", "30s", "--json").json["message"] == "xx"
     for args, text in [
         (["--callable", "nothing:here"], "cannot import nothing:here"),
-        ([], "needs --exec CMD or --callable"),
-        (["--exec", "cat", "--callable", "a:b"], "and not both"),
+        ([], "Give one with --exec CMD or --callable"),
+        (["--exec", "cat", "--callable", "a:b"], "not both"),
         (["--exec", "cat", "--input", "xml"], "choose from frame, text"),
     ]:
         refused = run("serve-agent", "rates", *args)

@@ -1,0 +1,74 @@
+"""Commands that a repository names for its agents: they run only after the user has trusted exactly this text on this machine.
+
+A command stands in `.gitmem/roles.toml`, which anybody may change who can push. Each trusted one has a file in `<state>/trusted/`, named by the SHA-256
+of agent and command; no fetch or checkout can write there. What a command starts, such as a script of the repository, is not covered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .. import atomic_write, shared_mode
+from ..digests import sha256
+from ..errors import StoreError, UsageError
+from ..log.lines import format_at
+from ..roles import roles_file
+from ..text.name_matching import fold
+from ..text.sanitize import sanitize
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+
+FOLDER = "trusted"
+
+
+def find(store: Store, name: str, *, trust: bool = False) -> str:
+    """Return the command that the repository names for an agent.
+
+    Args:
+        name: The agent's name, an alias of `.gitmem/roles.toml`.
+        trust: Whether the user trusts the command as it is now, and from now on.
+
+    Raises:
+        UsageError: `no-command` or `not-trusted`. Nothing was written.
+        StoreError: `read-only`: the trust can't be recorded.
+    """
+    alias = roles_file.read(store.repo.worktree).pack.aliases.get(fold(name))
+    if alias is None or alias.exec is None:
+        raise UsageError(
+            f"No command for {sanitize(name)}: {roles_file.FILE} names none. Nothing was written.",
+            hint="Give one with --exec CMD or --callable MODULE:FUNCTION.",
+            code="no-command",
+        )
+    path = os.path.join(store.repo.state, FOLDER, _digest(alias.name, alias.exec))
+    if trust:
+        _record(store, path, alias.name, alias.exec)
+    if not os.path.isfile(path):
+        raise UsageError(
+            f"The command for {alias.name} in {roles_file.FILE} is not trusted on this machine: {sanitize(alias.exec)}. Nothing was written.",
+            hint="Whoever can push can change that file. Only your user may decide to run it.",
+            code="not-trusted",
+            next=[command("gitmem", "serve-agent", name, "--trust")],
+        )
+    return alias.exec
+
+
+def _digest(name: str, text: str) -> str:
+    return sha256(f"{fold(name)}\n{text}".encode()).hexdigest()
+
+
+def _record(store: Store, path: str, name: str, text: str) -> None:
+    content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
+    try:
+        shared_mode.make_dirs(os.path.dirname(path))
+        atomic_write.replace(path, content.encode())
+    except OSError as error:
+        raise StoreError(
+            f"Cannot record the trust in {store.repo.state}: {error.strerror}. Nothing was written.",
+            hint="Correct its permissions, then run the command again.",
+            code="read-only",
+            next=["gitmem doctor"],
+        ) from None
