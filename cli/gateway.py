@@ -46,7 +46,7 @@ def run(
     Raises:
         UsageError: An option is invalid, or the extra is not installed.
     """
-    found = server()
+    found = of_sdk("server", "gitmem a2a serve")
     from gitmem import __version__
 
     if no_token and listen not in LOOPBACK:
@@ -93,24 +93,28 @@ def log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
     return found
 
 
-def server() -> ModuleType:
-    """Return the server's module, which imports the SDK.
+def of_sdk(name: str, what: str) -> ModuleType:
+    """Return a module of `gitmem.a2a` that imports the SDK.
+
+    Args:
+        what: What needs it.
 
     Raises:
         UsageError: The extra is not installed.
     """
+    from importlib import import_module
+
     try:
-        from gitmem.a2a import server as module
+        return import_module(f"gitmem.a2a.{name}")
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _THEIRS:
             raise
         raise UsageError(
-            "The A2A SDK is not installed; gitmem a2a serve needs it.",
+            f"The A2A SDK is not installed; {what} needs it. Nothing was written.",
             hint=f"Run `{INSTALL}` if gitmem was installed with pip, `{PIPX}` with pipx, or `{UV}` with uv.",
             code="no-a2a",
             next=[INSTALL, PIPX, UV],
         ) from None
-    return module
 
 
 def open_tenants(at: Environment, typed: Sequence[str]) -> dict[str, Environment]:

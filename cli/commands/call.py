@@ -49,9 +49,12 @@ def call(
     allow_secret: AllowSecret = False,
 ) -> int:
     """Call agents and wait for their results; exit 1 if one failed or asks something, 6 after the time limit."""
+    import contextlib
+
     from gitmem.invocation import call as calls
     from gitmem.invocation import preview
 
+    from .. import remote_call
     from ..values import metadata, typed
     from .watch import WatchEnded
 
@@ -65,7 +68,10 @@ def call(
     if dry_run:
         output.answer(at.json, preview.preview(store, caller, agent, options), render.previewed)
         return 0
-    with WatchEnded() as options["stop"]:
+    with contextlib.ExitStack() as stack:
+        options["stop"] = stack.enter_context(WatchEnded())
+        if remote_call.is_url(agent):
+            agent = stack.enter_context(remote_call.serving(at, store, agent))
         found = calls.call(store, caller, agent, message, **options)
     return _answer(at, found, is_waiting=not no_wait)
 

@@ -46,7 +46,20 @@ def artifact_of(
             code="bad-artifact",
         )
     named = {"artifactId": artifact_id, "name": name}
-    return {**{key: value for key, value in named.items() if value}, "parts": parts}
+    made: dict[str, Any] = {**{key: value for key, value in named.items() if value}, "parts": parts}
+    check(made)
+    return made
+
+
+def check(artifact: Mapping[str, Any]) -> None:
+    """Raise UsageError (`large-artifact`) for an artifact that is too large for a record."""
+    size = len(json.dumps(dict(artifact), ensure_ascii=False).encode("utf-8", "replace"))
+    if size > ARTIFACT_MAX_BYTES:
+        raise UsageError(
+            f"The artifact has {size} bytes; at most {ARTIFACT_MAX_BYTES} are allowed. Nothing was written.",
+            hint="Commit it, and name the commit or the file, or add it in pieces.",
+            code="large-artifact",
+        )
 
 
 def add(
@@ -68,13 +81,7 @@ def add(
         UsageError: `bad-artifact`, it is too large, or the caller does not hold the task. Nothing was written.
         StoreError: It can't be recorded.
     """
-    size = len(json.dumps(dict(artifact), ensure_ascii=False).encode("utf-8", "replace"))
-    if size > ARTIFACT_MAX_BYTES:
-        raise UsageError(
-            f"The artifact has {size} bytes; at most {ARTIFACT_MAX_BYTES} are allowed. Nothing was written.",
-            hint="Commit it, and name the commit or the file, or add it in pieces.",
-            code="large-artifact",
-        )
+    check(artifact)
     task, mine = task_work.own(store, caller, task_id, "artifact")
     fields: EventContent = {
         "take": mine.id,
