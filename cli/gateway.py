@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from gitmem.errors import UsageError
@@ -12,8 +13,7 @@ from .render import output
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
-    from types import ModuleType
+    from collections.abc import Callable, Iterator, Sequence
 
     from gitmem.a2a.card import ServedAgent
     from gitmem.a2a.served_log import ServedLog
@@ -46,7 +46,8 @@ def run(
     Raises:
         UsageError: An option is invalid, or the extra is not installed.
     """
-    found = of_sdk("server", "gitmem a2a serve")
+    with needs_sdk("gitmem a2a serve"):
+        from gitmem.a2a import server
     from gitmem import __version__
 
     if no_token and listen not in LOOPBACK:
@@ -64,12 +65,12 @@ def run(
     number = bound.getsockname()[1]
     shown = f"[{listen}]" if ":" in listen else listen
     where = (url or f"http://{shown}:{number}").rstrip("/")
-    app = found.application(
-        found.Served(served, logs, by_token, url=where, hosts=hosts(shown, number, url), version=__version__,
+    app = server.application(
+        server.Served(served, logs, by_token, url=where, hosts=hosts(shown, number, url), version=__version__,
                      anonymous=LOCAL if no_token else None)
     )  # fmt: skip
     try:
-        found.server_of(app, lambda: note(f"serving {', '.join(agents)} at {where}/")).run(sockets=[bound])
+        server.server_of(app, lambda: note(f"serving {', '.join(agents)} at {where}/")).run(sockets=[bound])
     finally:
         bound.close()
         for each in places.values():
@@ -93,8 +94,9 @@ def log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
     return found
 
 
-def of_sdk(name: str, what: str) -> ModuleType:
-    """Return a module of `gitmem.a2a` that imports the SDK.
+@contextlib.contextmanager
+def needs_sdk(what: str) -> Iterator[None]:
+    """Import a module of `gitmem.a2a` that imports the SDK.
 
     Args:
         what: What needs it.
@@ -102,10 +104,8 @@ def of_sdk(name: str, what: str) -> ModuleType:
     Raises:
         UsageError: The extra is not installed.
     """
-    from importlib import import_module
-
     try:
-        return import_module(f"gitmem.a2a.{name}")
+        yield
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _THEIRS:
             raise

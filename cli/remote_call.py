@@ -36,10 +36,11 @@ def serving(at: Environment, store: Store, url: str) -> Iterator[str]:
     from gitmem.invocation.runs import FunctionRun
     from gitmem.sessions import lifecycle
 
-    from .gateway import of_sdk
+    from .gateway import needs_sdk
 
-    remote = of_sdk("remote", "a call to an A2A server")
-    identity: str = remote.identity_of(url)
+    with needs_sdk("a call to an A2A server"):
+        from gitmem.a2a import remote
+    identity = remote.identity_of(url)
     function = remote.RemoteAgent(url, variable(TOKEN))
     with store.lock:
         began = lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)

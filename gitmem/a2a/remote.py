@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from a2a.types import AgentCard, StreamResponse, TaskStatus
+    from a2a.types import AgentCard, Artifact, StreamResponse, TaskStatus
 
     from ..invocation.served_task import ServedTask
 
@@ -137,13 +137,13 @@ class _Remote:
         if found.HasField("task"):
             self.id = found.task.id
             for artifact in found.task.artifacts:
-                self._add(MessageToDict(artifact), append=False, last=True)
+                self._add(artifact, append=False, last=True)
             self._note(found.task.status)
         elif found.HasField("status_update"):
             self._note(found.status_update.status)
         elif found.HasField("artifact_update"):
             update = found.artifact_update
-            self._add(MessageToDict(update.artifact), append=update.append, last=update.last_chunk)
+            self._add(update.artifact, append=update.append, last=update.last_chunk)
 
     def result(self) -> str:
         if self.state == TaskState.TASK_STATE_COMPLETED:
@@ -159,14 +159,18 @@ class _Remote:
         if self.said and status.state not in _ENDS:
             self._task.progress(self.said)
 
-    def _add(self, artifact: dict[str, object], *, append: bool, last: bool) -> None:
-        parts = artifact.get("parts")
-        if not isinstance(parts, list):
+    def _add(self, artifact: Artifact, *, append: bool, last: bool) -> None:
+        if not artifact.parts:
             return
-        self._texts += [str(each["text"]) for each in parts if "text" in each]
+        self._texts += filter(None, [_text(artifact.parts)])
+        parts = [MessageToDict(part) for part in artifact.parts]
         self._task.artifact(
-            parts, name=str(artifact.get("name") or "") or None, artifact_id=str(artifact["artifactId"]), append=append, last_chunk=last,
-        )  # fmt: skip
+            parts,
+            name=artifact.name or None,
+            artifact_id=artifact.artifact_id,
+            append=append,
+            last_chunk=last,
+        )
 
 
 class _Limited(httpx.AsyncBaseTransport):
