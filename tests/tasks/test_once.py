@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import threading
 from pathlib import Path
 
@@ -284,3 +285,39 @@ def test_a_host_that_takes_only_branches(race: Race) -> None:
     hook.unlink()
     assert "fence on origin" in refused("fence-taken", race.two, race.id)
     assert race.fence() is None and race.takes() == 1
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("step", range(8))
+def test_a_taker_killed_at_any_step_on_the_network_begins_at_most_once(race: Race, step: int) -> None:
+    """I11: before and after each push, fetch and look; both clones try again afterwards, and the caller still decides."""
+    begun = race.hub.root / "begun"
+    child = os.fork()
+    if not child:
+        network, seen = RecordedNetwork(race.here), [0]
+
+        def count(call: str) -> None:
+            if seen[0] == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            seen[0] += 1
+
+        network.before = network.after = count
+        try:
+            task_work.take(race.here.store, race.one.caller, race.id)
+            begun.touch()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    begins = int(begun.exists())
+    for agent in (Agent(race.here.store, WORKER), race.two):
+        try:
+            task_work.take(agent.store, agent.caller, race.id)
+            begins += 1
+        except GitmemError as error:
+            assert error.code in ("fence-taken", "taken-task", "begun-task")
+    assert begins <= 1
+    assert race.takes() <= 1
+    assert race.takes() == 1 or race.fence() is not None or fences.names(race.here.store)
+    if not race.takes():
+        task_decisions.cancel(race.planner.store, race.caller.caller, race.id)
+        assert find_task.require(race.planner.store, race.id).state == "canceled"
