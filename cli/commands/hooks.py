@@ -177,10 +177,10 @@ def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
 
 
 def _configured(at: Environment) -> str | None:
-    """Return the value of `core.hooksPath`, if any."""
+    """Return the value of `core.hooksPath` in this worktree, if any."""
     from gitmem.clients.hooks import git_hook as operation
 
-    return at.store().git.config(operation.CONFIG).get("core.hookspath")
+    return at.store().git.config(operation.CONFIG, at.repo.git_dir).get("core.hookspath")
 
 
 def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:

@@ -24,12 +24,12 @@ _UNREADABLE = "unable to read config file '"
 
 
 def ask(
-    common: str, sources: ConfigSources, path: str, now: Callable[[], int]
+    folder: str, sources: ConfigSources, path: str, now: Callable[[], int]
 ) -> tuple[GitConfig, dict[str, str]]:
     """Ask git for its configuration, and write the cache if the answer may be cached.
 
     Args:
-        common: The common git folder.
+        folder: The git folder whose configuration is asked for.
         sources: This process's configuration sources.
         path: The cache file.
         now: The clock of the file system, nanoseconds since the epoch.
@@ -42,7 +42,7 @@ def ask(
     """
     began = now()
     before = stamps(sources.files)
-    out = run.run(common, ["config", "-z", "--show-origin", "--list"]).out
+    out = run.run(folder, ["config", "-z", "--show-origin", "--list"]).out
     rows = _rows(out)
     config = _config(rows)
     files = _files(rows, sources.home) if sources.may_keep else None
@@ -54,7 +54,7 @@ def ask(
     is_gone = any(found[origin.removeprefix(_FILE)] == MISSING for origin, _, _ in rows)
     if is_gone or before != stamps(before) or any(_is_racy(stamp, began) for stamp in found.values()):
         return config, found
-    system = _system_file(common) if sources.system is None else sources.system
+    system = _system_file(folder) if sources.system is None else sources.system
     if os.path.isabs(system):
         found |= stamps([system])
         content = encode(sources.key, found, config)
@@ -107,15 +107,15 @@ def _is_racy(stamp: str, began: int) -> bool:
     return stamp == UNREADABLE or (len(times) == 2 and max(map(int, times)) > began - RACY_NS)
 
 
-def _system_file(common: str) -> str:
+def _system_file(folder: str) -> str:
     """Return the path of git's system configuration, existing or not; empty if git does not report it."""
-    done = run.run(common, ["config", "--system", "-z", "--show-origin", "--list"], check=False)
+    done = run.run(folder, ["config", "--system", "-z", "--show-origin", "--list"], check=False)
     if done.out.startswith(_FILE.encode()):
         return os.fsdecode(done.out.partition(b"\0")[0]).removeprefix(_FILE)
     _, missing, rest = done.err.partition(_UNREADABLE)
     if missing:
         return rest.rpartition("'")[0]
-    done = run.run(common, ["var", "GIT_CONFIG_SYSTEM"], check=False)  # the file is empty; needs git 2.41
+    done = run.run(folder, ["var", "GIT_CONFIG_SYSTEM"], check=False)  # the file is empty; needs git 2.41
     return os.fsdecode(done.out.strip()) if done.code == 0 else ""
 
 

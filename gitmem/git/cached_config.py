@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Ask = Callable[[str, "ConfigSources", str, Callable[[], int]], tuple["GitConfig", dict[str, str]]]
 
 NAME = "config"
+WORKTREE = "config.worktree"
 MAGIC = b"gitmem-config-1"
 BYTES_MAX = 64 * 1024
 MISSING, EMPTY, UNREADABLE = "missing", "empty", ""
@@ -58,13 +59,22 @@ class CachedConfig:
         state: The state folder. It is not created.
         ask: Asks git, see `asked_config.ask`.
         now: The clock of the file system, nanoseconds since the epoch.
+        git_dir: The worktree's own git folder, whose `config.worktree` git reads; by default the common one.
     """
 
-    __slots__ = ("_ask", "_common", "_key", "_known", "_now", "_path", "_stamps", "_until")
+    __slots__ = ("_ask", "_common", "_git_dir", "_key", "_known", "_now", "_path", "_stamps", "_until")
 
-    def __init__(self, common: str, state: str, ask: Ask, now: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        common: str,
+        state: str,
+        ask: Ask,
+        now: Callable[[], int] = time.time_ns,
+        git_dir: str | None = None,
+    ) -> None:
         self._ask = ask
         self._common = common
+        self._git_dir = git_dir or common
         self._now = now
         self._path = os.path.join(state, f"{NAME}-{os.geteuid() if hasattr(os, 'geteuid') else 0}")
         self._key: list[str] = []
@@ -89,16 +99,19 @@ class CachedConfig:
         return self._read(with_remotes=True).remotes or ()
 
     def _read(self, *, with_remotes: bool) -> GitConfig:
-        sources, known = ConfigSources(self._common), self._known
+        folder = _folder_of(self._common, self._git_dir)
+        sources, known = ConfigSources(self._common, folder), self._known
         if known is not None and (self._key != sources.key or self._stamps != stamps(self._stamps)):
             known = None
         if ASK_AGAIN in self._stamps and time.monotonic() >= self._until:
             known = None
         if known is None or (with_remotes and known.remotes is None):
             self._key = sources.key
-            found = _load(self._path, sources) if sources.may_keep and not with_remotes else None
+            # One file for all worktrees, except those that may have a configuration of their own.
+            path = self._path if folder == self._common else f"{self._path}-in-{os.path.basename(folder)}"
+            found = _load(path, sources) if sources.may_keep and not with_remotes else None
             if found is None:
-                found = self._ask(self._common, sources, self._path, self._now)
+                found = self._ask(folder, sources, path, self._now)
             known, self._stamps = found
             self._until = time.monotonic() + AGAIN_SECONDS
             self._known = known
@@ -118,12 +131,12 @@ class ConfigSources:
 
     __slots__ = ("files", "home", "key", "may_keep", "system")
 
-    def __init__(self, common: str) -> None:
+    def __init__(self, common: str, folder: str) -> None:
         values = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG")}
         values.pop("GIT_CONFIG", None)  # `run` never passes it to git
         self.home = os.environ.get("HOME", "")
         program = _program(os.environ.get("PATH", ""))
-        self.files = [program, os.path.join(common, "config"), os.path.join(common, "config.worktree")]
+        self.files = [program, os.path.join(common, "config"), os.path.join(folder, WORKTREE)]
         named = values.get("GIT_CONFIG_GLOBAL")
         if named is not None:
             self.files.append(named)
@@ -138,6 +151,15 @@ class ConfigSources:
             and all(map(os.path.isabs, self.files))
         )
         self.key = [self.home, *self.files, *(f"{name}={value}" for name, value in sorted(values.items()))]
+
+
+def _folder_of(common: str, git_dir: str) -> str:
+    """Return the git folder to ask git in: the worktree's own one only if the answers there may differ."""
+    if git_dir == common or not any(
+        os.path.exists(os.path.join(each, WORKTREE)) for each in (git_dir, common)
+    ):
+        return common
+    return git_dir
 
 
 def _program(path: str) -> str:

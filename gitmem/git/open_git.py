@@ -92,10 +92,10 @@ def cached_config(repo: Repo) -> CachedConfig:
     from .cached_config import CachedConfig
 
     def ask(
-        common: str, sources: ConfigSources, path: str, now: Callable[[], int]
+        folder: str, sources: ConfigSources, path: str, now: Callable[[], int]
     ) -> tuple[GitConfig, dict[str, str]]:
         from . import asked_config
 
-        return asked_config.ask(common, sources, path, now)
+        return asked_config.ask(folder, sources, path, now)
 
-    return CachedConfig(repo.common, repo.state, ask)
+    return CachedConfig(repo.common, repo.state, ask, git_dir=repo.git_dir)

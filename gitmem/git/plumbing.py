@@ -177,12 +177,12 @@ class Git(Project):
         packing.release(self.common, self._written.pop(new)[0])
         return None
 
-    def config(self, pattern: str) -> dict[str, str]:
+    def config(self, pattern: str, git_dir: str | None = None) -> dict[str, str]:
         """Return the last value of every config key that matches an extended regular expression, in all scopes.
 
-        Keys are as `git config --get-regexp` prints them.
+        Keys are as `git config --get-regexp` prints them. A linked worktree may have values of its own: give its `git_dir`.
         """
-        done = run.run(self.common, ["config", "-z", "--get-regexp", pattern], check=False)
+        done = run.run(git_dir or self.common, ["config", "-z", "--get-regexp", pattern], check=False)
         if done.code not in (0, 1):
             raise run.failure(["config"], done)
         rows = (row.partition("\n") for row in done.out.decode("utf-8", "replace").split("\0") if row)

@@ -409,3 +409,25 @@ def test_status_names_the_git_hooks_of_the_worktree_and_what_else_writes_them(
         "not installed", [], ".husky/_", "husky",
     )  # fmt: skip
     assert "core.hooksPath: .husky/_" in run("hooks", "status").out
+
+
+def test_a_linked_worktree_s_own_folder_of_hooks_is_heeded(
+    home: Path, run: Run, repo: Path, tmp_path: Path
+) -> None:
+    """`core.hooksPath` in config.worktree: the hook is where git looks for it, in this worktree and in the other."""
+    linked = tmp_path / "linked"
+
+    def git(*args: str, cwd: Path = linked) -> str:
+        return subprocess.run(["git", *args], cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+    git("worktree", "add", "--quiet", "-b", "side", str(linked), cwd=repo)
+    git("config", "extensions.worktreeConfig", "true", cwd=repo)
+    git("config", "--worktree", "core.hooksPath", ".own-hooks")
+    assert run("hooks", "status", "--json", cwd=linked).json["hooks_path"] == ".own-hooks"
+    assert run("hooks", "status", "--json", cwd=repo).json["hooks_path"] is None
+
+    written = run("hooks", "install", "--git", "pre-commit", "--json", cwd=linked).json["path"]
+
+    assert written == os.path.join(linked, git("rev-parse", "--git-path", "hooks/pre-commit").strip())
+    assert os.access(written, os.X_OK)
+    assert not (repo / ".git" / "hooks" / "pre-commit").exists()

@@ -44,16 +44,16 @@ class Clone:
 
         monkeypatch.setattr(run, "run", counted)
 
-    def open(self) -> CachedConfig:
-        return CachedConfig(str(self.common), str(self.state), asked_config.ask, self.now)
+    def open(self, git_dir: str | None = None) -> CachedConfig:
+        return CachedConfig(str(self.common), str(self.state), asked_config.ask, self.now, git_dir=git_dir)
 
-    def read(self) -> GitConfig:
+    def read(self, git_dir: str | None = None) -> GitConfig:
         """What another process reads, and in `asked` what it asked git for."""
         self.asked.clear()
-        return self.open().read()
+        return self.open(git_dir).read()
 
-    def values(self) -> dict[str, str]:
-        return self.read().values
+    def values(self, git_dir: str | None = None) -> dict[str, str]:
+        return self.read(git_dir).values
 
 
 @pytest.fixture
@@ -373,14 +373,14 @@ def test_a_bad_configuration_is_told_and_never_kept(clone: Clone, repo: Path) ->
 
 def forged(clone: Clone, stamps: dict[str, str]) -> bytes:
     """A cache that says what no file says."""
-    key = cached_config.ConfigSources(str(clone.common)).key
+    key = cached_config.ConfigSources(str(clone.common), str(clone.common)).key
     return cached_config.encode(key, stamps, GitConfig({"user.name": "Mallory"}, True))
 
 
 def test_a_cache_without_the_stamps_of_all_files_does_not_count(clone: Clone, tmp_path: Path) -> None:
     """It came with the repository: whoever packed it can't know the stamps that files get here."""
     clone.values()
-    usual = cached_config.ConfigSources(str(clone.common)).files
+    usual = cached_config.ConfigSources(str(clone.common), str(clone.common)).files
     right = cached_config.stamps(usual)
     for stamps in ({}, {"/nowhere": "missing"}, dict.fromkeys(usual, "missing"), {**right, usual[1]: "1 2 3 4 5"},
                    {**right, str(tmp_path): ""}):  # fmt: skip
@@ -396,7 +396,9 @@ def test_a_cache_that_others_may_have_written_does_not_count(
 ) -> None:
     """One of another user, of any length, or no plain file at all; git is asked, and no command waits or fails."""
     clone.values()
-    content = forged(clone, cached_config.stamps(cached_config.ConfigSources(str(clone.common)).files))
+    content = forged(
+        clone, cached_config.stamps(cached_config.ConfigSources(str(clone.common), str(clone.common)).files)
+    )
     path = clone.cache
     path.unlink()
     if how == "owner":
@@ -425,7 +427,10 @@ def test_a_damaged_cache_costs_one_question(clone: Clone) -> None:
     for at in range(len(whole)):
         for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
             clone.cache.write_bytes(damaged)
-            path, sources = str(clone.cache), cached_config.ConfigSources(str(clone.common))
+            path, sources = (
+                str(clone.cache),
+                cached_config.ConfigSources(str(clone.common), str(clone.common)),
+            )
             assert cached_config._load(path, sources) is None, at
     clone.cache.write_bytes(whole[:-1])
     assert (clone.values(), len(clone.asked)) == (values, 1)
@@ -446,3 +451,30 @@ def test_a_shared_repository_has_a_private_cache(clone: Clone, repo: Path, git: 
     git("config", "core.sharedRepository", "group", cwd=repo)
     clone.values()
     assert stat.S_IMODE(clone.cache.stat().st_mode) == 0o600
+
+
+def test_a_linked_worktree_s_own_configuration_counts_there(
+    clone: Clone, repo: Path, tmp_path: Path, git: Git
+) -> None:
+    """As git reads it: in each worktree its own, from caches that don't replace each other."""
+    linked = tmp_path / "linked"
+    git("worktree", "add", "--quiet", "-b", "side", str(linked), cwd=repo)
+    places = [str(clone.common), str(clone.common / "worktrees" / "linked")]
+    shared = [clone.values(), clone.values(places[1])]
+    assert shared[0] == shared[1] and clone.asked == []  # one cache serves both
+
+    git("config", "extensions.worktreeConfig", "true", cwd=repo)
+    lives_on = clone.open(places[1])
+    assert lives_on.read().values["user.name"] == "Home"
+    git("config", "--worktree", "user.name", "Linked", cwd=linked)
+    assert lives_on.read().values["user.name"] == "Linked"
+    names = [clone.values(each)["user.name"] for each in places]
+    assert names == ["Home", "Linked"]
+    for each, name in zip(places, names, strict=True):
+        assert (clone.values(each)["user.name"], clone.asked) == (name, [])
+
+    (Path(places[1]) / "config.worktree").unlink()
+    git("config", "--worktree", "user.name", "Main", cwd=repo)
+    for each, name in zip(places, ["Main", "Home"], strict=True):
+        assert clone.values(each)["user.name"] == name
+        assert (clone.values(each)["user.name"], clone.asked) == (name, [])
