@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from .agents.caller import Caller
-    from .invocation.call import CallOptions
     from .invocation.call_result import CallResult, TaskProgress
+    from .invocation.call_tasks import CallOptions
     from .invocation.runs import Function
     from .signals.change_watcher import StopWatching
     from .store import Store

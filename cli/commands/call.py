@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import typer
 
     from gitmem.invocation.call_result import CallResult
+    from gitmem.invocation.call_tasks import CallOptions
     from gitmem.store import Store
 
     from .. import shared_options as shared
@@ -59,7 +60,7 @@ def call(
     from .watch import WatchEnded
 
     store, caller, message = committing(at), at.caller(), typed(text, "text")
-    options: calls.CallOptions = {
+    options: CallOptions = {
         "timeout": seconds(timeout), "join": join or "all", "wait": not no_wait, "idempotency_key": idempotency_key,
         "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK), "allow_secret": allow_secret,
         "context": with_context, "variables": metadata(var, "--var") or None,

@@ -8,8 +8,7 @@ from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..mailbox import waiting_work
 from ..outcome import Outcome
-from ..records.ids import role_id
-from ..tasks import HANDOFF_MICROS, load
+from ..tasks import HANDOFF_MICROS, load, task_roles
 from ..tasks.task_facts import sender_of
 from ..text.sanitize import SEPARATOR
 from ..text.shell_quote import command
@@ -121,10 +120,9 @@ class HandoffsOf(Outcome):
 def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsOf:
     """Return the handoffs that a caller may accept, and its own ones that wait or were returned, the latest first."""
     db, now = store.db(), store.now()
-    record = caller.record or {}
+    role, lifecycle = task_roles.addressed_by(caller)
     values = {
-        "reader": caller.reader, "session": caller.session_id, "role": role_id(record.get("lifecycle_role"),
-        record.get("specialty_profile")), "lifecycle": record.get("lifecycle_role"), "open": now - HANDOFF_MICROS,
+        "reader": caller.reader, "session": caller.session_id, "role": role, "lifecycle": lifecycle, "open": now - HANDOFF_MICROS,
     }  # fmt: skip
     offered = _rows(store, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
     given = _rows(store, " AND +t.caller = :reader", values, RETURNED_MICROS, limit)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 
-from ..agents import presence
 from ..errors import UsageError
-from ..records import ids
 from ..signals.change_watcher import NeverSet
-from ..tasks import ONCE, chains, delegate, find_task, new_task
-from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup
+from ..tasks import find_task
+from . import DEADLINE_SECONDS, call_tasks
 from .call_result import (
     ALL,
     ANY,
@@ -25,50 +23,14 @@ from .log_waiter import LogWaiter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, NotRequired, TypedDict, Unpack
+    from collections.abc import Iterator, Sequence
+    from typing import Unpack
 
-    from ..agents.addressing import Resolved
     from ..agents.caller import Caller
-    from ..log.entry import LogEntry
-    from ..records.record_types import SignalFields
     from ..signals.change_watcher import StopWatching
     from ..store import Store
-    from ..tasks.task_options import TaskOptions
     from .bundle_content import Bundle
-
-    class CallOptions(TypedDict):
-        """The options of a call.
-
-        Attributes:
-            timeout: Seconds to wait for results; by default until the task's deadline. The task goes on after it.
-            join: `all`, or `any` to return with the first result.
-            wait: Whether to wait at all (default).
-            idempotency_key: The same key is the same call.
-            cancel_on_timeout: Cancel what has no result in time.
-            once: Begin at most once, of all clones of the usual remote; offline, and after the death of a worker, nothing begins.
-            again: Call an agent that works or waits in this chain of calls already.
-            within: The task that the caller works on; by default the only one that its session holds.
-            context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
-            variables: Further values to hand over, by name.
-            memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
-            allow_secret: Record text that looks like a secret.
-            stop: Ends the wait early, as a timeout does.
-        """
-
-        timeout: NotRequired[float | None]
-        join: NotRequired[str]
-        wait: NotRequired[bool]
-        idempotency_key: NotRequired[str | None]
-        cancel_on_timeout: NotRequired[bool]
-        once: NotRequired[bool]
-        again: NotRequired[bool]
-        within: NotRequired[str | None]
-        context: NotRequired[bool | Mapping[str, Any] | None]
-        variables: NotRequired[Mapping[str, Any] | None]
-        memory: NotRequired[bool | str | Sequence[str] | None]
-        allow_secret: NotRequired[bool]
-        stop: NotRequired[StopWatching | None]
+    from .call_tasks import CallOptions
 
 
 _TICK_SECONDS = 1.0  # at most, between two looks at a log that does not change: leases end without a record
@@ -106,7 +68,7 @@ def stream(
     with store.lock:
         handed = bundle_of(store, caller, options)  # before the snapshot: a search may write to the index
         results, thread = store.with_one_snapshot(
-            lambda: _record(store, caller, named, message, options, handed), exact=True
+            lambda: call_tasks.record(store, caller, named, message, options, handed), exact=True
         )
     transfer = handed.transfer if handed is not None else None
     if not options.get("wait", True):
@@ -199,82 +161,3 @@ def follow(
             break
         waiter.wait(stamp, min(left, _TICK_SECONDS))
     yield CallResult(join, thread, results)
-
-
-def _record(
-    store: Store,
-    caller: Caller,
-    agents: Sequence[str],
-    message: str,
-    options: CallOptions,
-    handed: Bundle | None,
-) -> tuple[list[AgentResult], str]:
-    """Record a task for each agent, or nothing; return them, and their thread."""
-    found = agent_lookup.find(store, caller, agents)
-    again = bool(options.get("again"))
-    _refuse_calling_oneself(caller, found, again=again)
-    key = options.get("idempotency_key")
-    thread = (
-        ids.keyed_id("thread", caller.reader, f"{CALL} {key}") if key else ids.new_id("thread", store.random)
-    )
-    chain = chains.of_new(store, caller, options.get("within"))
-    common: TaskOptions = {
-        "purpose": CALL, "chain": chain, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
-        "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
-        "semantics": ONCE if options.get("once") else None,
-    }  # fmt: skip
-    results = []
-    entries: list[LogEntry] = []
-    if len(found) > 1:
-        store.collect(entries.append)
-    try:
-        for each in found:
-            own = key if key is None or len(found) == 1 else f"{key} {each.address}"
-            results.append(_record_one(store, caller, message, each, {**common, "idempotency_key": own}))
-    finally:
-        if len(found) > 1:
-            store.collect(None)
-    if entries:
-        store.record_all(entries)
-    return results, thread
-
-
-def _record_one(
-    store: Store, caller: Caller, message: str, agent: Resolved, options: TaskOptions
-) -> AgentResult:
-    """Record the task of one agent, and unless a worker serves it, a signal to it."""
-    told = () if _is_served(store, agent.address) else (agent,)
-
-    def signal(fields: Mapping[str, Any]) -> SignalFields:
-        return delegate.signal_about(store, caller, fields, told)
-
-    own: TaskOptions = {**options, "to": agent.query, "resolved": agent}
-    made = new_task.create_with_signal(store, caller, message, signal if told else None, told, **own)
-    name = agent.display_name or agent.address
-    return AgentResult(made.task["task_id"], agent.address, name, agent.resolved_by, made.warnings)
-
-
-def _refuse_calling_oneself(caller: Caller, agents: Sequence[Resolved], *, again: bool) -> None:
-    own = next((each.address for each in agents if each.address in caller.ids), None)
-    if own is not None and not again:
-        raise UsageError(
-            f"You are {own}, and an agent that calls itself waits for itself. Nothing was written.",
-            hint="--again allows it, where another session of yours takes the task.",
-            code="chain-cycle",
-            next=["gitmem roster"],
-        )
-
-
-def _deadline(store: Store, chain: Sequence[str], timeout: float | None) -> int | None:
-    """Return the deadline of a call; None for that of the tasks within which it is made, if that is earlier."""
-    found = store.now() + int(max(DEADLINE_SECONDS, timeout or 0.0) * 1_000_000)
-    first = chains.Above(store.db(), chain).deadline if chain else None
-    return None if first is not None and first < found else found
-
-
-def _is_served(store: Store, address: str) -> bool:
-    """Return whether a worker serves an agent now: it takes tasks, and reads no signals."""
-    return any(
-        each.record.get("client") == WORKER and each.ended is None and each.status == "live"
-        for each in presence.of_identity(store, address)
-    )

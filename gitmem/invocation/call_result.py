@@ -83,8 +83,8 @@ class AgentResult(Outcome):
     """The result of one agent.
 
     Attributes:
-        agent: Its address.
-        resolved_by: How its name was found: `exact`, `folded`, `alias` or `role`.
+        agent: Its address; of a task for a role that of whoever has taken it, and "" until then.
+        resolved_by: How its name was found: `exact`, `folded`, `alias`, `role` or `prefix`.
         state: The state of its task.
         confirmed: Whether its caller has sealed that: then nothing changes it.
         message: The text of the result, or of its question.
@@ -117,6 +117,8 @@ class AgentResult(Outcome):
         self.state = task.state
         self.confirmed = task.decided_by == "seal"
         event = task.outcome
+        by = event if event is not None else task.holder
+        self.agent = self.agent or (by.sender[0] if by is not None else "")
         if event is None and task.state in WAITING and task.holder is not None:
             asked = [
                 each

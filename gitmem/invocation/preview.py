@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..store import Store
+    from .agent_lookup import Callee
     from .bundle_content import Transfer
-    from .call import CallOptions
+    from .call_tasks import CallOptions
 
 
 class PreviewedAgent(Outcome):
@@ -24,9 +24,9 @@ class PreviewedAgent(Outcome):
 
     __slots__ = ("agent", "name", "resolved_by")
 
-    def __init__(self, found: Resolved) -> None:
-        self.agent = found.address
-        self.name = found.display_name or found.address
+    def __init__(self, found: Callee) -> None:
+        self.agent = found.address or ""
+        self.name = found.name
         self.resolved_by = found.resolved_by
 
 
@@ -43,7 +43,7 @@ class CallPreview(Outcome):
 
     __slots__ = ("agents", "context", "transfer", "text", "recorded", "next")
 
-    def __init__(self, agents: Sequence[Resolved]) -> None:
+    def __init__(self, agents: Sequence[Callee]) -> None:
         self.agents = [PreviewedAgent(each) for each in agents]
         self.context: Mapping[str, Any] = {}
         self.transfer: Transfer | None = None
@@ -53,7 +53,7 @@ class CallPreview(Outcome):
 
 
 def preview(store: Store, caller: Caller, agents: str | Sequence[str], options: CallOptions) -> CallPreview:
-    """Return what a call would do; see `call.CallOptions`.
+    """Return what a call would do; see `call_tasks.CallOptions`.
 
     Raises:
         UsageError: As the call itself.

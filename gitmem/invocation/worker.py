@@ -13,6 +13,7 @@ from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
 from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, load, rules, task_work
 from ..tasks.task_facts import micros
+from ..tasks.task_roles import addressed_by
 from . import received
 from .log_waiter import LogWaiter
 from .runs import RESULT_MAX_BYTES, RunEnd, failure
@@ -37,7 +38,7 @@ RETRY_SECONDS = 2.0  # after an error of the disk
 CANDIDATES_MAX = 200
 AGAIN_SECONDS = 30.0  # after a take that could not be made, such as because the remote is offline
 _CANDIDATES = (
-    "SELECT task_id FROM task WHERE agent IN ({marks}) AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
+    "SELECT task_id FROM task WHERE (agent IN ({marks}) OR (agent IS NULL AND target_role IN (?, ?))) AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
     " ORDER BY created, task_id LIMIT ?"
 )
 
@@ -99,7 +100,8 @@ class Worker:
         """Return a task to run that this worker holds now. Taking one whose chain breaks a limit rejects it."""
         caller = self.caller()
         query = _CANDIDATES.format(marks=", ".join("?" * len(caller.ids)))
-        ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, CANDIDATES_MAX))]
+        roles = addressed_by(caller)
+        ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, *roles, CANDIDATES_MAX))]
         for id in [*self._failed, *ids]:
             task = load.load(
                 self.store.db(), id, forged=False

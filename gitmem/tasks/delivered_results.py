@@ -1,8 +1,8 @@
-"""Seal delegations whose results were shown to the session that wrote them: the seals are recorded with the receipts."""
+"""Seal delegations and calls whose results were shown to the session that wrote them: the seals are recorded with the receipts."""
 
 from __future__ import annotations
 
-from . import DELEGATION, append, load, rules, task_decisions, task_signals
+from . import append, load, rules, task_decisions, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def seals(store: Store, caller: Caller, shown: Iterable[ShownSignal]) -> list[tuple[str, bytes]]:
-    """Return the seals of the delegations that the caller's session wrote, and whose result is in these signals.
+    """Return the seals of the tasks that the caller's session wrote, and whose result is in these signals.
 
     A result that may be tried again, that is shown in part, or that only claims to be from this clone is not sealed.
 
@@ -39,9 +39,9 @@ def seals(store: Store, caller: Caller, shown: Iterable[ShownSignal]) -> list[tu
 
 
 def _is_result(task: FoldedTask, signal: Mapping[str, Any]) -> bool:
-    """Return whether a signal tells about the outcome of a delegation: anybody may name a task in one."""
+    """Return whether a signal tells about the outcome of a task: anybody may name a task in one."""
     result = task.outcome
-    if task.record["purpose"] != DELEGATION or task.decided_by != "status" or result is None:
+    if not task_signals.tells_caller(task) or task.decided_by != "status" or result is None:
         return False
     sender = signal["sender_identity"], signal.get("sender_session") or None
     if sender != result.sender or signal["message"] != task_signals.result_text(task, result):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..memory import node_fields, ready
 from ..memory.ready import Ready
-from ..records.ids import role_id, unit_key
+from ..records.ids import unit_key
 from ..text.shell_quote import command
-from . import load, rules, task_list
+from . import load, rules, task_list, task_roles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[Tas
     Args:
         wu: Only tasks on this work unit.
     """
-    record, now = caller.record or {}, store.now()
-    lifecycle = record.get("lifecycle_role")
+    now = store.now()
+    role, lifecycle = task_roles.addressed_by(caller)
     values: dict[str, str | int | None] = {
         "reader": caller.reader, "session": caller.session_id or "", "now": now, "lifecycle": lifecycle,
-        "role": role_id(lifecycle, record.get("specialty_profile")), "wu": unit_key(wu),
+        "role": role, "wu": unit_key(wu),
     }  # fmt: skip
     condition = f"{_OPEN} AND t.wu_id = :wu" if wu else _OPEN
     db, sender = store.db(), (caller.reader, caller.session_id)

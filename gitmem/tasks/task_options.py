@@ -16,6 +16,8 @@ class TaskOptions(TypedDict):
     Attributes:
         to: Whom it is for, as typed: one agent, session or person.
         resolved: Whom that names, where the caller has resolved it already.
+        requested_to: The text that named a role, if that is not in `to`.
+        resolved_by: How it did.
         target_role: The role that it is for, such as `reviewer/docs`; anybody may take it unless `to` is given.
         purpose: `delegation` (default), `call` or `handoff`.
         requested_role: The role in parts.
@@ -49,6 +51,8 @@ class TaskOptions(TypedDict):
 
     to: NotRequired[str | None]
     resolved: NotRequired[Resolved | None]
+    requested_to: NotRequired[str | None]
+    resolved_by: NotRequired[str | None]
     target_role: NotRequired[str | None]
     purpose: NotRequired[str | None]
     requested_role: NotRequired[Mapping[str, Any] | None]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..agents import serialize
 from ..outcome import Outcome
+from ..records.ids import role_id
 from ..roles import mismatch, scope
 from ..text.sanitize import SEPARATOR
 from . import brief
@@ -71,6 +72,13 @@ def facts_of(caller: Caller) -> TakeFacts:
         facts["actual_ownership_scope"] = covered
     found: TakeFacts = facts
     return found
+
+
+def addressed_by(caller: Caller) -> tuple[str | None, str | None]:
+    """Return the roles that tasks for a caller's role name: its role, and its lifecycle role alone, for any profile."""
+    record = caller.record or {}
+    lifecycle = record.get("lifecycle_role")
+    return role_id(lifecycle, record.get("specialty_profile")), lifecycle
 
 
 def asked(values: Mapping[str, Any]) -> str | None:

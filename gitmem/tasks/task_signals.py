@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .task_facts import TaskEvent
 
 TELLING = (DELEGATION, HANDOFF)  # purposes of tasks whose events tell the other side
+TELL = "tell"  # in the payload of a call whose caller does not wait: its result tells the caller, as that of a delegation does
 # How the text of an event begins in its signal. Events without a word here tell nobody.
 WORDS = {
     "completed": "Done", "failed": "Failed", "canceled": "Canceled", "rejected": "", "input-required": "Question",
@@ -89,7 +90,11 @@ def about(
     if is_acceptance:
         word = f"I accept {task.record['task_id']}"
     to = [each for each in _other_side(task, caller, event) if each not in caller.ids]
-    if word is None or not to or task.record["purpose"] not in TELLING:
+    if (
+        word is None
+        or not to
+        or not (task.record["purpose"] in TELLING or (tells_caller(task) and task.caller[0] in to))
+    ):
         return found
     found.resolved = addressing.from_addresses(store, to)
     said = _said(task, word, text) or what
@@ -105,6 +110,11 @@ def about(
     fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
     found.lines.append(store.line("signal", fields, allow_secret=allow_secret))
     return found
+
+
+def tells_caller(task: FoldedTask) -> bool:
+    """Return whether the caller of a task learns of its result by a signal."""
+    return task.record["purpose"] == DELEGATION or (task.record.get("payload") or {}).get(TELL) is True
 
 
 def result_text(task: FoldedTask, result: TaskEvent) -> str:

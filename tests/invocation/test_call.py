@@ -10,10 +10,11 @@ import pytest
 
 import gitmem
 from gitmem.api import Log
-from gitmem.errors import UsageError
+from gitmem.errors import GitmemError
 from gitmem.invocation.call_result import CallError, CallResult
 from gitmem.invocation.served_task import InputNeededError, ServedTask
 from gitmem.tasks import find_task
+from tests.sandbox import bodies
 
 from .conftest import PRICES, Serve
 
@@ -65,30 +66,11 @@ def test_i13_i15_a_function_gets_what_is_handed_over_and_changes_only_its_copy(
     assert (seen[1].context, seen[1].memory) == ({}, [])
 
 
-@pytest.mark.parametrize(("typed", "step"), [("prices", "exact"), ("PRICES", "folded"), (PRICES, "exact")])
-def test_i2_the_step_of_the_lookup_is_reported(log: Log, serve: Serve, typed: str, step: str) -> None:
-    """Exact, then folded."""
-    serve()
-    assert log.call(typed, "x", wait=False).results[0].resolved_by == step
-
-
 def test_i2_a_role_alias_names_its_only_holder(log: Log, serve: Serve) -> None:
     """An alias of the roles file is the step between folded and suggestions."""
     serve().sessions.change(role="reviewer/general")
     found = log.call("code-reviewer", "x", wait=False)
     assert (found.results[0].agent, found.results[0].resolved_by) == (PRICES, "alias")
-
-
-@pytest.mark.parametrize("typed", ["nobody", "", "price", "prices,nobody", "sess-"])
-def test_i3_i4_an_unknown_agent_is_refused_and_nothing_is_written(log: Log, serve: Serve, typed: str) -> None:
-    """Substrings, misspellings and empty names never resolve; one unknown of several stops all."""
-    serve()
-    with pytest.raises(UsageError, match=r"Agent '.*' not found\. Nothing was written") as refused:
-        log.call(typed, "x", timeout=1)
-    assert (refused.value.code, refused.value.status) == ("unknown-agent", 2)
-    assert not log.tasks.list().tasks
-    if typed == "price":
-        assert any("prices" in each for each in refused.value.suggestions)
 
 
 def test_i8_the_original_error_keeps_its_type_and_text(log: Log, serve: Serve) -> None:
@@ -278,3 +260,35 @@ def test_i7_a_closed_worker_gives_its_task_back(repo: Path, log: Log) -> None:
         assert log.wait_for(id, timeout=20).message == "second"
         again.set()
         thread.join(10)
+
+
+def test_i5_a_caller_that_does_not_wait_is_told_the_result_and_seals_it_by_reading(
+    repo: Path, log: Log, serve: Serve
+) -> None:
+    """As with a delegation; a caller that waits gets no signal, because it has the result."""
+    serve()
+    log.call("prices", "first", timeout=20)
+    id = log.call("prices", "second", wait=False).results[0].task_id
+    while log.tasks.show(id).state != "completed":
+        time.sleep(0.01)
+    assert [each["message"] for each in log.inbox().signals] == ["Done: SECOND"]
+    assert find_task.require(log.store, id).decided_by == "seal"
+
+
+def test_i9_what_is_not_json_or_over_is_refused_before_any_write(log: Log, serve: Serve) -> None:
+    """An unserializable value, a wrong way to join, and an empty message; nothing is written."""
+    serve()
+    before = bodies(log.store)
+    for wrong in ({"context": {"variables": {"file": object()}}}, {"join": "some"}, {"idempotency_key": ""}):
+        with pytest.raises(GitmemError, match="Nothing was written"):
+            log.call("prices", "x", wait=False, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(GitmemError, match="Nothing was written"):
+        log.call("prices", "", wait=False)
+    assert bodies(log.store) == before
+
+
+def test_i11_once_is_in_the_record(log: Log, serve: Serve) -> None:
+    """The workers of all clones read it there."""
+    serve()
+    id = log.call("prices", "x", wait=False, once=True).results[0].task_id
+    assert find_task.require(log.store, id).record["semantics"] == "at-most-once"
