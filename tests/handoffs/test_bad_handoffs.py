@@ -9,9 +9,9 @@ import pytest
 from gitmem import records
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
-from gitmem.handoffs import accept, give, handoff_list
+from gitmem.handoffs import accept, detail, give, handoff_list
 from gitmem.log.entry import CommitMessage
-from gitmem.memory import delete
+from gitmem.memory import delete, edit
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, task_decisions, task_work
@@ -190,6 +190,19 @@ def test_a_checkpoint_that_is_gone_is_named(work: Work) -> None:
     assert found.handoff.checkpoint is None
     assert [(each.id, each.reason) for each in found.handoff.left_out] == [(work.node_id, "is deleted")]
     assert len(found.handoff.tasks) == 1
+
+
+def test_a_checkpoint_that_became_sensitive_is_named_and_not_shown(work: Work) -> None:
+    """Marked after the handoff was written: neither the offer nor the acceptance has its text."""
+    handoff = give.hand_over(work.here, work.bohr, "Curie", "Go on").task["task_id"]
+    edit.change(work.here, work.bohr, [work.node_id], sensitive=True)
+    work.sync()
+    offer = detail.show(work.there, handoff).handoff
+    taken = accept.take(work.there, work.curie, handoff).handoff
+    for found in (offer, taken):
+        assert found.checkpoint is None
+        assert (work.node_id, "is sensitive") in [(each.id, each.reason) for each in found.left_out]
+        assert "half is done" not in found.text()
 
 
 def test_a_long_checkpoint_of_a_peer_is_cut(work: Work) -> None:
