@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .overlap.overlaps import Overlaps
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
-    from .signals.inbox import InboxResult
+    from .signals.inbox_answer import InboxResult
     from .signals.receipt_list import ReceiptList
     from .sync.sync_result import SyncResult
     from .tasks_api import Tasks
@@ -140,7 +140,7 @@ class Log(Invocation):
                              hint="Open the log with session=…", code="who")  # fmt: skip
         return found
 
-    def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.InboxResult:
+    def inbox(self, *, mark: bool = True, **filters: Any) -> InboxResult:
         """Return the caller's unread signals, oldest first; see `signals.inbox.read` for the filters.
 
         Args:
@@ -157,7 +157,8 @@ class Log(Invocation):
 
     def _read(self, caller: Caller, filters: dict[str, Any]) -> InboxResult:
         found = inbox.read(self.store, caller, **filters)
-        found.work = self.store.domain.waiting_work(self.store, caller) if not filters else None
+        if not filters:
+            found.add_work(self.store, caller)
         return found
 
     def thread(self, id: str, *, limit: int | None = None) -> threads.Thread:

@@ -118,15 +118,15 @@ class DomainPackages:
 
         return concerns.of_caller(store, caller)
 
-    def open_work(self, store: Store) -> PartOfAnswer | None:
-        """Return who works on what, the open handoffs and the claims; None without any of these."""
+    def open_work(self, store: Store, wu: str | None = None) -> PartOfAnswer | None:
+        """Return who works on what, the open handoffs and the claims, or those on a work unit; None without any of these."""
         from .mailbox import waiting_work
 
         if not waiting_work.is_any_of_all(store.db(), store.now()):
             return None
         from .overview import open_work
 
-        return open_work.open_work(store)
+        return open_work.open_work(store, wu=wu)
 
 
 _TOLD_UP_TO = "task collisions"  # in `meta`: the line up to which sessions were told of collisions

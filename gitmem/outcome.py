@@ -31,15 +31,29 @@ class Outcome:
 
 
 class PartOfAnswer(Outcome):
-    """A part of several answers, which they show as lines."""
+    """A part of several answers, which they show as lines.
+
+    `said` is what its lines say that another part may say, too: ids of tasks, handoffs and claims, and whole sentences.
+    `steps` are the commands that its lines ask for.
+    """
 
     __slots__ = ()
+
+    @property
+    def said(self) -> list[str]:
+        """See the class."""
+        return []
+
+    @property
+    def steps(self) -> list[str]:
+        """See the class."""
+        return []
 
     def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
         """Return its lines. They may have what peers wrote: sanitize them.
 
         Args:
-            without: Ids of what the answer shows already.
+            without: What the answer says already, as in `said`.
             whole: Include what the caller knows already.
         """
         raise NotImplementedError

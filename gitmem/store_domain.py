@@ -49,5 +49,5 @@ if TYPE_CHECKING:
         def own_work(self, store: Any, caller: Any) -> PartOfAnswer | None:
             """Return also what a caller has taken and claimed; None if there is nothing."""
 
-        def open_work(self, store: Any) -> PartOfAnswer | None:
-            """Return the tasks that somebody has, the open handoffs and the claims; None if there are none."""
+        def open_work(self, store: Any, wu: str | None = None) -> PartOfAnswer | None:
+            """Return the tasks that somebody has, the open handoffs and the claims, or those on a work unit; None without any."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.signals.inbox import InboxResult
+    from gitmem.signals.inbox_answer import InboxResult
 
     from .options import (
         AlreadyRead,
@@ -130,7 +130,7 @@ def _show(at: Environment, reading: InboxResult, *, quiet: bool, filtered: bool)
     from ..render import signals
 
     if reading.peek is None and not filtered:
-        reading.work = at.store().domain.waiting_work(at.store(), reading.target.caller)
+        reading.add_work(at.store(), reading.target.caller)
     if at.json or not quiet:
         return output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next)
     more = [f"{reading.more} more not shown: {reading.next[0]}"] if reading.more else []

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.caller import Caller
     from gitmem.records.shown_types import ShownSignal
+    from gitmem.signals.inbox_answer import InboxResult
     from gitmem.store import Store
 
     from ..environment import Environment
@@ -122,7 +123,7 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
     return text
 
 
-def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> inbox.InboxResult:
+def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> InboxResult:
     """Read the signals that fit into one injection, without those that were shown before a receipt failed."""
 
     def measure(fields: ShownSignal) -> int:
@@ -132,7 +133,7 @@ def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> in
     return inbox.read(store, caller, directed=directed, max_text=most, measure=measure, again=False)
 
 
-def injection(reading: inbox.InboxResult, text_of: Text) -> str:
+def injection(reading: InboxResult, text_of: Text) -> str:
     """Return the text for the model, or "" without signals."""
     if not reading.signals:
         return ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, RequestId
 
     from gitmem.agents.caller import Caller
-    from gitmem.signals.inbox import InboxResult
+    from gitmem.signals.inbox_answer import InboxResult
 
     from .mcp_session import CallEnvironment, McpSession
 

@@ -25,7 +25,7 @@ from .waiting import exchange, wait_for
 
 if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
-    from gitmem.signals.inbox import InboxResult
+    from gitmem.signals.inbox_answer import InboxResult
 
     from .delivery import SignalDelivery
     from .mcp_session import CallEnvironment, McpSession
@@ -96,7 +96,7 @@ class Tools(ToolCalls):
                 via=output.program(),
             )  # fmt: skip
             if not (thread or wu or all):
-                found.work = at.store().domain.waiting_work(at.store(), caller)
+                found.add_work(at.store(), caller)
             if found.more:
                 found.next.insert(0, "gitmem inbox")
             answer = tool_results.of(

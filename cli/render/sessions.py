@@ -85,11 +85,6 @@ def roster(found: Roster | SessionList) -> list[str]:
     shown = table(
         cells, shortened=shortened, painted=lambda row, column, cell: _painted(row, kept[column], cell)
     )
-    handoffs = [
-        plain(f"{each['display_name']}: {said}")
-        for each in found.sessions
-        for said in each.get("handoffs", ())
-    ]
     edits = [
         plain(
             f"{each['display_name']} edits: {', '.join(paths[:EDITS_SHOWN])}{_further(len(paths) - EDITS_SHOWN)}"
@@ -97,7 +92,7 @@ def roster(found: Roster | SessionList) -> list[str]:
         for each in found.sessions
         if (paths := each.get("edits", []))
     ]
-    return [*shown, *handoffs, *edits, *work, *([plain(remark)] if remark else []), *failed]
+    return [*shown, *edits, *work, *([plain(remark)] if remark else []), *failed]
 
 
 def _further(count: int) -> str:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
-    from gitmem.signals.inbox import Count, Inbox, InboxResult
+    from gitmem.signals.inbox import Count
+    from gitmem.signals.inbox_answer import Inbox, InboxResult
     from gitmem.signals.receipt_list import ReceiptList
     from gitmem.signals.threads import Converged, Recipient, Thread
     from gitmem.signals.watch import WatchOwner
@@ -44,10 +45,14 @@ def inbox(found: InboxResult) -> list[str]:
 
 
 def inbox_next(found: InboxResult) -> list[str]:
-    """Return the commands after an inbox as text: those that no reply line has."""
+    """Return the commands after an inbox as text: those that neither a reply line nor a line about work has."""
     replies = {each["signal_id"] for each in found.signals if each.get("reply_line")}
+    work = found.work.lines() if found.work is not None else []
     return [
-        each for each in found.next if not (each.startswith("gitmem reply ") and each.split()[2] in replies)
+        each
+        for each in found.next
+        if not (each.startswith("gitmem reply ") and each.split()[2] in replies)
+        and not any(line.endswith(f"next: {each}") for line in work)
     ]
 
 

@@ -149,10 +149,19 @@ class ClaimCheck(Outcome):
 def text_of(found: StandingClaim) -> str:
     """Return a claim in one line: who, what, until when and why."""
     record = found.claim.record
-    paths = [sanitize(each) for each in record["paths"][:PATHS_SHOWN]]
-    more = len(record["paths"]) - len(paths)
-    what = ", ".join(paths) + (f" and {more} more" if more > 0 else "")
     why = f': "{sanitize(record["reason"] or "")}"' if record.get("reason") else ""
     unit = record.get("wu_id")
     about = f" ({sanitize(unit)})" if unit else ""
-    return f"{sanitize(found.who)} claims {what} until {format_at(found.claim.until)[:16]}Z{why}{about}"
+    return f"{sanitize(found.who)} claims {paths_text(record['paths'])} until {format_at(found.claim.until)[:16]}Z{why}{about}"
+
+
+def contest_text(own: StandingClaim, other: StandingClaim) -> str:
+    """Return the sentence about a claim of the reader that another one contests."""
+    return f"your claim {own.id} on {paths_text(own.claim.record['paths'])} overlaps another: {text_of(other)}; neither knew of the other"
+
+
+def paths_text(paths: Sequence[str]) -> str:
+    """Return the first paths of a claim, and the number of the others."""
+    shown = [sanitize(each) for each in paths[:PATHS_SHOWN]]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -22,7 +22,7 @@ from ..agents.heartbeats import ONLY_OWN
 from ..overlap import branches
 from ..repo import read_small
 from . import owner_notices, path_patterns, standing_claims
-from .claim_answers import text_of
+from .claim_answers import contest_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _tell(store: Store, own: Collection[StandingClaim]) -> None:
         new = [other for other in each.against if f"{each.id}/{other.id}" not in told]
         if not new:
             continue
-        line = f"contested: your claim {each.id} overlaps {text_of(new[0])}; neither knew of the other. Agree with {new[0].who}."
+        line = f"contested: {contest_text(each, new[0])}. Agree with {new[0].who}."
         session_notices.tell(store, session, line)
         session_notices.note_told(state, session, [f"{each.id}/{other.id}" for other in new])
     names = {name: at for session, at in due.items() for name in _names(store, session)}

@@ -151,15 +151,20 @@ def add_to(store: Store, found: Roster) -> Roster:
     """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
     rows = _rows(store, "", {}, HANDOFF_MICROS, LISTED)
     for one in found.sessions:
-        given = [f"handed over to {sanitize(each.to)}, {WAITING}{_gone(each)} ({each.task_id})" for each in rows
+        given = [f"handed over to {sanitize(each.to)}, {WAITING}{gone_text(each)} ({each.task_id})" for each in rows
                  if each.giver_session == one["session_id"]]  # fmt: skip
         offered = [
-            f"offered by {sanitize(each.giver_name)}{_gone(each)} ({each.task_id})"
+            f"offered by {sanitize(each.giver_name)}{gone_text(each)} ({each.task_id})"
             for each in rows
             if each.is_for(one)
         ]
         one["handoffs"] = [*given, *offered]
     return found
+
+
+def gone_text(row: HandoffRow) -> str:
+    """Return what to say after a handoff whose giver has nothing of it left; "" for others."""
+    return ", whose tasks and claims its giver has no more" if row.gone else ""
 
 
 def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[VoidAcceptance]:
@@ -200,10 +205,6 @@ def _named(store: Store, row: HandoffRow) -> str:
     about = sanitize(row.wu_id) if row.wu_id and not had else ""
     text = content.of(store, named[1], sender_of(named[1])).text()
     return SEPARATOR.join(filter(None, (had, about, sanitize(text)))) or _what(row)
-
-
-def _gone(row: HandoffRow) -> str:
-    return ", whose tasks and claims its giver has no more" if row.gone else ""
 
 
 def _what(row: HandoffRow) -> str:

@@ -6,17 +6,16 @@ by id, and dates are absolute.
 
 from __future__ import annotations
 
-from ..agents import headline, presence, serialize
 from ..commit_message import cut
 from ..errors import UsageError
-from ..index.engine import StepLimit
 from ..outcome import Outcome, PartOfAnswer
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import accesses, candidates, decay, node_fields, open_threads, session_checkpoints, work_brief
-from .budgeted_text import Section, pack, quote_lines
+from .budgeted_text import pack
 from .candidate_rows import PROFILE, WORK, Selection
 from .hidden_nodes import count_hidden, format_hidden
+from .live_pieces import ROSTER, WORK_NOW, live_pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,18 +24,12 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .budgeted_text import BudgetedText
+    from .budgeted_text import BudgetedText, Section
 
 MAX_SIZE = 4_096
 SUGGESTED_SIZE_MAX = 64 * 1024  # do not suggest a larger budget than this
-ROSTER = "Roster"
-WORK_NOW = "Work now"  # who works on what
-WORK_MAX = 60  # lines
 SECTIONS = (*candidates.SECTIONS, WORK_NOW, ROSTER, open_threads.SECTION)
-SMALL = 1_024  # bytes: below this budget, nodes rank before the roster
 LIMIT_PART = 4  # roster, open threads and profile get at most 1/LIMIT_PART of the budget each among others
-ROSTER_LINE_MAX = 200  # characters
-ROSTER_STEPS = 2_000_000  # of SQLite, for the headlines
 
 
 class Context(Outcome):
@@ -49,7 +42,7 @@ class Context(Outcome):
         shortened: Nodes of which only the first lines are shown; each has a note with the number of the others.
         total: The number of all items, included or omitted.
         hidden_by_others: The number of nodes archived, deleted, summarized or superseded by others than their authors.
-        work: Who works on what (`overview.open_work`), as in the roster; None without the roster.
+        work: Who works on what (`overview.open_work`), of a work unit only what is on it and how much else there is; None without the roster.
         access_tracked: The number of nodes with a recorded access.
     """
 
@@ -136,7 +129,7 @@ def context(
     then = f" as of {cut(sanitize_for_model(as_of), 60).replace('-->', '')}" if as_of else ""
     nodes = [*last, *candidates.automatic_piece(WORK, store.db(), saved, checkpoint), *found.pieces]
     roster = roster and as_of is None
-    work = store.domain.open_work(store) if roster else None
+    work = store.domain.open_work(store, wu) if roster else None
     live = live_pieces(store, reader, max_size, roster=roster, alone=not nodes, work=work)
     block = pack(
         [*nodes, *live],
@@ -213,49 +206,6 @@ def work_unit(wu: str | None, reader: Caller | None) -> str | None:
 def session_lane(reader: Caller | None) -> str | None:
     """Return the lane of the reader's session."""
     return reader.record.get("lane") if reader is not None and reader.record else None
-
-
-def live_pieces(
-    store: Store,
-    reader: Caller | None,
-    max_size: int,
-    *,
-    roster: bool,
-    alone: bool,
-    work: PartOfAnswer | None = None,
-) -> list[Section]:
-    """Return the threads that wait for the reader, and with `roster` the other active sessions.
-
-    Args:
-        alone: The context has no nodes; the roster is then left out, unless there are threads or work.
-        work: Who works on what.
-    """
-    found = open_threads.pieces(store, reader, live=roster) if reader is not None else []
-    if not roster:
-        return found
-    rank = candidates.HERE if max_size >= SMALL else candidates.LAST
-    found += _work_pieces([store.domain.waiting_work(store, reader), work], rank)
-    if alone and not found:
-        return found
-    own = reader.ids if reader is not None else []
-    others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
-    db = store.db()
-    steps = StepLimit(db, ROSTER_STEPS)
-    for place, one in enumerate(serialize.by_role(others)):
-        about = cut(sanitize_for_model(headline.description(store, db, one, steps)), ROSTER_LINE_MAX)
-        line = quote_lines(f"- {about}, {one.status}", "")
-        found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))
-    return found
-
-
-def _work_pieces(parts: Sequence[PartOfAnswer | None], rank: int) -> list[Section]:
-    """Return a line for each kind of work that waits for the reader, then one for each task, handoff and claim of anybody."""
-    lines = [line for part in parts if part is not None for line in part.lines()]
-    return [
-        Section(WORK_NOW, (rank, place - len(lines), ""), f"{place + 1}",
-                quote_lines(f"- {cut(sanitize_for_model(line), ROSTER_LINE_MAX)}", ""))
-        for place, line in enumerate(lines[:WORK_MAX])
-    ]  # fmt: skip
 
 
 def omitted_line(left: Mapping[str, int], enough: int | None, again: Sequence[str], wu: str | None) -> str:

@@ -15,7 +15,7 @@ from .candidates import NAME_MAX, THREADS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..agents.caller import Caller
     from ..records.record_types import SignalRecord
@@ -141,14 +141,17 @@ def unread(store: Store, reader: Caller) -> int:
     return int(count)
 
 
-def pieces(store: Store, reader: Caller, *, live: bool) -> list[Section]:
+def pieces(store: Store, reader: Caller, threads: Sequence[OpenThread], *, live: bool) -> list[Section]:
     """Return a line for each waiting thread, with the command that answers.
 
     Args:
+        store: The store.
+        reader: The reader.
+        threads: Those that `find` returned.
         live: Include the number of unread messages, which depends on more than the log.
     """
     found = []
-    for place, one in enumerate(find(store, reader)):
+    for place, one in enumerate(threads):
         answer = f"answer: {next_steps.decide(one.record)[0]}, or --reject"
         if len(conflicts.versions(store.db(), one.signal_id)) > 1:
             answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"

@@ -20,13 +20,13 @@ from .context import (
     MAX_SIZE,
     SECTIONS,
     limits,
-    live_pieces,
     next_commands,
     omitted_line,
     session_lane,
     work_unit,
 )
 from .hidden_nodes import count_hidden, format_hidden
+from .live_pieces import live_pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def recover(
     again += [*(["--lane", lane] if lane else []), *([] if roster else ["--no-roster"])]
     identity = _identity(store, reader)
     alone = not (found.pieces or identity or shown)
-    work = store.domain.open_work(store) if roster else None
+    work = store.domain.open_work(store, unit) if roster else None
     live = live_pieces(store, reader, max_size, roster=roster, alone=alone, work=work)
     pieces = [*brief.pieces, *found.pieces, *live]
     last = [_checkpoint(store, checkpoint, earlier=earlier)] if checkpoint else []

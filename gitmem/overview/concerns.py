@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ..claims import path_patterns, standing_claims
-from ..claims.claim_answers import ClaimRow, text_of
+from ..claims.claim_answers import ClaimRow, contest_text
+from ..claims.standing_claims import CONTESTED
 from ..handoffs import handoff_list
 from ..mailbox import waiting_work
 from ..mailbox.waiting_work import ASKING, OFFERED
 from ..outcome import PartOfAnswer
 from ..tasks import task_list
 from ..text.shell_quote import command
-from .open_work import claim_text, is_claimed
+from .open_work import claim_text, is_claimed, mismatch_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ class Concerns(PartOfAnswer):
             if scope and is_other and path_patterns.may_overlap(scope, each.patterns):
                 against.setdefault(each.id, each)
         self.in_the_way = [ClaimRow(each) for each in list(against.values())[:LISTED]]
-        self.notes = [
-            f"your claim {each.id} overlaps {text_of(other)}" for each in own for other in each.against
-        ][:LISTED]
+        self.notes = [contest_text(each, other) for each in own for other in each.against][:LISTED]
 
     @property
     def is_any(self) -> bool:
@@ -78,6 +77,24 @@ class Concerns(PartOfAnswer):
         return bool(
             self.offered or self.asking or handoffs.offered or handoffs.given or handoffs.void or self.notes
         )
+
+    @property
+    def said(self) -> list[str]:
+        """The ids of the tasks, handoffs and contested claims that its lines name or count."""
+        handoffs = [*self.handoffs.offered, *self.handoffs.given]
+        ids = [*(str(each.task_id) for each in self.offered), *(each.task_id for each in handoffs)]
+        contested = [
+            each for each in (*self.claims, *self.in_the_way) if self.notes and each.status == CONTESTED
+        ]
+        return [*ids, *(each.claim_id for each in contested)]
+
+    @property
+    def steps(self) -> list[str]:
+        """The commands that take, answer or accept what waits longest of each kind."""
+        found = [each.next[-1] for each in self.handoffs.offered[:1]]
+        found += [command("gitmem", "task", "take", str(each.task_id)) for each in self.offered[:1]]
+        found += [_step(each) for each in self.asking if _why(each)][:1]
+        return [*found, *(["gitmem claim list"] if self.notes else [])]
 
     def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
         """Return at most a line for each kind, see `PartOfAnswer.lines`; with `whole` also what the caller has and claims."""
@@ -90,16 +107,16 @@ class Concerns(PartOfAnswer):
             "waits for you",
             [f"{each.about}, {why}; next: {_step(each)}" for each in self.asking if (why := _why(each))],
         )
-        found += _first(
-            "mismatch", [f"{each.mismatch} ({each.task_id})" for each in self.asking if each.mismatch]
-        )
+        mismatches = [mismatch_text(each) for each in self.asking if each.mismatch]
+        found += _first("mismatch", [each for each in mismatches if each not in without])
         found += [f"handoff: {each.text}" for each in self.handoffs.given[:1]]
         found += _first("void", [each.text for each in self.handoffs.void])
-        found += _first("contested", self.notes)
+        found += _first("contested", self.notes, "gitmem claim list")
         if whole:
             found += _first("you have", [_until(each) for each in self.taken])
             found += _first("you claim", [", ".join(each.paths) for each in self.claims], "gitmem claim list")
-            found += _first("in the way", [claim_text(each) for each in self.in_the_way], "gitmem claim list")
+            others = [each for each in self.in_the_way if each.status != CONTESTED or not self.notes]
+            found += _first("in the way", [claim_text(each) for each in others], "gitmem claim list")
         return found
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ..claims import claim_list
+from ..claims import standing_claims
+from ..claims.claim_answers import ClaimRow
 from ..handoffs import handoff_list
 from ..mailbox.waiting_work import GRACE_MICROS
 from ..outcome import Outcome, PartOfAnswer
+from ..records.ids import unit_key
 from ..roles.mismatch import role_text
 from ..tasks import task_list
 from ..text.sanitize import SEPARATOR
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-    from ..claims.claim_answers import ClaimPage, ClaimRow
+    from ..claims.standing_claims import StandingClaim
     from ..handoffs.handoff_list import HandoffRow
     from ..store import Store
     from ..tasks.task_list import TaskRow
@@ -24,6 +26,8 @@ LISTED = 20  # of each kind
 PATHS_SHOWN = 3
 NO_ROLE = "no role"
 _HELD = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.replaced <> 1"
+_OF_UNIT = "(:unit = '' OR t.wu_id = :unit)"
+_COUNT = f"SELECT count(*), coalesce(sum({_OF_UNIT}), 0) FROM task t WHERE {_HELD}"
 _MISMATCHES_FIRST = "t.mismatch DESC, t.touched DESC, t.task_id"
 _CLAIMED = "SELECT EXISTS (SELECT 1 FROM path_claim WHERE until > ?)"
 
@@ -54,12 +58,19 @@ class OpenWork(PartOfAnswer):
         roles: The groups, the one without a role last.
         claims: The claims that stand.
         more: The number of tasks and claims that are left out.
+        others: The number of tasks and claims on other work, if only those on a work unit were asked for.
     """
 
-    __slots__ = ("roles", "claims", "more")
+    __slots__ = ("roles", "claims", "more", "others")
 
     def __init__(
-        self, workers: Sequence[TaskRow], handoffs: Sequence[HandoffRow], claims: ClaimPage | None, more: int
+        self,
+        workers: Sequence[TaskRow],
+        handoffs: Sequence[HandoffRow],
+        claims: Sequence[StandingClaim],
+        *,
+        more: int,
+        others: int,
     ) -> None:
         groups: dict[str | None, RoleGroup] = {}
 
@@ -73,39 +84,59 @@ class OpenWork(PartOfAnswer):
         for each in handoffs:
             group(each.target_role).handoffs.append(each)
         self.roles = sorted(groups.values(), key=lambda each: (each.role is None, each.role or ""))
-        self.claims: list[ClaimRow] = claims.claims if claims is not None else []
-        self.more = more + (claims.more if claims is not None else 0)
+        self.claims = [ClaimRow(each) for each in claims]
+        self.more = more
+        self.others = others
+
+    @property
+    def said(self) -> list[str]:
+        """The sentences on mismatches."""
+        return [mismatch_text(task) for each in self.roles for task in each.workers if task.mismatch]
 
     def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
         """Return a line for each task, mismatch, handoff and claim, see `PartOfAnswer.lines`."""
         found = []
         for each in self.roles:
             role = each.role or NO_ROLE
+            found += [f"{role}: {task.worker} has {task.about}" for task in each.workers]
+            found += [f"{role}: mismatch: {mismatch_text(task)}" for task in each.workers if task.mismatch]
             found += [
-                f"{role}: {task.worker} has {task.about}"
-                for task in each.workers
-                if task.task_id not in without
+                f"{f'{each.role}: ' if each.role else ''}handoff: {_handoff(waiting)}"
+                for waiting in each.handoffs
+                if waiting.task_id not in without
             ]
-            found += [f"{role}: mismatch: {said}" for said in each.mismatches]
-            found += [f"{role}: handoff: {waiting.giver_name} to {waiting.to}{SEPARATOR}{waiting.task_id}" for waiting in each.handoffs]  # fmt: skip
-        found += [f"claim: {claim_text(each)}" for each in self.claims]
+        found += [f"claim: {claim_text(each)}" for each in self.claims if each.claim_id not in without]
         if self.more:
             found.append(f"{self.more} more not shown: gitmem task list --open, gitmem claim list")
+        if self.others:
+            found.append(f"on other work: {self.others} (gitmem roster)")
         return found
 
 
-def open_work(store: Store, limit: int = LISTED) -> OpenWork | None:
-    """Return who works on what; None if nobody has a task or a claim and no handoff waits."""
-    db = store.db()
-    workers = task_list.select(db, _HELD, {}, limit, _MISMATCHES_FIRST)
-    more = 0
-    if len(workers) == limit:
-        more = db.execute(f"SELECT count(*) FROM task t WHERE {_HELD}").fetchone()[0] - limit
-    handoffs = handoff_list.waiting(store, limit)
-    claims = claim_list.list_claims(store, limit=limit) if is_claimed(db, store.now()) else None
-    if not (workers or handoffs or (claims and claims.claims)):
+def open_work(store: Store, limit: int = LISTED, *, wu: str | None = None) -> OpenWork | None:
+    """Return who works on what, or with `wu` who works on this work unit; None if nobody has anything and no handoff waits."""
+    db, unit = store.db(), unit_key(wu)
+    workers = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", {"unit": unit}, limit, _MISMATCHES_FIRST)
+    held, of_unit = db.execute(_COUNT, {"unit": unit}).fetchone()
+    waiting = handoff_list.waiting(store)
+    handoffs = [each for each in waiting if unit in ("", unit_key(each.wu_id))]
+    every = standing_claims.standing(store) if is_claimed(db, store.now()) else []
+    claims = [each for each in every if unit in ("", unit_key(each.claim.record.get("wu_id")))]
+    if not (held or waiting or every):
         return None
-    return OpenWork(workers, handoffs, claims, more)
+    more = of_unit - len(workers) + max(0, len(claims) - limit)
+    others = held - of_unit + len(waiting) - len(handoffs) + len(every) - len(claims)
+    return OpenWork(workers, handoffs, claims[:limit], more=more, others=others)
+
+
+def mismatch_text(task: TaskRow) -> str:
+    """Return the sentence about a task whose holder is something else than asked."""
+    return f"{task.mismatch} ({task.task_id})"
+
+
+def _handoff(waiting: HandoffRow) -> str:
+    parts = (f"{waiting.giver_name} to {waiting.to}", waiting.wu_id, waiting.status, waiting.task_id)
+    return SEPARATOR.join(filter(None, parts)) + handoff_list.gone_text(waiting)
 
 
 def is_claimed(db: sqlite3.Connection, now: int) -> bool:

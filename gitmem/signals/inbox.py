@@ -7,11 +7,12 @@ from ..agents import heartbeats, own_sessions, presence
 from ..errors import StoreError, check_limit
 from ..log.lines import digest, format_at
 from ..mailbox import delivery_lock, imported, mailbox_view
-from ..outcome import Outcome, PartOfAnswer
+from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
 from ..trust import sender_tables
 from . import check_intent, has_conflict, message_frame, next_steps
+from .inbox_answer import InboxResult
 from .inbox_owner import InboxOwner, resolve_owner
 from .inbox_page import PageBudget, PageContext
 
@@ -28,43 +29,6 @@ if TYPE_CHECKING:
 LIMIT = 50
 MAX_BYTES = 16 * 1024
 FOLD_MAX_BYTES = 4 * 1024 * 1024  # about 8,000 signals
-
-
-class Inbox(Outcome):
-    """Signals for a reader, oldest first.
-
-    Attributes:
-        unread: The number of all unread signals.
-        more: The number of matching signals not in `signals`.
-        work: The tasks, handoffs and claims that wait for the reader (`overview.concerns`); None if there are none.
-    """
-
-    __slots__ = ("reader", "unread", "signals", "more", "work", "warnings", "next")
-
-    def __init__(self, reader: str, unread: int) -> None:
-        self.reader = reader
-        self.unread = unread
-        self.signals: list[ShownSignal] = []
-        self.more = 0
-        self.work: PartOfAnswer | None = None
-        self.warnings: list[str] = []
-        self.next: list[str] = []
-
-
-class InboxResult(Inbox):
-    """An inbox with the data to mark it as read.
-
-    Attributes:
-        peek: Why no receipts are recorded; None if they are.
-        to_mark: The receipts to record after `signals` were displayed: address, signal id and digest of the line.
-    """
-
-    def __init__(self, target: InboxOwner, unread: int) -> None:
-        super().__init__(target.reader, unread)
-        self.target = target
-        self.peek = target.peek
-        self.remark = target.remark
-        self.to_mark: list[tuple[str, str, str]] = []  # address, signal id, digest
 
 
 class Count(Outcome):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..records.shown_types import ShownSignal
     from ..store import Store
     from .change_watcher import StopWatching
-    from .inbox import InboxResult
+    from .inbox_answer import InboxResult
     from .inbox_owner import InboxOwner
 
 BATCH_BYTES = 1024 * 1024  # of lines in one batch: a message is never cut

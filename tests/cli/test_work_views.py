@@ -112,6 +112,7 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     assert told.splitlines() == [
         "Nothing new for test:worker:bohr",
         f"for you: {id} (WU-7) Write the tests, from Planck, asked: reviewer/docs · haiku · docs/**",
+        f"next: gitmem task take {id}",
         "next: gitmem roster",
     ]
     assert "for you" not in scene.lines("inbox", session=scene.curie).out
@@ -169,6 +170,50 @@ def test_claims_are_in_the_roster_and_in_contexts(scene: Scene) -> None:
     (claim,) = scene.json("roster")["work"]["claims"]
     assert claim["paths"] == ["src/prices/**"]
     assert "claim" not in scene.lines("inbox").out
+
+
+def test_the_context_of_a_unit_has_its_own_work_and_counts_the_rest(scene: Scene) -> None:
+    """Tasks, handoffs and claims of other units are a number, also if nothing is on the unit; without a unit all are listed."""
+    id, other = scene.delegate(), scene.delegate("Else", *DELEGATE[:-1], "WU-8")
+    for task in (id, other):
+        scene.run("task", "take", task, session=scene.bohr)
+    for path, unit in (("src/a", "WU-7"), ("src/b", "WU-8"), ("src/c", "WU-8")):
+        assert scene.run("claim", path, "--wu", unit, session=scene.bohr).status == 0
+    for asked in ("WU-7", "#wu-7"):
+        said = scene.lines("mem", "context", "--wu", asked, session=scene.curie).out
+        assert id in said and "claims src/a" in said and "- on other work: 3 (gitmem roster)\n" in said
+        assert other not in said and "src/b" not in said
+    assert "- on other work: 5 (gitmem roster)\n" in scene.lines("mem", "context", "--wu", "WU-9").out
+    work = scene.json("mem", "context", "--wu", "WU-7")["work"]
+    assert (work["others"], work["more"]) == (3, 0)
+    every = scene.lines("mem", "context", session=scene.curie).out
+    assert id in every and other in every and "src/c" in every and "on other work" not in every
+    assert scene.json("roster")["work"]["others"] == 0
+
+
+def test_views_say_each_thing_once(scene: Scene) -> None:
+    """A mismatch stands by its role, a task by its thread, and a handoff in the roster in one line; an inbox has each command once."""
+    id = scene.delegate()
+    offered = scene.lines("mem", "context", session=scene.bohr).out
+    assert offered.count("Write the tests") == 1
+    scene.run("task", "take", id, session=scene.bohr)
+    said = scene.lines("mem", "context").out
+    assert said.count("mismatch: ") == said.count("Bohr was asked as") == 1
+    scene.delegate("Else", *DELEGATE[:-1], "WU-8")
+    of_other = scene.lines("mem", "context", "--wu", "WU-8").out
+    assert of_other.count("Bohr was asked as") == 1 and "- mismatch: Bohr was" in of_other
+    scene.run("task", "ask", id, "Which year?", session=scene.bohr)
+    scene.lines("inbox")
+    assert scene.lines("inbox").out.count(f"gitmem task message {id} answer") == 1
+    assert scene.json("inbox")["next"][0] == f"gitmem task message {id} answer"
+    offer = scene.run("handoff", "Go on", "--to", "Curie", "-q", session=scene.bohr)
+    assert offer.status == 0, offer
+    handoff = offer.out.strip()
+    assert scene.lines("roster").out.count(handoff) == 1
+    scene.run("inbox", session=scene.curie)
+    told = scene.lines("inbox", session=scene.curie).out
+    assert told.count("handoff: ") == 1 and f"next: gitmem task take {handoff}\n" in told
+    assert scene.lines("mem", "context", session=scene.curie).out.count(handoff) <= 2  # with its command
 
 
 def test_one_command_lists_everything_that_passed_a_rule(scene: Scene) -> None:

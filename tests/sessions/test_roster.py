@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.agents import caller, own_sessions, presence
 from gitmem.agents.caller import CallerClaims
-from gitmem.memory import context
+from gitmem.memory import live_pieces
 from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
 
@@ -46,7 +46,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [roster.roster, roster.listing, lambda store: context.live_pieces(store, None, 4_096, roster=True, alone=False)]
+    "answer", [roster.roster, roster.listing, lambda store: live_pieces.live_pieces(store, None, 4_096, roster=True, alone=False)]
 )  # fmt: skip
 def test_no_row_looks_for_new_lines(repo: Path, answer: Callable[[Store], object]) -> None:
     """All rows are of one snapshot, and thousands of sessions, which a peer can write, cost no look at the log each."""
