@@ -9,7 +9,6 @@ from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
-from ..tasks import chains
 from ..text.shell_quote import command
 from . import claim_fold, claim_list, path_patterns, standing_claims
 from .claim_answers import ClaimChange, text_of
@@ -49,8 +48,7 @@ def claim(
         paths: From the top of the work tree, with `*`, `?` and `**`; a folder covers its content.
         lease: For how long, in microseconds: at most 24 hours.
         shared: Whether others may claim the paths as shared, too.
-        task_id: The task that it belongs to and ends with; by default the one open task that the caller's session has, if it
-            has exactly one. Empty for none.
+        task_id: The task that it belongs to and ends with.
 
     Raises:
         GateError: Somebody else has claimed some of them. Nothing was written.
@@ -67,8 +65,7 @@ def claim(
             return _renewed(store, caller, same, until)
         fields: ClaimFields = {
             "claim_id": ids.new_id("claim", store.random), "event": "claim", "paths": patterns,
-            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
-            "task_id": chains.only_held(store.db(), caller) if task_id is None else task_id or None,
+            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason, "task_id": task_id,
             "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
             "sender_name": caller.name, "wu_id": caller.wu_id if wu is None else wu or None,
         }  # fmt: skip
@@ -83,7 +80,7 @@ def claim(
             store, caller, fields, f"claims {claim_list.shown(patterns)}", allow_secret=allow_secret
         )
     change = ClaimChange(fields["claim_id"], "claim", until, commit)
-    change.paths, change.task_id = patterns, fields["task_id"]
+    change.paths = patterns
     change.warnings = [
         *filter(None, [caller.remark]),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
@@ -227,7 +224,7 @@ def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> 
     appended = store.record([renewal(store, found, until), *own_sessions.keepalive(store, caller)], message)
     own_sessions.touch(store, caller)
     change = ClaimChange(found.id, "renew", until, appended.commit)
-    change.paths, change.task_id = list(found.claim.record["paths"]), found.claim.record.get("task_id")
+    change.paths = list(found.claim.record["paths"])
     change.warnings = [f"{text_of(each)}: contested." for each in found.against]
     change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change

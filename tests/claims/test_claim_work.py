@@ -19,7 +19,7 @@ from gitmem.log.lines import format_at
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.sync import noop_check
-from gitmem.tasks import new_task, task_decisions, task_work
+from gitmem.tasks import new_task, task_decisions
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, acting, bodies, carry, new_repo, open_store, worktree
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -118,30 +118,6 @@ def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Cloc
     assert list(states(store)) == ["a:b:3"]
     task_decisions.cancel(store, agents[0].caller, task)
     assert states(store) == {}
-
-
-def test_a_claim_ends_with_the_one_open_task_of_its_session(store: Store) -> None:
-    """Not of another session or with two open tasks, nor if none is asked for; a renewal keeps it."""
-    bohr, again = Agent(store, BOHR).caller, Agent(store, BOHR).caller
-    first, second = (
-        str(new_task.create(store, again, text, target_role="implementer/test").task["task_id"])
-        for text in ("Write", "Test")
-    )
-    assert claim_work.claim(store, bohr, ["none"]).task_id is None
-    task_work.take(store, bohr, first)
-    made = claim_work.claim(store, bohr, ["src"])
-    assert made.task_id == first
-    assert claim_work.claim(store, bohr, ["left out"], task_id="").task_id is None
-    assert claim_work.claim(store, again, ["docs"]).task_id is None
-    task_work.take(store, bohr, second)
-    assert claim_work.claim(store, bohr, ["two"]).task_id is None
-    renewed = claim_work.claim(store, bohr, ["src"])
-    assert (renewed.event, renewed.task_id) == ("renew", first)
-
-    task_work.report(store, bohr, first, "completed", "Done.")
-
-    assert made.claim_id not in {each.claim_id for each in claim_list.list_claims(store).claims}
-    assert claim_work.claim(store, bohr, ["tests"]).task_id == second
 
 
 def test_what_ended_elsewhere_is_perhaps_renewed_for_a_while(store: Store, far: Store, clock: Clock) -> None:
