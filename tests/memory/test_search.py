@@ -62,12 +62,12 @@ def test_a_changed_node_is_found_by_its_new_words_alone(desk: Desk) -> None:
     one = desk.write("The parser drops tabs", tags=["old-tag"], paths=["old.py"])
     assert ids(desk.store, "parser") == [one]
 
-    desk.change(one, content="The lexer keeps spaces", tags=["fresh"], paths=["new.py"])
+    desk.change(one, content="The lexer keeps spaces", tags=["fresh"], paths=["quokka.py"])
 
     assert [ids(desk.store, query) for query in ("parser", "oldtag", "old")] == [[], [], []]
-    assert [ids(desk.store, query) for query in ("lexer", "fresh", "new")] == [[one], [one], [one]]
+    assert [ids(desk.store, query) for query in ("lexer", "fresh", "quokka")] == [[one], [one], [one]]
     desk.change(one, clear=["tags", "paths"])
-    assert [ids(desk.store, query) for query in ("fresh", "new", "lexer")] == [[], [], [one]]
+    assert [ids(desk.store, query) for query in ("fresh", "quokka", "lexer")] == [[], [], [one]]
 
 
 def test_a_change_that_came_before_its_node_counts(repo: Path, tmp_path: Path) -> None:
