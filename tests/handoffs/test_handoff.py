@@ -505,3 +505,15 @@ def test_a_checkpoint_that_is_offered_already_is_left_out(work: Work) -> None:
     assert (work.node_id, f"is offered already by {first}") in [
         (each.id, each.reason) for each in made.left_out
     ]
+
+
+def test_the_end_of_a_session_names_only_what_it_leaves_open_itself(work: Work) -> None:
+    """Not a claim that has ended, and not what another session of the giver offers."""
+    offered = given(work)
+    again = Agent(work.here, BOHR).caller
+    claim_work.claim(work.here, again, ["docs/**"], lease=3 * HOUR)
+    left = session_end.end_session(work.here, again).remark
+    assert left is not None and "Left open: 1 claim. " in left and offered not in left
+    work.clock.forward(2 * HOUR + 1)
+    left = session_end.end_session(work.here, work.bohr).remark
+    assert left is not None and "Left open: 1 task. " in left
