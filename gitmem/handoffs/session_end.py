@@ -42,7 +42,7 @@ def _left(store: Store, caller: Caller) -> str | None:
     own = (caller.reader, caller.session_id)
     (tasks,) = store.db().execute(_HELD, own).fetchone()
     known = standing_claims.standing(store, forged=False)
-    claims = sum(each.claim.owner == own and not each.is_over for each in known)
+    claims = sum(each.claim.owner == own for each in known)
     parts = [
         f"{count} {word}{'' if count == 1 else 's'}"
         for count, word in ((tasks, "task"), (claims, "claim"))

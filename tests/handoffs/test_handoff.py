@@ -508,7 +508,7 @@ def test_a_checkpoint_that_is_offered_already_is_left_out(work: Work) -> None:
 
 
 def test_the_end_of_a_session_names_only_what_it_leaves_open_itself(work: Work) -> None:
-    """Not a claim that has ended, and not what another session of the giver offers."""
+    """Not a claim that has ended, and not what another session of the giver offers: `standing` has no ended claim of this clone."""
     offered = given(work)
     again = Agent(work.here, BOHR).caller
     claim_work.claim(work.here, again, ["docs/**"], lease=3 * HOUR)
