@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..agents import presence
 from ..errors import UsageError
 from ..records import ids
-from ..tasks import ONCE, chains, delegate, new_task, task_signals
+from ..tasks import ONCE, chains, delegate, new_task, open_tasks, task_signals
 from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup
 from .call_result import AgentResult
 
@@ -82,18 +82,19 @@ def record(
         "payload": None if waits else {task_signals.TELL: True},
     }  # fmt: skip
     results = []
-    entries: list[LogEntry] = []
-    if len(found) > 1:
-        store.collect(entries.append)
-    try:
-        for each in found:
-            own = key if key is None or len(found) == 1 else f"{key} {each.key}"
-            results.append(_record_one(store, caller, message, each, {**common, "idempotency_key": own}))
-    finally:
+    with open_tasks.turn(store, is_limited=len(found) > 1):
+        entries: list[LogEntry] = []
         if len(found) > 1:
-            store.collect(None)
-    if entries:
-        store.record_all(entries)
+            store.collect(entries.append)
+        try:
+            for each in found:
+                own = key if key is None or len(found) == 1 else f"{key} {each.key}"
+                results.append(_record_one(store, caller, message, each, {**common, "idempotency_key": own}))
+        finally:
+            if len(found) > 1:
+                store.collect(None)
+        if entries:
+            store.record_all(entries)
     return results, thread
 
 

@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import send
 from ..text.shell_quote import command
-from . import DELEGATION, HANDOFF, append, chains, find_task
+from . import DELEGATION, HANDOFF, append, chains, find_task, open_tasks
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
     from ..store import Store
     from .task_options import TaskOptions
 
-OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
-_OPEN = (
-    "SELECT count(*) FROM task t WHERE t.{column} = ?1 AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
-    " AND (EXISTS (SELECT 1 FROM own WHERE name = t.caller_session) OR (?2 IS NULL AND t.caller_session IS NULL))"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
-)
 # Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
 _NOT_FIELDS = ("to", "resolved", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
@@ -104,8 +98,24 @@ def create_with_signal(
         StoreError: The task can't be recorded.
     """
     check(store, options)
-    db = store.db()
     resolved = _addressee(store, caller, options)
+    with open_tasks.turn(store, is_limited=options.get("purpose") != HANDOFF):
+        return _create(store, caller, message, resolved, signal, signaled, options, dry_run=dry_run)
+
+
+def _create(
+    store: Store,
+    caller: Caller,
+    message: str,
+    resolved: Resolved | None,
+    signal: Callable[[Mapping[str, Any]], SignalFields] | None,
+    signaled: Sequence[Resolved],
+    options: TaskOptions,
+    *,
+    dry_run: bool,
+) -> NewTask:
+    """Record a task, see `create_with_signal`; `resolved` is whom it is for."""
+    db = store.db()
     key = options.get("idempotency_key")
     fields = _fields(store, caller, message, resolved, options)
     task_id = fields["task_id"]
@@ -113,7 +123,7 @@ def create_with_signal(
         return _already_recorded(before, fields, resolved)
     _refuse_foreign(store, caller, fields["supersedes"])
     if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
-        _refuse_too_many(store, caller, fields["agent"])
+        open_tasks.refuse_too_many(store, caller, fields["agent"])
         _place(store, caller, fields, options)
     line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
     record = records.read_kind("task", line[1])
@@ -261,25 +271,4 @@ def _refuse_foreign(store: Store, caller: Caller, superseded: list[str]) -> None
                 hint="Refer to it with references instead.",
                 code="not-replaceable",
                 next=[command("gitmem", "task", "show", task_id)],
-            )
-
-
-def _refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
-    """Raise UsageError if the caller, or the addressee, has so many open tasks that something runs away.
-
-    Only tasks of sessions of this clone count: with others a peer could keep anybody from delegating.
-    """
-    for column, who, most in (
-        ("caller", caller.reader, OPEN_OF_CALLER_MAX),
-        ("agent", agent, OPEN_FOR_AGENT_MAX),
-    ):
-        query = _OPEN.format(column=column)
-        (count,) = store.db().execute(query, (who, caller.session_id)).fetchone()
-        if who is not None and count >= most:
-            raise UsageError(
-                f"{sanitize(who)} has {count} open tasks {'of its own' if column == 'caller' else 'to do'}; "
-                f"at most {most} are allowed. Nothing was written.",
-                hint="Cancel or finish some of them first.",
-                code="too-many-open",
-                next=["gitmem task list --open"],
             )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
+import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gitmem.agents import addressing
 from gitmem.agents.caller import Caller
 from gitmem.errors import GateError, UsageError
 from gitmem.records import RecordError, SecretError
+from gitmem.records.record_types import SignalFields
 from gitmem.store import Store
-from gitmem.tasks import EVENTS_MAX, append, find_task, new_task, task_decisions, task_work
+from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, new_task, task_decisions, task_work
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.new_task import NewTask
 from tests.sandbox import HOUR, MINUTE, SECOND, Agent, Clock, bodies, open_store
@@ -307,6 +313,44 @@ def test_a_caller_has_at_most_twenty_open_tasks(office: Office) -> None:
     office.refused("too-many-open", new_task.create, office.planner, "x", to=BOHR)
     task_decisions.cancel(office.store, office.planner, ids[0])
     office.new(to=BOHR)
+
+
+LATE_WRITER = """
+import sys
+from pathlib import Path
+from gitmem.errors import UsageError
+from gitmem.tasks import new_task
+from tests.sandbox import Clock, acting, open_store
+store = open_store(Path(sys.argv[1]), Clock())
+caller = acting(store, sys.argv[2])
+print("ready", flush=True)
+try:
+    new_task.create(store, caller, "x", target_role="implementer/test")
+    print("written")
+except UsageError as error:
+    print(error.code)
+"""
+
+
+@pytest.mark.deep
+def test_the_limit_of_open_tasks_holds_for_two_processes_at_once(office: Office, repo: Path) -> None:
+    """Count and record are one step: who comes between waits, and then is refused."""
+    for _ in range(19):
+        office.new()
+    others: list[subprocess.Popen[str]] = []
+
+    def signal(fields: Mapping[str, Any]) -> SignalFields:
+        """Between count and record: let another process write, if nothing stops it."""
+        argv = [sys.executable, "-c", LATE_WRITER, str(repo), str(office.planner.session_id)]
+        others.append(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True))
+        assert others[0].stdout is not None and others[0].stdout.readline() == "ready\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            others[0].wait(0.5)
+        return delegate.signal_about(office.store, office.planner, fields, found)
+
+    found = addressing.resolve(office.store, [BOHR], caller=office.planner)
+    new_task.create_with_signal(office.store, office.planner, "x", signal, found, to=BOHR)
+    assert others[0].communicate(timeout=30)[0] == "too-many-open\n"
 
 
 def test_of_two_takes_at_once_in_one_clone_one_wins(office: Office, repo: Path, clock: Clock) -> None:
