@@ -184,4 +184,4 @@ def _check(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> 
         problem = f"The action {action} takes neither only nor wu; list does."
     else:
         return
-    raise UsageError(f"{problem} Nothing was written.", code="usage", next=["gitmem task --help"])
+    raise UsageError(f"{problem} Nothing was written.", code="usage", next=[])

@@ -74,7 +74,7 @@ class BriefCheck(Outcome):
         if self.status == MISSING:
             return f"The brief {self.path} can't be read in this work tree: {self.reason}."
         if self.status == CHANGED:
-            return f"The brief {self.path} is not what the caller attested: it differs in this work tree."
+            return f"The brief {self.path} differs in this work tree from the one that was delegated."
         return None
 
 

@@ -105,7 +105,7 @@ def launch(task: FoldedTask, now: int) -> Refusal | None:
 def accept(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int) -> Refusal | None:
     """Return why a caller may not accept a handoff: a handoff is a task whose take accepts it."""
     if sender == task.caller:
-        return "own-handoff", "is the caller's own"
+        return "own-handoff", "was offered by this session itself; another agent accepts it"
     if task.takes:
         return TAKEN, f"was accepted by {task.takes[0].sender[0]}"
     return take(task, sender, addresses, now)

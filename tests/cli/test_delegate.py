@@ -142,7 +142,7 @@ def test_a_brief_is_attested_and_a_change_of_it_is_shown(run: Run, start: Start,
     assert "The brief" not in run("task", "show", task["task_id"], session=planck).out
     (repo / "brief.md").write_text("one case\n")
     shown = run("task", "show", task["task_id"], session=planck).out
-    assert "note: The brief brief.md is not what the caller attested" in shown
+    assert "note: The brief brief.md differs in this work tree" in shown
 
 
 @pytest.mark.parametrize("hostile", ["missing", "link", "pipe", "binary", "large"])

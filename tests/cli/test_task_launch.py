@@ -16,7 +16,7 @@ Start = Callable[..., str]
     ("now", "status", "sentence"),
     [
         ("twelve cases\n", 0, " · brief.md · matches\n"),
-        ("one case\n", 1, "note: The brief brief.md is not what the caller attested"),
+        ("one case\n", 1, "note: The brief brief.md differs in this work tree"),
         (None, 2, "note: The brief brief.md can't be read in this work tree: there is no such file"),
     ],
 )

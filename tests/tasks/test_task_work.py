@@ -147,6 +147,10 @@ def test_a_canceled_task_is_canceled_at_once_if_nobody_has_it(office: Office) ->
     wish = task_decisions.cancel(office.store, office.planner, held)
     assert (wish.state, BOHR in wish.warnings[0]) == ("working", True)
     assert task_work.report(office.store, office.bohr, held, "canceled").state == "canceled"
+    given_back = office.new()
+    task_work.take(office.store, office.bohr, given_back)
+    task_work.release(office.store, office.bohr, given_back)
+    assert task_decisions.cancel(office.store, office.planner, given_back).state == "canceled"
     office.refused("not-the-caller", task_decisions.cancel, office.curie, office.new())
 
 
