@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .agents import caller as callers
 from .claims import claim_list, claim_work
 from .store import serialized
 
@@ -46,9 +47,8 @@ class Claims:
 
     def list(self, *, mine: bool = False, limit: int = 50, edited: bool = False) -> ClaimPage:
         """Return the claims that stand now, or the caller's; `edited` adds what sessions change without one."""
-        return claim_list.list_claims(
-            self._log.store, self._log.caller, mine=mine, limit=limit, edited=edited
-        )
+        caller = self._log.caller if mine else callers.find(self._log.store, self._log.who, must=False)
+        return claim_list.list_claims(self._log.store, caller, mine=mine, limit=limit, edited=edited)
 
     def check(self, paths: Sequence[str]) -> ClaimCheck:
         """Return who else claims some of these paths."""

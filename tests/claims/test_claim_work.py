@@ -344,6 +344,10 @@ def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
         assert made.as_json()["paths"] == ["src/**"]
         assert log.claims.check(["src/a.py"]).free
         assert [each.status for each in log.claims.list(mine=True).claims] == ["held"]
+        with gitmem.open(str(repo), now=clock, identity=CURIE, commit_after=0) as other:
+            other.sessions.start()
+        with gitmem.open(str(repo), now=clock, commit_after=0) as reader:
+            assert [each.status for each in reader.claims.list().claims] == ["held"], "a list needs no caller"
         (released,) = log.claims.release(made.claim_id)
         assert released.event == "release"
         assert log.claims.list().claims == []
