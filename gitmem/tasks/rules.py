@@ -36,6 +36,13 @@ def text_of(purpose: str, state: str, decided_by: str | None) -> str:
     return f"{state}{UNCONFIRMED}" if decided_by == "status" else state
 
 
+def may_cancel_at_once(task: FoldedTask) -> bool:
+    """Return whether a cancellation needs nobody's agreement: nobody has the task, and each take that its events name is here."""
+    return not task.held and all(
+        each.take is None or each.take in task.events for each in task.events.values()
+    )
+
+
 def own_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:
     """Return the take under which a writer works: valid, not released, and not followed by another one."""
     return next((each for each in task.held if each.sender == sender), None)

@@ -65,7 +65,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
         refuse(task, ("not-the-caller", f"can only be canceled by {task.caller[0]} or a person"))
     wish, line = append.event_line(store, caller, task, "cancel", {"reason": reason})
     lines = [line]
-    if not task.held and rules.seal(task, sender_of(caller)) is None:
+    if rules.may_cancel_at_once(task) and rules.seal(task, sender_of(caller)) is None:
         fields: EventContent = {"outcome": wish, "answers_digest": digest(line[1]), "state": "canceled"}
         _, seal_line = append.event_line(store, caller, task, "seal", fields, more_seen=[wish])
         lines.append(seal_line)

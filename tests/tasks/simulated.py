@@ -329,7 +329,7 @@ class World:
 
     def cancel(self, who: Actor, task: FoldedTask) -> None:
         wish = self.event(who, task, "cancel", reason="not needed")
-        if not task.takes:
+        if rules.may_cancel_at_once(task):
             self.seal(who, task, wish, "canceled", more=[wish.id])
 
     def seal(self, who: Actor, task: FoldedTask, outcome: TaskEvent, state: str, **fields: object) -> None:

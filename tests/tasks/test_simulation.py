@@ -22,6 +22,11 @@ def test_no_outcome_changes_after_its_caller_sealed_it(first: int) -> None:
     assert not [each for seed in range(first, first + 100) for each in checked(seed)]
 
 
+def test_a_cancellation_waits_if_a_take_is_missing_that_an_event_names() -> None:
+    """The end of an acceptance arrived before the acceptance: a seal written then would count as one that had seen it."""
+    assert not checked(2_502)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("first", range(1_001, 3_001, 500))
 def test_no_outcome_changes_in_two_thousand_runs(first: int) -> None:
