@@ -184,12 +184,15 @@ def test_json_and_pipes_stay_as_they_are(run: Run, start: Start) -> None:
 
 @pytest.mark.deep
 def test_a_terminal_shows_progress_by_itself(run: Run, start: Start, repo: Path, tmp_path: Path) -> None:
-    """After a second, in one line for each step, which the answer does not overwrite."""
+    """Without an option, in one line for each step, which the answer does not overwrite. The delay is short: an import is fast."""
     start("Planck")
     folder = imported(tmp_path / "theirs", 20_000)
 
     status, said = pseudo_terminal.run(
-        ["import", "lumenflow", str(folder), "--as", "Planck"], repo, both=True
+        ["import", "lumenflow", str(folder), "--as", "Planck"],
+        repo,
+        both=True,
+        variables={"GIT_PROGRESS_DELAY": "0.1"},
     )
 
     assert status == 0
