@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import peers
+from benchmarks import peers, transfer
 from benchmarks.__main__ import SOURCES
 from benchmarks.background_processes import AdoptedProcesses
 from benchmarks.mailboxes import Gitmem, GitmemLibrary
@@ -106,6 +106,12 @@ def test_the_wheel_that_is_measured_is_built_from_all_that_it_contains() -> None
 def test_every_promised_row_is_measured() -> None:
     """No row goes missing, and none is added without a promise."""
     assert list(EVERY) == list(PROMISED)
+
+
+def test_i39_the_three_steps_of_a_call_are_measured() -> None:
+    """Against at most the times that the callAgent document names: 1 to 5, 10 to 50 and 20 to 100 ms."""
+    assert (transfer.DISCOVERY, transfer.SERIALIZATION, transfer.TRANSFER) == (1, 10, 20)
+    assert SEVERAL["call-transfer"] == 3 and "call-transfer" in EVERY
 
 
 @pytest.mark.deep

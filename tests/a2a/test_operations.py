@@ -9,6 +9,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types import (
@@ -214,18 +215,22 @@ def test_i11_a_message_with_a_key_makes_one_task(local: Local, binding: str) -> 
 
 
 def test_i31_the_card_names_both_bindings_and_the_token(local: Local, binding: str) -> None:
-    """Also that for callers with a token."""
+    """I1: name, skills and description; also that for callers with a token. Without one the path has it, with what caches need."""
 
     async def job() -> None:
         async with client_of(local, binding, path="/agents/taxes") as client:
             card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
-        assert card.name == "taxes"
+        (skill,) = card.skills
+        assert (card.name, skill.name) == ("taxes", "taxes") and card.description and skill.tags
         assert [each.url for each in card.supported_interfaces] == [
             f"{local.url}/agents/taxes/", f"{local.url}/agents/taxes/rest",
         ]  # fmt: skip
         assert card.security_schemes["token"].http_auth_security_scheme.scheme == "bearer"
 
     talk(job)
+    answer = httpx.get(f"{local.url}/.well-known/agent-card.json")
+    assert answer.json()["name"] == "prices"
+    assert {"etag", "last-modified", "cache-control"} <= answer.headers.keys()
 
 
 class Hook:

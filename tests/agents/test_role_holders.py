@@ -117,7 +117,7 @@ def test_a_holder_has_a_line_of_the_last_day_and_is_told_with_its_age(store: Sto
 
 
 def test_a_name_of_a_session_comes_before_an_alias(store: Store, repo: Path, clock: Clock) -> None:
-    """A file of the repository must not redirect what is meant for an agent, not even when it is gone."""
+    """I3: a file of the repository must not redirect what is meant for an agent, not even when it is gone."""
     start(store, "Planck", None)
     start(store, "Curie", "reviewer")
     (repo / ".gitmem").mkdir()

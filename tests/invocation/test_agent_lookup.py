@@ -11,6 +11,7 @@ import pytest
 import gitmem
 from gitmem.api import Log
 from gitmem.errors import UsageError
+from gitmem.invocation import WORKER
 from gitmem.log.entry import CommitMessage
 from gitmem.tasks import find_task
 from tests.sandbox import bodies
@@ -35,6 +36,16 @@ def refused(log: Log, typed: str, code: str, **options: bool) -> UsageError:
         log.call(typed, "x", timeout=1, **options)  # type: ignore[arg-type]
     assert (error.value.code, error.value.status, bodies(log.store)) == (code, 2, before)
     return error.value
+
+
+def test_i1_an_agent_is_its_sessions_with_name_role_and_skills(log: Log, serve: Serve) -> None:
+    """There is no registry: whoever is served can be called, by what its session says of itself."""
+    serve().sessions.change(role="reviewer/general", capabilities=["rounding"])
+    (session,) = [each for each in log.roster().sessions if each["agent_identity"] == PRICES]
+    assert (session["display_name"], session["client"]) == ("prices", WORKER)
+    assert list(session["capabilities"]) == ["rounding"]
+    for typed in ("prices", PRICES, session["session_id"], "role:reviewer/general"):
+        assert log.call(typed, "x", timeout=20).results[0].agent == PRICES
 
 
 @pytest.mark.parametrize(("typed", "step"), [("prices", "exact"), ("PRICES", "folded"), (PRICES, "exact")])

@@ -138,6 +138,24 @@ def test_i8_a_program_that_prints_nothing_has_an_empty_result(repo: Path, tmp_pa
         assert (found.status, found.json["state"], found.json["message"]) == (0, "completed", None)
 
 
+def test_i8_exit_status_75_allows_another_try(repo: Path, tmp_path: Path, run: Call) -> None:
+    """EX_TEMPFAIL of sysexits.h: the same task is taken again, three times at most."""
+    note = tmp_path / "tries"
+    command = f"echo x >> {note}; test $(wc -l < {note}) = 2 || exit 75; echo second"
+    with serving(repo, tmp_path / "shop", "--exec", command, "--input", "text"):
+        found = run("call", "prices", "x", "--timeout", "30s", "--json")
+        assert (found.status, found.json["message"], note.read_text()) == (0, "second", "x\nx\n")
+
+
+def test_i3_a_worker_gets_no_name_that_another_agent_has(repo: Path, run: Call) -> None:
+    """Calls by that name would go to whoever was first."""
+    run("session", "start", "--name", "prices", "--agent-identity", "codex:planner:shop")
+    refused = run("serve-agent", "prices", "--exec", "cat")
+    assert refused.status == 2 and "The name prices is in use" in refused.err
+    (session,) = run("roster", "--json").json["sessions"]
+    assert session["agent_identity"] == "codex:planner:shop"
+
+
 def test_i10_a_timeout_is_exit_6_and_a_cancellation_kills_the_program(
     repo: Path, tmp_path: Path, run: Call
 ) -> None:

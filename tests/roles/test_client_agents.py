@@ -48,7 +48,7 @@ def only(top: Path) -> ClientAgent:
 
 @pytest.mark.parametrize("client", PATHS)
 def test_the_file_of_each_client_is_read(tmp_path: Path, client: str) -> None:
-    """Its name, description and model."""
+    """I1: its name, description and model."""
     put(tmp_path, PATHS[client], CODEX if client == "codex" else MARKDOWN)
     found = only(tmp_path)
 

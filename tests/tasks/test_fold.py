@@ -16,7 +16,7 @@ RETRY = {"error": {"code": "CRASH", "message": "out of memory", "retryable": Tru
 
 
 def test_a_task_goes_from_submitted_to_completed() -> None:
-    """R17: submitted, working under a take, completed unconfirmed, completed by the caller's seal."""
+    """R17, I7: submitted, working under a take, completed unconfirmed, completed by the caller's seal."""
     task = Task()
     assert (task.fold().state, task.fold().holder) == ("submitted", None)
     take = task.take(BOHR, 1)
@@ -125,7 +125,7 @@ def test_t2_a_refusal_needs_no_take_and_ends_only_what_was_for_that_agent() -> N
 
 
 def test_t3_the_seal_decides_whatever_arrives() -> None:
-    """No result that the caller had acted on changes, also not by an earlier report that comes late."""
+    """I7: no result that the caller had acted on changes, also not by an earlier report that comes late."""
     task = Task()
     first = task.take(BOHR, 5, seen=[])
     second = task.take(CURIE, 6, seen=[])

@@ -18,7 +18,7 @@ def checked(seed: int, fold: type[FoldedTask] = FoldedTask) -> list[str]:
 
 @pytest.mark.parametrize("first", range(1, 301, 100))
 def test_no_outcome_changes_after_its_caller_sealed_it(first: int) -> None:
-    """With clocks a minute apart, crashes, partial syncs, handoffs, a person, and two sessions of one identity."""
+    """I7: with clocks a minute apart, crashes, partial syncs, handoffs, a person, and two sessions of one identity."""
     assert not [each for seed in range(first, first + 100) for each in checked(seed)]
 
 
