@@ -384,6 +384,34 @@ def test_an_agent_states_its_role_and_is_reached_by_it(serve: Serve) -> None:
     within(talk)
 
 
+def test_i18_no_tool_shows_a_private_node_of_another_agent(serve: Serve, shop: Path) -> None:
+    """Nor does a context as a resource; what is shared is there."""
+    with gitmem.open(str(shop), identity="codex:planner:shop") as log:
+        log.sessions.start(name="Planck")
+        private = log.memory.append("rounding, a private guess", private=True, wu="WU-7").node.id
+        log.memory.append("rounding, for all", wu="WU-7")
+
+    async def talk() -> None:
+        async with serve() as other:
+            await other.call_tool("session", {"name": "Curie", "wu": "WU-7"})
+            for tool, arguments in (
+                ("mem_search", {"query": "rounding"}), ("mem_context", {"wu": "WU-7"}), ("mem_recover", {"wu": "WU-7"}), ("mem_ready", {}),
+                ("mem_export", {}),
+            ):  # fmt: skip
+                answer = str(await other.call_tool(tool, arguments))
+                assert "private guess" not in answer and private not in answer, tool
+                assert tool == "mem_recover" or "rounding, for all" in answer, tool
+            for tool in ("mem_show", "mem_delete", "mem_promote"):
+                refused = await other.call_tool(
+                    tool, {"id": private} if tool == "mem_show" else {"ids": [private]}
+                )
+                assert refused.is_error and "private guess" not in str(refused), tool
+            (resource,) = (await other.read_resource("gitmem://context/WU-7")).contents
+            assert "private guess" not in str(resource) and "rounding, for all" in str(resource)
+
+    within(talk)
+
+
 def test_what_a_model_reads_before_the_first_call_is_small() -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called

@@ -24,6 +24,9 @@ def test_i18_the_commands_of_the_memory_find_it_and_mark_it(run: Run, repo: Path
     for command in (("list",), ("search", "guess"), ("show", id)):
         assert "private" in run("mem", *command, session=me).out
         assert "My guess" not in run("mem", *command, session=other).out
+    for command in (("context",), ("ready",), ("list", "--all"), ("recover",), ("export",)):
+        said = run("mem", *command, session=other)
+        assert "My guess" not in said.out + said.err and id not in said.out + said.err, command
     assert run("mem", "list", "--json", session=me).json["nodes"][0]["private"] is True
     assert run("mem", "show", id, session=other).status == 2
     assert "My guess" not in run("mem", "export", session=me).out
