@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,6 +64,11 @@ def _pattern(expected: str) -> str:
     return "".join(lines)
 
 
+def _as_recorded(output: str) -> str:
+    """Return an output as a reader gets it, who types more slowly than a commit takes; here every command commits at once."""
+    return re.sub(r"· commit [0-9a-f]{12}", "· recorded", output)
+
+
 @pytest.fixture
 def shell(tmp_path: Path, repo: Path, git, monkeypatch: pytest.MonkeyPatch) -> Shell:  # type: ignore[no-untyped-def]  # a fixture
     """Run commands in one shell, in a repository with a remote; the user has a home directory and no sessions."""
@@ -94,8 +101,7 @@ def shell(tmp_path: Path, repo: Path, git, monkeypatch: pytest.MonkeyPatch) -> S
         outputs = done.stdout.split(f"{MARK}\n")[1:]
         assert len(outputs) == len(commands), done.stderr
         for number, command in enumerate(commands):
-            # Readers type more slowly than a commit takes; here every command commits at once.
-            outputs[number] = re.sub(r"· commit [0-9a-f]{12}", "· recorded", outputs[number])
+            outputs[number] = _as_recorded(outputs[number])
             outputs[number], status = outputs[number].rsplit(STATUS, 1)
             assert status == "0\n", f"$ {command}\n{outputs[number]}{done.stderr}"
         return outputs
@@ -118,6 +124,72 @@ def test_a_page_does_what_it_shows(page: str, shell: Shell, tmp_path: Path) -> N
 
     for (command, expected), output in zip(steps, outputs, strict=True):
         assert re.fullmatch(_pattern(expected), output), f"$ {command}\n{output}"
+
+
+class Terminal:
+    """A shell that a reader types into. `ids` are those of the page, with the ones that were printed in their place."""
+
+    def __init__(self, folder: Path, ids: dict[str, str]) -> None:
+        self.ids = ids
+        self.process = subprocess.Popen(
+            ["bash"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )  # fmt: skip
+
+    def type(self, command: str, expected: str) -> None:
+        """Run a command, and compare what it prints; one that serves goes on after the expected lines."""
+        pipe, output = self.process.stdin, self.process.stdout
+        assert pipe is not None and output is not None
+        serves = " serve-agent " in command
+        for ours, printed in self.ids.items():
+            command, expected = command.replace(ours, printed), expected.replace(ours, printed)
+        pipe.write(command if serves else f"{{ {command}\n}} 2>&1\necho {MARK}")
+        pipe.write("\n")
+        pipe.flush()
+        if serves:
+            printed = "".join(output.readline() for _ in expected.splitlines())
+        else:
+            printed = _as_recorded("".join(itertools.takewhile(lambda line: line != f"{MARK}\n", output)))
+        pattern, new = _pattern(expected), []
+        for id in dict.fromkeys(re.findall(r"task-[0-9a-z]{12}", expected)):
+            if id not in self.ids.values():
+                name = re.escape(id)
+                pattern = pattern.replace(name, "(task-[0-9a-z]{12})", 1).replace(name, rf"\{len(new) + 1}")
+                new.append(id)
+        found = re.fullmatch(pattern, printed)
+        assert found, f"$ {command}\n{printed}"
+        self.ids.update(zip(new, found.groups(), strict=True))
+
+    def close(self) -> None:
+        """End it with all that runs in it."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.communicate(timeout=30)
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("shell")
+def test_the_terminals_of_the_page_on_calls_do_what_they_show(tmp_path: Path) -> None:
+    """Each block runs in the terminal of its name, in the order of the page; then the lines for Python."""
+    page = (ROOT / "docs/invocation.md").read_text(encoding="utf-8")
+    ids: dict[str, str] = {}
+    terminals: dict[str, Terminal] = {}
+    try:
+        for name, block in re.findall(r"```console (\w+)\n(.*?)```", page, re.DOTALL):
+            terminal = terminals.get(name) or terminals.setdefault(name, Terminal(tmp_path / "shop", ids))
+            for command, expected in _steps(block):
+                terminal.type(command, expected)
+        (block,) = _blocks("docs/invocation.md", "python")
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=tmp_path / "shop", capture_output=True, text=True, timeout=120,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.stdout.startswith("| How is it rounded?\n") and "Round once per line" in done.stdout, (
+            done.stderr
+        )
+    finally:
+        for terminal in terminals.values():
+            terminal.close()
+    assert sorted(terminals) == ["bohr", "planck", "prices"] and len(ids) == 2
 
 
 def test_the_python_block_runs(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
