@@ -149,7 +149,8 @@ class Terminal:
             printed = "".join(output.readline() for _ in expected.splitlines())
         else:
             printed = _as_recorded("".join(itertools.takewhile(lambda line: line != f"{MARK}\n", output)))
-        pattern, new = _pattern(expected), []
+        pattern = _pattern(expected)
+        new: list[str] = []
         for id in dict.fromkeys(re.findall(r"task-[0-9a-z]{12}", expected)):
             if id not in self.ids.values():
                 name = re.escape(id)

@@ -42,7 +42,7 @@ def _upper(value: Any) -> Any:
 Ctx = Context[Any, Any]
 Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
 Name = Annotated[str, BeforeValidator(_single)]
-Wu = Annotated[str, Field(description=shared.WU.help)]
+Wu = str  # what it may be, `session` and `signal` say: 40 bytes in each tool
 
 
 def with_signal_options(method: Method) -> Method:

@@ -32,7 +32,7 @@ class MemoryTools(ToolCalls):
         lifecycle: Annotated[str, Field(description=shared.NEW_LIFECYCLE.help)] = "",
         supersedes: Annotated[str, Field(description=shared.SUPERSEDES.help)] = "",
     ) -> CallToolResult:
-        """Record a finding, bug or decision for later agents. `wu` defaults to your session's.
+        """Record a finding, bug or decision for later agents.
         With `paths`, the node is shown as stale when these files change."""
 
         def job(at: CallEnvironment) -> CallToolResult:
@@ -74,7 +74,7 @@ class MemoryTools(ToolCalls):
     async def mem_context(
         self,
         ctx: Ctx,
-        wu: Wu = "",
+        wu: str = "",
         max_size: Annotated[int, Field(ge=512, le=shared.MAX_SIZE.tool_most)] = shared.MAX_SIZE.tool_default,
     ) -> CallToolResult:
         """Return the memory nodes for a work unit, within `max_size` bytes. Call it before you start on one."""
@@ -89,7 +89,7 @@ class MemoryTools(ToolCalls):
 
         return await self._do(ctx, "mem_context", job)
 
-    async def mem_recover(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
+    async def mem_recover(self, ctx: Ctx, wu: str = "") -> CallToolResult:
         """Return what you need after a compaction or restart: your identity, the last checkpoint, changes since then,
         and the context."""
 
@@ -107,7 +107,7 @@ class MemoryTools(ToolCalls):
         note: str,
         next_steps: str = "",
         progress: str = "",
-        wu: Wu = "",
+        wu: str = "",
         metadata: dict[str, Any] | None = None,
         done: Annotated[bool, Field(description=shared.DONE.help)] = False,
     ) -> CallToolResult:

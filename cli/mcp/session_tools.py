@@ -12,7 +12,7 @@ from gitmem.errors import UsageError
 from .. import shared_options as shared
 from ..render import roles, sessions
 from . import tool_results
-from .calls import Ctx, ToolCalls, Words, Wu
+from .calls import Ctx, ToolCalls, Words
 from .mcp_session import CallEnvironment
 
 ENDS = "`summary` and `done` end the session and change nothing else. Nothing was written."
@@ -27,9 +27,9 @@ class SessionTools(ToolCalls):
         scope: Annotated[Words, Field(description=shared.SCOPE.help)],
         agent_identity: Annotated[str, Field(description=shared.IDENTITY.help)] = "",
         name: Annotated[str, Field(description=shared.NAME.help)] = "",
-        wu: Wu = "",
+        wu: Annotated[str, Field(description=shared.WU.help)] = "",
         lane: str = "",
-        activity: Annotated[str, Field(description="Your current activity, one line.")] = "",
+        activity: str = "",
         milestone: Annotated[bool, Field(description=shared.MILESTONE.help)] = False,
         role: Annotated[str, Field(description=shared.ROLE.help)] = "",
         model: Annotated[str, Field(description=shared.MODEL.help)] = "",

@@ -50,8 +50,7 @@ class TaskTools(ToolCalls):
         initiative: str = "",
         lane: str = "",
     ) -> CallToolResult:
-        """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it. Follow it with
-        task."""
+        """Ask an agent, or whoever has a role, to do something, without waiting. Follow it with task."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.tasks import brief as briefs
@@ -75,7 +74,7 @@ class TaskTools(ToolCalls):
         id: Annotated[str, Field(description=shared.TASK_ID.help)] = "",
         text: Annotated[str, Field(description="Result, question, message or reason.")] = "",
         failed: Annotated[bool, Field(description="With done: it failed; with seal: give it up.")] = False,
-        only: Annotated[Filter, Field(description="Filter of list.")] = "",
+        only: Filter = "",
         wu: Wu = "",
         limit: Annotated[int, Field(ge=1, le=shared.TASK_LIMIT.tool_most)] = shared.TASK_LIMIT.tool_default,
     ) -> CallToolResult:

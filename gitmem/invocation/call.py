@@ -58,29 +58,35 @@ def stream(
     store: Store, caller: Caller, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
 ) -> Iterator[TaskProgress | CallResult]:
     """Call agents and yield their progress in order, and last the result; see `call`."""
+    begun = begin(store, caller, agents, message, options)
+    if not options.get("wait", True):
+        yield begun
+        return
+    for found in follow(
+        store, caller, begun.results, begun.thread_id, join=begun.join, timeout=options.get("timeout"),
+        cancel=bool(options.get("cancel_on_timeout")), stop=options.get("stop"),
+    ):  # fmt: skip
+        if isinstance(found, CallResult):
+            found.transfer = begun.transfer
+        yield found
+
+
+def begin(
+    store: Store, caller: Caller, agents: str | Sequence[str], message: str, options: CallOptions
+) -> CallResult:
+    """Record the tasks of a call and return them without a result; see `call`. Who waits goes on with `follow` or `wait`."""
     join = options.get("join") or ALL
     if join not in (ALL, ANY):
         raise UsageError(
             f"Invalid join: {join!r}; choose from all, any. Nothing was written.", code="bad-join"
         )
-    timeout = options.get("timeout")
     named = [agents] if isinstance(agents, str) else agents
     with store.lock:
         handed = bundle_of(store, caller, options)  # before the snapshot: a search may write to the index
         results, thread = store.with_one_snapshot(
             lambda: call_tasks.record(store, caller, named, message, options, handed), exact=True
         )
-    transfer = handed.transfer if handed is not None else None
-    if not options.get("wait", True):
-        yield CallResult(join, thread, results, transfer)
-        return
-    for found in follow(
-        store, caller, results, thread, join=join, timeout=timeout, cancel=bool(options.get("cancel_on_timeout")),
-        stop=options.get("stop"),
-    ):  # fmt: skip
-        if isinstance(found, CallResult):
-            found.transfer = transfer
-        yield found
+    return CallResult(join, thread, results, handed.transfer if handed is not None else None)
 
 
 def bundle_of(store: Store, caller: Caller, options: CallOptions) -> Bundle | None:

@@ -180,6 +180,7 @@ def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
                 "converged": {"id": sent["thread_id"]}, "mem_create": {"content": "x"}, "mem_search": {"query": "tabs"},
                 "mem_checkpoint": {"note": "x"}, "mem_show": {"id": node}, "mem_update": {"ids": [node], "priority": "P1"},
                 "mem_promote": {"id": node, "tag": "pitfall"}, "mem_delete": {"ids": [node]},
+                "call": {"agent": "Planck", "message": "x", "wait_seconds": 0},
                 "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"}, "handoff": {"to": "Planck", "dry_run": True},
             }  # fmt: skip
             for tool in server.NAMES:
