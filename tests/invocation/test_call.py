@@ -13,10 +13,11 @@ from gitmem.api import Log
 from gitmem.errors import GitmemError
 from gitmem.invocation.call_result import CallError, CallResult
 from gitmem.invocation.served_task import InputNeededError, ServedTask
+from gitmem.records import ids
 from gitmem.tasks import find_task
 from tests.sandbox import bodies
 
-from .conftest import PRICES, Serve
+from .conftest import PLANNER, PRICES, Serve
 
 
 def test_i5_i6_a_function_answers_and_the_callers_session_seals(log: Log, serve: Serve) -> None:
@@ -150,6 +151,22 @@ def test_i11_the_same_key_is_the_same_task(log: Log, serve: Serve) -> None:
     second = log.call("prices", "x", idempotency_key="k", timeout=20)
     assert first.results[0].task_id == second.results[0].task_id and second.message == "one"
     assert len(runs) == 1
+
+
+def test_i11_the_ids_of_a_call_with_a_key_are_those_of_the_format(log: Log, serve: Serve) -> None:
+    """Section 6: the thread of the key, and of several agents a task of key and address each."""
+    serve()
+    serve(name="rates", identity="claude:rates:shop")
+    one = log.call("prices", "x", idempotency_key="k", wait=False)
+    both = log.call("prices,rates", "x", idempotency_key="m", wait=False)
+    assert (one.thread_id, both.thread_id) == tuple(
+        ids.keyed_id("thread", PLANNER, f"call {key}") for key in "km"
+    )
+    keys = ["k", f"m {PRICES}", "m claude:rates:shop"]
+    found = [each.task_id for each in (*one.results, *both.results)]
+    assert found == [ids.keyed_id("task", PLANNER, key) for key in keys]
+    record = find_task.require(log.store, found[0]).record
+    assert record["payload"] == {"tell": True}
 
 
 def test_i34_progress_comes_in_order_and_ends_with_the_result(log: Log, serve: Serve) -> None:
