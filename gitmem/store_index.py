@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 
 from . import records
 from .errors import GitmemError, UsageError
@@ -134,6 +135,18 @@ class StoreIndex(ABC):
             return snapshot
         snapshot.close()
         return None
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Catch up at the first query in the block, and later only with what this process records.
+
+        What must see the records of others, such as after waiting for a lock, begins a block of its own. The thread holds `lock`.
+        """
+        before, self.asks_once, self.has_asked = (self.asks_once, self.has_asked), True, False
+        try:
+            yield
+        finally:
+            self.asks_once, self.has_asked = before
 
     def caught_up(self) -> Index:
         """Return the index, caught up with the ref and the write-ahead logs, and update the queues."""

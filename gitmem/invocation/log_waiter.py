@@ -1,4 +1,4 @@
-"""Wait for new records of a clone, by polling the sizes of its write-ahead logs: often while something happens, else rarely.
+"""Wait for new records of a clone, by polling the sizes of its write-ahead logs: at first often, and the rarer the longer it takes.
 
 File-system events are reported later than that: the watcher of `watch` collects a burst of them first.
 """
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..signals.change_watcher import StopWatching
     from ..store import Store
 
-BUSY_PAUSE, IDLE_PAUSE = 0.005, 0.04  # seconds between two polls, of which each takes about 50 µs
-BUSY_SECONDS = 5.0  # after a change: more changes are likely
+PAUSES = (0.001, 0.04)  # the shortest and the longest, in seconds, between two polls, of which each takes about 50 µs
+SHARE = 0.01  # of the time since the last change
 
 
 class LogWaiter:
@@ -26,9 +26,9 @@ class LogWaiter:
     """
 
     def __init__(self, store: Store, stop: StopWatching) -> None:
-        self._watcher = ChangeWatcher(store, stop, events=False, poll_seconds=BUSY_PAUSE)
+        self._watcher = ChangeWatcher(store, stop, events=False)
         self._stop = stop
-        self._busy_until = time.monotonic() + BUSY_SECONDS
+        self._changed = time.monotonic()
 
     def stamp(self) -> object:
         """Return a value that changes with each record. Take it before reading."""
@@ -45,12 +45,12 @@ class LogWaiter:
         """
         deadline = time.monotonic() + seconds
         while not self._stop.is_set():
+            differs = self.stamp() != seen
             now = time.monotonic()
-            if now >= deadline:
-                return False
-            self._watcher.poll_seconds = BUSY_PAUSE if now < self._busy_until else IDLE_PAUSE
-            until = min(deadline, self._busy_until) if now < self._busy_until else deadline
-            if self._watcher.wait(seen, until - now):
-                self._busy_until = time.monotonic() + BUSY_SECONDS
-                return True
+            if differs:
+                self._changed = now
+            if differs or now >= deadline:
+                return differs
+            pause = min(max(SHARE * (now - self._changed), PAUSES[0]), PAUSES[1])
+            time.sleep(min(pause, deadline - now))
         return False
