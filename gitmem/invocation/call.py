@@ -150,7 +150,7 @@ def follow(
     while open_:
         stamp = waiter.stamp()  # before reading: what arrives meanwhile is a change
         seen: list[TaskProgress] = []
-        with store.lock:
+        with store.lock, store.one_look():
             for each in list(open_):
                 task = find_task.require(store, each.task_id, writing=True)
                 seen += progress_of(task, shown[each.task_id])

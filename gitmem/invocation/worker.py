@@ -85,10 +85,11 @@ class Worker:
             self.tick()
             stamp = self._waiter.stamp()  # before reading: what arrives meanwhile is a change
             try:
-                with self.store.lock:
-                    task = self._next()
+                with self.store.lock, self.store.one_look():
+                    caller = self.caller()
+                    task = self._next(caller)
                 if task is not None:
-                    self._run(task)
+                    self._run(task, caller)
                     continue
             except (StoreError, OSError) as error:
                 self.report(f"Cannot use the log ({error}); retrying.")
@@ -96,9 +97,8 @@ class Worker:
                 continue
             self._waiter.wait(stamp, IDLE_SECONDS)
 
-    def _next(self) -> FoldedTask | None:
+    def _next(self, caller: Caller) -> FoldedTask | None:
         """Return a task to run that this worker holds now. Taking one whose chain breaks a limit rejects it."""
-        caller = self.caller()
         query = _CANDIDATES.format(marks=", ".join("?" * len(caller.ids)))
         roles = addressed_by(caller)
         ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, *roles, CANDIDATES_MAX))]
@@ -146,11 +146,11 @@ class Worker:
             self._not_before[id] = time.monotonic() + AGAIN_SECONDS
         return took
 
-    def _run(self, task: FoldedTask) -> None:
+    def _run(self, task: FoldedTask, caller: Caller) -> None:
         """Run a task until it ends, its caller cancels it, its deadline is over, or somebody else has it."""
-        caller, id = self.caller(), task.record["task_id"]
+        id = task.record["task_id"]
         progress = _Progress()
-        with self.store.lock:
+        with self.store.lock, self.store.one_look():
             inherited = received.receive(self.store, task.record)
         served = ServedTask(task, progress.add, inherited)
         self._renewals[id] = time.monotonic() + self.lease / 3
@@ -172,7 +172,7 @@ class Worker:
 
     def _interrupted(self, caller: Caller, id: str, run: Run) -> RunEnd | None:
         """Return how a running task ends now, if something other than itself ends it."""
-        with self.store.lock:
+        with self.store.lock, self.store.one_look():
             task = find_task.require(self.store, id, writing=True)
             if task.is_finished or rules.own_take(task, task_work.sender_of(caller)) is None:
                 return RunEnd("", None)
@@ -204,7 +204,7 @@ class Worker:
 
     def _finish(self, caller: Caller, id: str, end: RunEnd) -> None:
         """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
-        with self.store.lock:
+        with self.store.lock, self.store.one_look():
             task = find_task.require(self.store, id, writing=True)
             mine = rules.own_take(task, task_work.sender_of(caller))
             if not end.state or task.is_finished or mine is None:

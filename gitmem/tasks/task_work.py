@@ -57,7 +57,7 @@ def take(
         StoreError: It can't be recorded.
     """
     named = find_task.resolve(store.db(), task_id, writing=True)
-    with delivery_lock(store, f"task {named}", wait_seconds=LOCK_WAIT_SECONDS):
+    with delivery_lock(store, f"task {named}", wait_seconds=LOCK_WAIT_SECONDS), store.one_look():
         task = find_task.require(store, named, writing=True)
         mine = rules.own_take(task, sender_of(caller))
         if mine is not None and not task.is_finished and task.lease(mine) > store.now():
@@ -68,7 +68,7 @@ def take(
         if rules.is_once(task):
             from .once import begun_once
 
-            with begun_once(store, named):
+            with begun_once(store, named), store.one_look():
                 task = find_task.require(store, named, writing=True)
                 _refuse_taking(store, caller, task)
                 found = _write_take(store, caller, task, lease, beside, facts)
