@@ -133,7 +133,7 @@ class Log(Invocation):
         Raises:
             UsageError: no caller could be determined, or several are possible.
         """
-        with self.store.lock:
+        with self.store.lock, self.store.one_look():
             found = callers.find(self.store, self.who)
         if found is None:
             raise UsageError("Missing caller: the log was opened without a session.",
