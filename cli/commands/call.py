@@ -55,7 +55,7 @@ def call(
     from gitmem.invocation import call as calls
     from gitmem.invocation import preview
 
-    from .. import remote_call
+    from .. import autosync, remote_call
     from ..values import metadata, typed
     from .watch import WatchEnded
 
@@ -71,6 +71,7 @@ def call(
         return 0
     with contextlib.ExitStack() as stack:
         options["stop"] = stack.enter_context(WatchEnded())
+        options["tick"] = lambda: autosync.start_if_due(at)
         if remote_call.is_url(agent):
             agent = stack.enter_context(remote_call.serving(at, store, agent))
         found = calls.call(store, caller, agent, message, **options)
@@ -81,11 +82,14 @@ def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
     """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
     from gitmem.invocation import call as calls
 
+    from .. import autosync
     from .watch import WatchEnded
 
     store, caller = committing(at), at.caller()
     with WatchEnded() as stop:
-        found = calls.wait(store, caller, ids, timeout=seconds(timeout), stop=stop)
+        found = calls.wait(
+            store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: autosync.start_if_due(at)
+        )
     return _answer(at, found)
 
 

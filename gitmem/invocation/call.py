@@ -23,7 +23,7 @@ from .log_waiter import LogWaiter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Unpack
 
     from ..agents.caller import Caller
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .call_tasks import CallOptions
 
 
-_TICK_SECONDS = 1.0  # at most, between two looks at a log that does not change: leases end without a record
+_TICK_SECONDS = 0.25  # at most, between two looks at a log that does not change: leases end without a record
 
 
 def call(
@@ -64,7 +64,7 @@ def stream(
         return
     for found in follow(
         store, caller, begun.results, begun.thread_id, join=begun.join, timeout=options.get("timeout"),
-        cancel=bool(options.get("cancel_on_timeout")), stop=options.get("stop"),
+        cancel=bool(options.get("cancel_on_timeout")), stop=options.get("stop"), tick=options.get("tick"),
     ):  # fmt: skip
         if isinstance(found, CallResult):
             found.transfer = begun.transfer
@@ -108,8 +108,9 @@ def wait(
     *,
     timeout: float | None = None,
     stop: StopWatching | None = None,
+    tick: Callable[[], object] | None = None,
 ) -> CallResult:
-    """Wait for the results of tasks that were written before, and seal those of the caller's session.
+    """Wait for the results of tasks that were written before, and seal those of the caller's session; see `CallOptions`.
 
     Raises:
         UsageError: A task is unknown, or none is named.
@@ -124,7 +125,16 @@ def wait(
         for task in tasks
     ]  # fmt: skip
     found = list(
-        follow(store, caller, results, tasks[0].record["thread_id"], join=ALL, timeout=timeout, stop=stop)
+        follow(
+            store,
+            caller,
+            results,
+            tasks[0].record["thread_id"],
+            join=ALL,
+            timeout=timeout,
+            stop=stop,
+            tick=tick,
+        )
     )[-1]
     assert isinstance(found, CallResult)
     return found
@@ -140,6 +150,7 @@ def follow(
     timeout: float | None = None,
     cancel: bool = False,
     stop: StopWatching | None = None,
+    tick: Callable[[], object] | None = None,
 ) -> Iterator[TaskProgress | CallResult]:
     """Yield the progress of tasks until all of them, or one by `any`, have a result, and last the result of the call."""
     end = time.monotonic() + (DEADLINE_SECONDS if timeout is None else timeout)
@@ -148,6 +159,8 @@ def follow(
     open_ = list(results)
     shown: dict[str, set[str]] = {each.task_id: set() for each in results}
     while open_:
+        if tick is not None:
+            tick()
         stamp = waiter.stamp()  # before reading: what arrives meanwhile is a change
         seen: list[TaskProgress] = []
         with store.lock, store.one_look():

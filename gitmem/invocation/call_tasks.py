@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..agents import presence
+from ..commit_process import NOW
 from ..errors import UsageError
 from ..records import ids
 from ..tasks import ONCE, chains, delegate, new_task, open_tasks, task_signals
@@ -11,7 +12,7 @@ from .call_result import AgentResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NotRequired, TypedDict
 
     from ..agents.caller import Caller
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
             memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
             allow_secret: Record text that looks like a secret.
             stop: Ends the wait early, as a timeout does.
+            tick: Called while it waits, at each look at the log and at least once a second, such as to sync.
         """
 
         timeout: NotRequired[float | None]
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         memory: NotRequired[bool | str | Sequence[str] | None]
         allow_secret: NotRequired[bool]
         stop: NotRequired[StopWatching | None]
+        tick: NotRequired[Callable[[], object] | None]
 
 
 def record(
@@ -95,6 +98,7 @@ def record(
                 store.collect(None)
         if entries:
             store.record_all(entries)
+    store.wrote = NOW
     return results, thread
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from ..signals.change_watcher import StopWatching
     from ..store import Store
 
-PAUSES = (0.001, 0.04)  # the shortest and the longest, in seconds, between two polls, of which each takes about 50 µs
+PAUSES = (
+    0.001,
+    0.04,
+)  # the shortest and the longest, in seconds, between two polls, of which each takes about 50 µs
 SHARE = 0.01  # of the time since the last change
 
 

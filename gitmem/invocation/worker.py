@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
+from ..commit_process import NOW
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
 from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, load, rules, task_work
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 60.0
 PROGRESS_SECONDS = 1.0  # between two records of progress
 POLL_SECONDS = 0.05  # between two looks at a running task: whether it is canceled
-IDLE_SECONDS = 1.0
+IDLE_SECONDS = 0.5  # between two looks at a log that does not change, and two ticks
 RETRY_SECONDS = 2.0  # after an error of the disk
 CANDIDATES_MAX = 200
 AGAIN_SECONDS = 30.0  # after a take that could not be made, such as because the remote is offline
@@ -215,6 +216,7 @@ class Worker:
                 return
             if not self._report(caller, id, end):
                 return
+            self.store.wrote = NOW  # its caller waits
             error = end.payload.get("error")
             if isinstance(error, dict) and error.get("retryable") is True:
                 self._failed.append(id)
