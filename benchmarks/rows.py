@@ -30,6 +30,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "signal": _of("startup", "signal"),
     "everyday": _of("startup", "everyday"),
     "task-list": _of("tasks", "task_list"),
+    "call": _of("calls", "calls"),
     "call-transfer": _of("transfer", "transfer"),
     "signal-syncs": _of("syscalls", "syncs"),
     "signal-git": _of("syscalls", "git_processes"),

@@ -25,7 +25,7 @@ KEPT = "refs/heads/kept"
 
 def nothing(workbench: Workbench) -> list[Figure]:
     """Measure `gitmem sync` without changes on either side, against git's fetch of that branch."""
-    first, where, hub = _met(workbench, "sync-nothing")
+    first, where, hub = met(workbench, "sync-nothing")
     workbenches.publish(first, workbenches.history(workbench.size.few))
     _push(workbench, first)
     environment = workbench.environment
@@ -40,11 +40,11 @@ def nothing(workbench: Workbench) -> list[Figure]:
 def apart(workbench: Workbench) -> list[Figure]:
     """Measure a clone and a remote that each have many lines which the other lacks."""
     lines = workbench.size.bulk
-    met = _met(workbench, "apart")
+    clones = met(workbench, "apart")
     found = []
     for commits in PORTIONS:
         how = "a commit for each signal" if commits is None else f"in {commits} commit{'s' * (commits > 1)}"
-        got, base = _apart(workbench, met, f"apart-{commits}", lines, commits)
+        got, base = _apart(workbench, clones, f"apart-{commits}", lines, commits)
         what = f"`gitmem sync` with {lines:,} lines each way, {how}, wall"
         found.append(Figure(what, "`git fetch` + `git push` of the same commits", got, base, 2, "ms"))
     return found
@@ -97,7 +97,7 @@ def _copy_objects(one: str, other: str) -> None:
             shutil.copy(os.path.join(folder, name), into)
 
 
-def _met(workbench: Workbench, name: str) -> tuple[str, str, str]:
+def met(workbench: Workbench, name: str) -> tuple[str, str, str]:
     """Return two clones that have synced with one remote, and that remote."""
     first = workbench.repository(name + "-first")
     workbenches.start(first, workbenches.NAMES[0])

@@ -28,6 +28,7 @@ PROMISED = {
     "signal": ("`gitmem signal` to one agent", 2.5),
     "everyday": ("`gitmem ", 4),
     "task-list": ("`gitmem task list`, ", 4),
+    "call": ("a call ", 1),
     "call-transfer": ("16 KiB, log of ", 1),
     "signal-syncs": ("disk syncs before `gitmem signal` answers", 1),
     "signal-git": ("git processes before `gitmem signal` answers", 0),
@@ -62,6 +63,7 @@ PROMISED = {
 # Rows with more than one limit.
 SEVERAL = {
     "signal": 2,
+    "call": 3,
     "call-transfer": 3,
     "everyday": 6,
     "growth": 3,
