@@ -1,10 +1,10 @@
-"""The library's interface to calls: `log.call`, `log.call_stream` and `log.serve`. They wait without the store's lock."""
+"""The library's interface to calls: `log.call`, `log.call_stream`, their async twins and `log.serve`. They wait without the store's lock."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
     from typing import Unpack
 
     from .agents.caller import Caller
@@ -44,6 +44,22 @@ class Invocation:
         from .invocation import call
 
         return call.stream(self.store, self.caller, agents, message, **options)
+
+    async def acall(
+        self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
+    ) -> CallResult:
+        """Call agents from asyncio; see `call`. Cancellation ends the wait as a timeout does."""
+        from .invocation import async_call
+
+        return await async_call.call(self.store, lambda: self.caller, agents, message, **options)
+
+    def acall_stream(
+        self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
+    ) -> AsyncGenerator[TaskProgress | CallResult, None]:
+        """Call agents from asyncio, and yield what `call_stream` does."""
+        from .invocation import async_call
+
+        return async_call.stream(self.store, lambda: self.caller, agents, message, **options)
 
     def wait_for(
         self, *task_ids: str, timeout: float | None = None, stop: StopWatching | None = None
