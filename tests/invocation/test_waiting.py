@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import gitmem
 from gitmem.api import Log
 from gitmem.commit_process import NOW
+from gitmem.errors import GateError
 from gitmem.invocation import WORKER
+from gitmem.tasks import task_work
 
 from .conftest import PRICES
 
@@ -28,3 +32,19 @@ def test_a_call_ticks_when_its_task_is_recorded(log: Log, repo: Path) -> None:
 
     assert found.timed_out
     assert ticks == [(1, NOW)]
+
+
+def test_a_take_sees_what_others_recorded_since_its_step_began(log: Log, repo: Path) -> None:
+    """A step looks at the log once, but a take once more when it has its lock: else two workers of a clone run one task."""
+    with gitmem.open(str(repo), identity=PRICES) as one, gitmem.open(str(repo), identity=PRICES) as other:
+        one.sessions.start(name="prices", client=WORKER)
+        other.sessions.start(name="second", client=WORKER)
+        called = log.call("prices", "add", wait=False)
+        task_id = called.results[0].task_id
+        with one.store.lock, one.store.one_look():
+            one.store.db()
+            caller = one.caller
+            other.tasks.take(task_id)
+
+            with pytest.raises(GateError):
+                task_work.take(one.store, caller, task_id)
