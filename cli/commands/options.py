@@ -206,3 +206,10 @@ ServeLease = Annotated[
         help="Time until another worker may take a task of a dead one (default: 60s).",
     ),
 ]
+ServeWorktree = Annotated[
+    bool,
+    typer.Option(
+        "--worktree",
+        help="Run CMD for each task in a new git work tree from HEAD; commits are kept on a branch named as the task.",
+    ),
+]

@@ -10,16 +10,18 @@ from .call import TASK, committing, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Annotated
 
     import typer
 
     from gitmem.invocation.runs import Run, Start
     from gitmem.invocation.served_task import ServedTask
+    from gitmem.invocation.worktree_runs import WorktreeRuns
     from gitmem.sessions.session_result import SessionStarted
     from gitmem.store import Store
 
-    from .options import ServeLease, ServeTrust
+    from .options import ServeLease, ServeTrust, ServeWorktree
 
 
 def serve_agent(
@@ -47,6 +49,7 @@ def serve_agent(
     ] = None,
     trust: ServeTrust = False,
     lease: ServeLease = None,
+    worktree: ServeWorktree = False,
 ) -> None:
     """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
     from gitmem.agents import caller as callers
@@ -62,6 +65,7 @@ def serve_agent(
     session: list[str] = []
     command = _command(store, name, exec_, callable_, trust=trust)
     start = _starter(at, command, callable_, input_, session)
+    runs = _in_worktrees(at, store, start, callable_) if worktree else None
     identity = agent_lookup.identity_of(name)
     began = _start_session(store, name, identity)
     session.append(began.session_id)
@@ -75,10 +79,12 @@ def serve_agent(
     with WatchEnded() as stop:
         _note(f"serving {name} as {began.display_name} ({identity}); press Ctrl-C to end")
         try:
+            if runs is not None:
+                runs.clean()
             worker.Worker(
                 store,
                 own,
-                start,
+                runs or start,
                 stop=stop,
                 lease=lease_seconds,
                 tick=lambda: autosync.start_if_due(at),
@@ -143,15 +149,38 @@ def _starter(
         )
     if function is not None:
         return _function(at, function)
+    from gitmem.git.run import without_local
     from gitmem.invocation.child_process import ChildRun
 
-    def start(task: ServedTask) -> Run:
+    def start(task: ServedTask, folder: str = at.folder) -> Run:
         assert command is not None
         given = task.input(form or FRAME).encode("utf-8", "backslashreplace")
-        environment = {**os.environ, TASK: task.task_id, "GITMEM_SESSION": session[0]}
-        return ChildRun(command, given, environment, at.folder)
+        environment = {**without_local(os.environ), TASK: task.task_id, "GITMEM_SESSION": session[0]}
+        return ChildRun(command, given, environment, folder)
 
     return start
+
+
+def _in_worktrees(
+    at: Environment, store: Store, start: Callable[..., Run], function: str | None
+) -> WorktreeRuns:
+    """Return what starts a task with a program in a git work tree of its own, in the same folder of it as the command."""
+    from gitmem.errors import UsageError
+    from gitmem.invocation.worktree_runs import WorktreeRuns
+
+    from ..wal_folders import user_state
+
+    if function is not None:
+        raise UsageError(
+            "--worktree needs a program: give it with --exec. Nothing was written.", code="bad-worktree"
+        )
+    inside = os.path.relpath(at.folder, store.repo.worktree or at.folder)
+
+    def start_in(task: ServedTask, worktree: str) -> Run:
+        folder = os.path.normpath(os.path.join(worktree, inside))
+        return start(task, folder if os.path.isdir(folder) else worktree)
+
+    return WorktreeRuns(store.repo, user_state(), start_in, _note)
 
 
 def _function(at: Environment, typed: str) -> Start:

@@ -94,17 +94,22 @@ def environment(extra: Mapping[str, str] | None = None, *, online: bool = False)
     Args:
         online: Whether git may use the network.
     """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _LOCAL and not name.startswith("GIT_PUSH_OPTION_")
-    }
+    kept = without_local(os.environ)
     kept.update(_OURS)
     if not online:
         kept.update(_OFFLINE)
     if extra:
         kept.update(extra)
     return kept
+
+
+def without_local(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return variables without those that belong to one repository or one command of git."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if name not in _LOCAL and not name.startswith("GIT_PUSH_OPTION_")
+    }
 
 
 def variable(name: str) -> str | None:

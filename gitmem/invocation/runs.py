@@ -21,8 +21,11 @@ if TYPE_CHECKING:
             """Wait for its end, at most this many seconds."""
             ...
 
-        def end(self) -> None:
-            """End it early. A function can't be ended: it goes on, and nobody waits for its result."""
+        def end(self) -> Mapping[str, Any] | None:
+            """End it if it still runs, and return what it leaves, for the payload of its end.
+
+            A function can't be ended: it goes on, and nobody waits for its result.
+            """
             ...
 
     # Starts a task. It must return at once.

@@ -167,9 +167,9 @@ class Worker:
                 end = run.poll(POLL_SECONDS) or self._interrupted(caller, id, run)
                 self._flush(caller, id, progress)
         finally:
-            run.end()
+            left = run.end()
         self._flush(caller, id, progress, last=True)
-        self._finish(caller, id, end)
+        self._finish(caller, id, RunEnd(end.state, end.message, {**end.payload, **(left or {})}))
 
     def _interrupted(self, caller: Caller, id: str, run: Run) -> RunEnd | None:
         """Return how a running task ends now, if something other than itself ends it."""
