@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ERROR_SHOWN = 2_000  # characters of an error
 OMITTED_SHOWN = 10
+KEPT = ("branch", "commit", "uncommitted", "worktree")  # fields of a payload: where the work of the callee is
+KEPT_SHOWN = 300  # characters of each
 
 
 def result(found: CallResult) -> list[str]:
@@ -74,4 +76,6 @@ def _agent(each: AgentResult) -> list[str]:
     if each.error:
         said = ": ".join(str(each.error[name]) for name in ("type", "message") if each.error.get(name))
         lines += quote_lines(said[:ERROR_SHOWN])
-    return lines
+    kept = [(name, each.payload.get(name)) for name in KEPT]
+    shown = [f"{name} {value[:KEPT_SHOWN]}" for name, value in kept if isinstance(value, str)]
+    return [*lines, *([plain(f"its work: {SEPARATOR.join(shown)}")] if shown else [])]

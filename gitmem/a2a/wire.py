@@ -40,7 +40,7 @@ STATES = {
     "rejected": TaskState.TASK_STATE_REJECTED,
 }
 END = "end"  # the id of the step that ends a task
-_RESULT_FIELDS = ("commit", "branch")  # of a result's payload, in the metadata of the task
+_RESULT_FIELDS = ("commit", "branch", "uncommitted")  # of a result's payload, in the metadata of the task
 
 
 def context_of(task: FoldedTask) -> str:

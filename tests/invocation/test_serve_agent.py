@@ -220,7 +220,7 @@ def test_i6_a_callable_is_imported_from_the_folder(repo: Path, tmp_path: Path, r
         (["--callable", "nothing:here"], "cannot import nothing:here"),
         ([], "Give one with --exec CMD or --callable"),
         (["--exec", "cat", "--callable", "a:b"], "not both"),
-        (["--callable", "shop_prices:twice", "--worktree"], "--worktree needs a program"),
+        (["--callable", "json:dumps", "--worktree"], "--worktree needs a program"),
         (["--exec", "cat", "--input", "xml"], "choose from frame, text"),
     ]:
         refused = run("serve-agent", "rates", *args)

@@ -15,6 +15,7 @@ from gitmem import repo as place
 from gitmem.invocation.served_task import ServedTask
 from gitmem.invocation.worktree_runs import WorktreeRuns
 from tests.clones import git
+from tests.sandbox import worktree
 
 from .test_serve_agent import Call, run, serving, wait_for  # noqa: F401  (run is a fixture)
 
@@ -124,7 +125,11 @@ def test_what_is_not_committed_is_kept_on_a_second_branch_and_restored(clone: Cl
 
     left = clone.run(first)
     assert (left["branch"], left["uncommitted"]) == (TASK, f"{TASK}-uncommitted")
-    assert clone.git("ls-tree", "--name-only", left["uncommitted"]).split() == [".gitignore", "README", "new.txt"]
+    assert clone.git("ls-tree", "--name-only", left["uncommitted"]).split() == [
+        ".gitignore",
+        "README",
+        "new.txt",
+    ]
     seen: list[str] = []
 
     def second(folder: Path) -> None:
@@ -262,3 +267,19 @@ def test_i11_what_a_killed_worker_has_left_is_kept_and_cleaned(
         )
         == 2
     )
+
+
+def test_a_result_says_where_the_work_is(
+    repo: Path, tmp_path: Path, run: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:  # noqa: F811
+    """As text, in the same folder of the work tree as the worker's; also of a run that fails."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shop = worktree(repo, tmp_path / "shop")
+    (shop / "sub").mkdir()
+    commit(shop, name="sub/file")
+    with serving(repo, shop / "sub", "--exec", "pwd; echo 1 > made; echo wrong >&2; exit 3", "--worktree"):
+        found = run("call", "prices", "x", "--timeout", "30s")
+    assert found.status == 1 and "wrong" in found.out
+    name = git("for-each-ref", "--format=%(refname:short)", "refs/heads/task-*", cwd=repo).strip()
+    assert f"its work: uncommitted {name}" in found.out
+    assert git("show", f"{name}:sub/made", cwd=repo) == "1\n" and not (shop / "sub" / "made").exists()
