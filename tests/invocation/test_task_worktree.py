@@ -270,8 +270,11 @@ def test_i11_what_a_killed_worker_has_left_is_kept_and_cleaned(
 
 
 def test_a_result_says_where_the_work_is(
-    repo: Path, tmp_path: Path, run: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:  # noqa: F811
+    repo: Path,
+    tmp_path: Path,
+    run: Call,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As text, in the same folder of the work tree as the worker's; also of a run that fails."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     shop = worktree(repo, tmp_path / "shop")
