@@ -213,3 +213,11 @@ ServeWorktree = Annotated[
         help="Run CMD for each task in a new git work tree from HEAD; commits are kept on a branch named as the task.",
     ),
 ]
+ServeClient = Annotated[
+    str | None,
+    typer.Option(
+        "--client",
+        metavar="claude|codex|gemini|opencode",
+        help="Run this coding agent for each task; quote it with further arguments of its own.",
+    ),
+]

@@ -11,7 +11,7 @@ from .call import TASK, committing, seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Annotated
+    from typing import Annotated, NoReturn
 
     import typer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitmem.sessions.session_result import SessionStarted
     from gitmem.store import Store
 
-    from .options import ServeLease, ServeTrust, ServeWorktree
+    from .options import ServeClient, ServeLease, ServeTrust, ServeWorktree
 
 
 def serve_agent(
@@ -50,6 +50,7 @@ def serve_agent(
     trust: ServeTrust = False,
     lease: ServeLease = None,
     worktree: ServeWorktree = False,
+    client: ServeClient = None,
 ) -> None:
     """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
     from gitmem.agents import caller as callers
@@ -63,8 +64,13 @@ def serve_agent(
     lease_seconds = _lease(lease, worker.LEASE_SECONDS)
     store = committing(at, long_lived=True)
     session: list[str] = []
-    command = _command(store, name, exec_, callable_, trust=trust)
-    start = _starter(at, command, callable_, input_, session)
+    if client is not None and exec_ is None and callable_ is None and not trust:
+        start = _client(at, client, input_, session)
+    else:
+        if client is not None:
+            _refuse_several()
+        command = _command(store, name, exec_, callable_, trust=trust)
+        start = _starter(at, command, callable_, input_, session)
     runs = _in_worktrees(at, store, start, callable_) if worktree else None
     identity = agent_lookup.identity_of(name)
     began = _start_session(store, name, identity)
@@ -136,29 +142,97 @@ def _starter(
     Args:
         session: The session of the worker, once it has started.
     """
-    from gitmem.errors import UsageError
     from gitmem.invocation.served_task import FRAME, INPUT_FORMS
 
     if (command is None) == (function is None):
-        raise UsageError("serve-agent runs --exec CMD or --callable MODULE:FUNCTION, not both. Nothing was written.",
-                         code="no-command")  # fmt: skip
+        _refuse_several()
     if form is not None and (form not in INPUT_FORMS or command is None):
-        raise UsageError(
-            f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
-            code="bad-input-form",
-        )
+        _refuse_form(form)
     if function is not None:
         return _function(at, function)
-    from gitmem.git.run import without_local
     from gitmem.invocation.child_process import ChildRun
 
     def start(task: ServedTask, folder: str = at.folder) -> Run:
         assert command is not None
-        given = task.input(form or FRAME).encode("utf-8", "backslashreplace")
-        environment = {**without_local(os.environ), TASK: task.task_id, "GITMEM_SESSION": session[0]}
-        return ChildRun(command, given, environment, folder)
+        return ChildRun(command, _input(task, form or FRAME), _variables(task, session[0]), folder)
 
     return start
+
+
+def _client(at: Environment, typed: str, form: str | None, session: list[str]) -> Start:
+    """Return what starts a task with the coding agent that `--client` names, and the words after it."""
+    import shlex
+    import shutil
+
+    from gitmem.errors import UsageError
+    from gitmem.invocation.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun
+    from gitmem.invocation.served_task import FRAME, INPUT_FORMS
+
+    try:
+        name, *words = shlex.split(typed) or [""]
+    except ValueError:
+        name, words = typed, []
+    program = CLIENT_PROGRAMS.get(name)
+    if program is None:
+        choices = ", ".join(CLIENT_PROGRAMS)
+        raise UsageError(
+            f"Invalid --client: {name}; choose from {choices}. Nothing was written.",
+            hint="Any other program runs with --exec CMD.",
+            code="bad-client",
+        )
+    if form is not None and form not in INPUT_FORMS:
+        _refuse_form(form)
+    if shutil.which(name) is None:
+        raise UsageError(
+            f"--client: the program {name} is not on PATH. Nothing was written.",
+            hint="Install it, or put its folder on PATH.",
+            code="no-client",
+        )
+    sessions: dict[str, str] = {}  # of tasks that may go on after an answer
+
+    def start(task: ServedTask, folder: str = at.folder) -> Run:
+        id = task.task_id
+
+        def ended(resumable: str | None) -> None:
+            if resumable is not None:
+                sessions[id] = resumable
+
+        return ClientRun(
+            program.command(words, sessions.pop(id, None)), _input(task, form or FRAME), _variables(task, session[0]), folder,
+            output=ClientOutput(program.read, task.progress), ended=ended,
+        )  # fmt: skip
+
+    return start
+
+
+def _input(task: ServedTask, form: str) -> bytes:
+    return task.input(form).encode("utf-8", "backslashreplace")
+
+
+def _variables(task: ServedTask, session: str) -> dict[str, str]:
+    """Return the environment of a program that runs a task."""
+    from gitmem.git.run import without_local
+
+    return {**without_local(os.environ), TASK: task.task_id, "GITMEM_SESSION": session}
+
+
+def _refuse_several() -> NoReturn:
+    from gitmem.errors import UsageError
+
+    raise UsageError(
+        "serve-agent runs --exec CMD, --client NAME or --callable MODULE:FUNCTION, not both. Nothing was written.",
+        code="no-command",
+    )
+
+
+def _refuse_form(form: str) -> NoReturn:
+    from gitmem.errors import UsageError
+    from gitmem.invocation.served_task import INPUT_FORMS
+
+    raise UsageError(
+        f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
+        code="bad-input-form",
+    )
 
 
 def _in_worktrees(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KILL_SECONDS = 2.0  # between SIGTERM and SIGKILL
 LAST_SECONDS = 1.0  # for output that is still in the pipe after the end
 ERROR_MAX_BYTES = 4096  # of standard error, its end
-_CHUNK_BYTES = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 _PR_SET_PDEATHSIG = 1
 # Leads the process group of a command. It kills all of it when its standard input ends: when whoever holds the other end of that pipe
 # has died.
@@ -126,7 +126,7 @@ class ChildRun:
     def _read(self, pipe: IO[bytes]) -> None:
         parts, size = [], 0
         with pipe:
-            while part := os.read(pipe.fileno(), _CHUNK_BYTES):
+            while part := os.read(pipe.fileno(), CHUNK_BYTES):
                 parts.append(part)
                 size += len(part)
                 if size > RESULT_MAX_BYTES + 1:  # a newline at its end does not count
@@ -137,7 +137,7 @@ class ChildRun:
 
     def _read_error(self, pipe: IO[bytes]) -> None:
         with pipe:
-            while part := os.read(pipe.fileno(), _CHUNK_BYTES):
+            while part := os.read(pipe.fileno(), CHUNK_BYTES):
                 self._error = (self._error + part)[-ERROR_MAX_BYTES:]
 
 
