@@ -73,6 +73,11 @@ class ServedTask:
         self.is_canceled = False
         self._progress = progress
 
+    def has_asked(self, task: FoldedTask) -> bool:
+        """Return whether its run has asked its caller: then the run's output is no result, also if the answer has come meanwhile."""
+        before, now = ([kind for kind, _ in each].count("question") for each in (self.messages, _said(task)))
+        return now > before
+
     def progress(self, text: str) -> None:
         """Report progress; it is recorded at most once a second, with all reports since."""
         self._progress(text)

@@ -159,17 +159,17 @@ class Worker:
         try:
             run = self.start(served)
         except (OSError, ValueError) as error:
-            self._finish(caller, id, failure("CANNOT_START", type(error).__name__, str(error)))
+            self._finish(caller, id, failure("CANNOT_START", type(error).__name__, str(error)), served)
             return
         try:
             end = run.poll(0)
             while end is None:
                 end = run.poll(POLL_SECONDS) or self._interrupted(caller, id, run)
-                self._flush(caller, id, progress)
+                self._flush(caller, served, progress)
         finally:
             left = run.end()
-        self._flush(caller, id, progress, last=True)
-        self._finish(caller, id, RunEnd(end.state, end.message, {**end.payload, **(left or {})}))
+        self._flush(caller, served, progress, last=True)
+        self._finish(caller, id, RunEnd(end.state, end.message, {**end.payload, **(left or {})}), served)
 
     def _interrupted(self, caller: Caller, id: str, run: Run) -> RunEnd | None:
         """Return how a running task ends now, if something other than itself ends it."""
@@ -198,12 +198,18 @@ class Worker:
             self._renewals[id] = time.monotonic() + self.lease / 3
             self._write(lambda: task_work.renew(self.store, caller, id))
 
-    def _flush(self, caller: Caller, id: str, progress: _Progress, *, last: bool = False) -> None:
+    def _flush(self, caller: Caller, served: ServedTask, progress: _Progress, *, last: bool = False) -> None:
+        """Record what is due. A text after a question would take the question back, so it is dropped."""
+        id = served.task_id
         for each in progress.due(last=last):
             with self.store.lock:
+                if isinstance(each, str) and served.has_asked(
+                    find_task.require(self.store, id, writing=True)
+                ):
+                    continue
                 self._write(lambda each=each: _record(self.store, caller, id, each))  # type: ignore[misc]
 
-    def _finish(self, caller: Caller, id: str, end: RunEnd) -> None:
+    def _finish(self, caller: Caller, id: str, end: RunEnd, served: ServedTask) -> None:
         """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
         with self.store.lock, self.store.one_look():
             task = find_task.require(self.store, id, writing=True)
@@ -211,8 +217,8 @@ class Worker:
             if not end.state or task.is_finished or mine is None:
                 self.report(f"{id}: {task.state}")
                 return
-            if task.state in WAITING and end.state == "completed":
-                self.report(f"{id}: waits for an answer")
+            if end.state == "completed" and (task.state in WAITING or served.has_asked(task)):
+                self.report(f"{id}: has asked its caller")
                 return
             if not self._report(caller, id, end):
                 return

@@ -210,6 +210,19 @@ def test_i35_a_program_asks_by_its_task_and_runs_again(repo: Path, tmp_path: Pat
         assert again.status == 2 and "asks nothing" in again.err
 
 
+def test_i35_the_output_of_a_program_that_has_asked_is_no_result(
+    repo: Path, tmp_path: Path, run: Call
+) -> None:
+    """Also if the answer comes before the program ends."""
+    gitmem = f"PYTHONPATH={ROOT} {sys.executable} -m cli"
+    script = f'text=$(cat); case "$text" in *gross*) echo 119;; *) {gitmem} task ask "$GITMEM_TASK" "net or gross?" >/dev/null; sleep 2; echo I have asked.;; esac'
+    with serving(repo, tmp_path / "shop", "--exec", script, "--input", "text"):
+        asked = run("call", "prices", "sum", "--timeout", "30s", "--json").json
+        assert asked["state"] == "input-required"
+        found = run("task", "input", asked["results"][0]["task_id"], "gross", "--timeout", "30s", "--json")
+        assert (found.status, found.json["message"]) == (0, "119"), found.out + found.err
+
+
 def test_i6_a_callable_is_imported_from_the_folder(repo: Path, tmp_path: Path, run: Call) -> None:
     """A wrong one is exit 2 before a session starts."""
     shop = worktree(repo, tmp_path / "shop")

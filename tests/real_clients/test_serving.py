@@ -76,4 +76,5 @@ def call(there: Desk, *words: str) -> dict[str, object]:
         capture_output=True, text=True, timeout=150,
     )  # fmt: skip
     found: dict[str, object] = json.loads(done.stdout)
+    assert "state" in found, found
     return found
