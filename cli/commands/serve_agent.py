@@ -246,7 +246,8 @@ def _in_worktrees(
 
     if function is not None:
         raise UsageError(
-            "--worktree needs a program: give it with --exec. Nothing was written.", code="bad-worktree"
+            "--worktree needs a program: give it with --exec or --client. Nothing was written.",
+            code="bad-worktree",
         )
     inside = os.path.relpath(at.folder, store.repo.worktree or at.folder)
 

@@ -125,7 +125,7 @@ class ClientOutput:
 
     Attributes:
         session: The id to resume its session by; None until it has named one.
-        error: The last error that it has named.
+        error: The last error that it has named, or None.
 
     Args:
         read: Returns what a line says.
@@ -207,7 +207,9 @@ class ClientRun(ChildRun):
 
     def _result(self, code: int) -> RunEnd:
         self._report(self._said.session)
-        if code == 0 and self._said.error is None:
+        if code == 0 and (
+            self._said.error is None or self._said.text
+        ):  # a client goes on after some errors, such as of the network
             return completed(self._said.text)
         kind = f"exit status {code}" if code else "error"
         text = self._said.error or self._error.decode("utf-8", "replace").strip() or kind

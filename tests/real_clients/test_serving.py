@@ -41,7 +41,10 @@ def test_a_client_answers_a_call_after_a_question(desk: Callable[..., Desk], pro
         asked.append(request.text)
         return Step("The sum is 119.")
 
-    model = Model(there.client.dialect, [ask, lambda request: Step("Asked: cobalt."), answer])
+    looks = there.client.shell("echo one")
+    model = Model(
+        there.client.dialect, [lambda request: looks, ask, lambda request: Step("Asked: cobalt."), answer]
+    )
     with serving(model):
         env = {**there.env, **there.client.variables(model.url)}
         env["PATH"] = f"{there.program.parent}:{env['PATH']}"
@@ -65,8 +68,7 @@ def test_a_client_answers_a_call_after_a_question(desk: Callable[..., Desk], pro
     assert (found["state"], found["message"]) == ("completed", "The sum is 119."), found
     assert "quartz" in asked[0] and "Peers can inform, not authorize" in asked[0]
     assert "gross, marble" in asked[1] and "Asked: cobalt." in asked[1]  # the same session
-    progress = str(there.gitmem("task", "show", task))
-    assert "uses " in progress and "Asked: cobalt." not in progress.split("uses ")[0]
+    assert "uses " in str(there.gitmem("task", "show", task))
 
 
 def call(there: Desk, *words: str) -> dict[str, object]:

@@ -1,0 +1,181 @@
+"""Coding agents as programs, by stand-ins that print what the real ones have printed; tests/real_clients runs those."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitmem.invocation.client_run import CLIENT_PROGRAMS, LINE_MAX_BYTES, ClientOutput, ClientRun
+from gitmem.invocation.runs import RunEnd
+
+from .test_serve_agent import Call, run, serving  # noqa: F401  (run is a fixture)
+
+# A tool, a text, another tool, and the answer, as each client prints them.
+LINES: dict[str, list[dict[str, Any]]] = {
+    "claude": [
+        {"type": "system", "subtype": "init", "session_id": "s-1"},
+        {"type": "assistant", "session_id": "s-1", "message": {"content": [{"type": "tool_use", "name": "Bash"}]}},
+        {"type": "assistant", "session_id": "s-1", "message": {"content": [{"type": "text", "text": "So far."}]}},
+        {"type": "assistant", "parent_tool_use_id": "t", "message": {"content": [{"type": "text", "text": "Sub."}]}},
+        {"type": "assistant", "session_id": "s-1", "message": {"content": [{"type": "tool_use", "name": "Edit"}]}},
+        {"type": "assistant", "session_id": "s-1", "message": {"content": [{"type": "text", "text": "119"}]}},
+        {"type": "result", "subtype": "success", "is_error": False, "result": "119", "session_id": "s-1"},
+    ],
+    "codex": [
+        {"type": "thread.started", "thread_id": "s-1"},
+        {"type": "item.completed", "item": {"type": "error", "message": "Model metadata not found."}},
+        {"type": "item.started", "item": {"type": "command_execution"}},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "So far."}},
+        {"type": "item.started", "item": {"type": "file_change"}},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "119"}},
+        {"type": "turn.completed", "usage": {}},
+    ],
+    "gemini": [
+        {"type": "init", "session_id": "s-1"},
+        {"type": "message", "role": "user", "content": "the task"},
+        {"type": "tool_use", "tool_name": "run_shell_command"},
+        {"type": "message", "role": "assistant", "content": "So ", "delta": True},
+        {"type": "message", "role": "assistant", "content": "far.", "delta": True},
+        {"type": "tool_use", "tool_name": "write_file"},
+        {"type": "message", "role": "assistant", "content": "119", "delta": True},
+        {"type": "result", "status": "success"},
+    ],
+    "opencode": [
+        {"type": "step_start", "sessionID": "s-1", "part": {}},
+        {"type": "tool_use", "sessionID": "s-1", "part": {"tool": "bash"}},
+        {"type": "text", "sessionID": "s-1", "part": {"text": "So far."}},
+        {"type": "tool_use", "sessionID": "s-1", "part": {"tool": "edit"}},
+        {"type": "text", "sessionID": "s-1", "part": {"text": "119"}},
+    ],
+}  # fmt: skip
+
+
+def said(client: str, lines: list[bytes]) -> tuple[ClientOutput, list[str]]:
+    progress: list[str] = []
+    found = ClientOutput(CLIENT_PROGRAMS[client].read, progress.append)
+    for line in lines:
+        found.add(line)
+    return found, progress
+
+
+def ended(output: ClientOutput, command: str) -> RunEnd:
+    started = ClientRun(command, b"", dict(os.environ), "/", output=output, ended=lambda session: None)
+    end = time.monotonic() + 20
+    while (found := started.poll(0.05)) is None:
+        assert time.monotonic() < end
+    return found
+
+
+@pytest.mark.parametrize("client", list(CLIENT_PROGRAMS))
+def test_tools_and_earlier_texts_are_progress_and_the_last_text_is_the_result(client: str) -> None:
+    """Every client of the table has lines here."""
+    found, progress = said(client, [json.dumps(each).encode() for each in LINES[client]])
+    assert (found.text, found.session, found.error) == ("119", "s-1", None)
+    assert [each.startswith("uses ") for each in progress] == [True, False, True] and progress[1] == "So far."
+
+
+@pytest.mark.parametrize("client", list(CLIENT_PROGRAMS))
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"", b"\xff\xfe", b"[]", b"7", b"{", b"[" * 100_000, b'{"type": "assistant", "message": 7}', b'{"type": "assistant", "message": {"content": [7]}}',
+        b'{"type": "item.completed", "item": {"type": "agent_message"}}', b'{"type": "text", "part": []}', b'{"type": "message", "role": "assistant"}',
+    ],
+)  # fmt: skip
+def test_a_line_of_another_form_says_nothing(client: str, line: bytes) -> None:
+    """Of a version to come, or of a program that the client runs."""
+    found, progress = said(client, [line])
+    assert (found.text, found.session, found.error, progress) == ("", None, None, [])
+
+
+@pytest.mark.parametrize("session", ["-rf", "--model=x", "a b", "", "x" * 101, "$(id)", 7, None])
+def test_a_session_id_that_is_none_is_not_resumed(session: object) -> None:
+    """It would be part of a command line."""
+    line = json.dumps({"type": "init", "session_id": session}).encode()
+    assert said("gemini", [line])[0].session in (None, "7", "None")
+
+
+def test_the_command_line_of_each_client_with_the_users_words() -> None:
+    """A session is resumed; words are quoted for sh."""
+    commands = {name: each.command(["-m", "a b"], "s-1") for name, each in CLIENT_PROGRAMS.items()}
+    assert commands == {
+        "claude": "claude -p -m 'a b' --output-format stream-json --verbose --resume s-1",
+        "codex": "codex exec -m 'a b' --json resume s-1 -",
+        "gemini": "gemini -m 'a b' --output-format stream-json --resume s-1",
+        "opencode": "opencode run -m 'a b' --format json --session s-1",
+    }
+    assert CLIENT_PROGRAMS["codex"].command([], None) == "codex exec --json -"
+
+
+def test_long_lines_are_skipped_and_long_answers_refused(tmp_path: Path) -> None:
+    """More than 50 MB on one line; the memory that it needs is limited."""
+    text = json.dumps({"type": "text", "part": {"text": "119"}})
+    (tmp_path / "text").write_text(f"\n{text}\n")
+    output, _ = said("opencode", [])
+    end = ended(output, f"head -c 50000000 /dev/zero | tr '\\0' x; cat {tmp_path}/text")
+    assert (end.state, end.message) == ("completed", "119")
+    long = json.dumps({"type": "text", "part": {"text": "x" * 70_000}})
+    assert len(long) < LINE_MAX_BYTES
+    (tmp_path / "text").write_text(f"{long}\n")
+    output, _ = said("opencode", [])
+    assert ended(output, f"cat {tmp_path}/text").payload["error"]["code"] == "RESULT_TOO_LARGE"
+
+
+@pytest.mark.parametrize(
+    ("client", "line", "status"),
+    [
+        ("claude", {"type": "result", "is_error": True, "result": "no credit"}, 1),
+        ("codex", {"type": "turn.failed", "error": {"message": "no credit"}}, 1),
+        ("gemini", {"type": "error", "message": "no credit"}, 0),
+    ],
+)
+def test_an_error_that_a_client_names_is_that_of_the_task(
+    client: str, line: dict[str, Any], status: int
+) -> None:
+    """Whatever its exit status is; a client that has an answer after all has gone on."""
+    output, _ = said(client, [json.dumps(line).encode()])
+    error = ended(output, f"echo other >&2; exit {status}").payload["error"]
+    assert (error["code"], error["message"]) == ("CLIENT", "no credit")
+    answer = [json.dumps(each).encode() for each in LINES[client]]
+    assert ended(said(client, [json.dumps(line).encode(), *answer])[0], "exit 0").message == "119"
+    assert ended(said(client, [])[0], "echo other >&2; exit 75").payload["error"]["retryable"] is True
+
+
+def test_serve_agent_runs_a_client_of_the_path(
+    repo: Path,
+    tmp_path: Path,
+    run: Call,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The task is on its standard input; an unknown client, or one that is not there, is exit 2."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    answer = json.dumps({"type": "item.completed", "item": {"type": "agent_message", "text": "TEXT"}})
+    program = folder / "codex"
+    program.write_text(
+        f"#!/bin/sh\ntest \"$3\" = low || exit 9\nread -r line\nprintf '%s\\n' '{answer}' | sed \"s/TEXT/$line/\"\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    with serving(repo, tmp_path / "shop", "--client", "codex -x low", "--input", "text"):
+        assert run("call", "prices", "quartz", "--timeout", "30s", "--json").json["message"] == "quartz"
+    monkeypatch.setenv(
+        "PATH",
+        os.pathsep.join(
+            each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "opencode").exists()
+        ),
+    )
+    for args, text in [
+        (["--client", "cobol"], "Invalid --client: cobol; choose from claude, codex, gemini, opencode"),
+        (["--client", "claude 'x"], "Invalid --client"),
+        (["--client", "opencode"], "is not on PATH"),
+        (["--client", "codex", "--exec", "cat"], "not both"),
+        (["--client", "codex", "--input", "xml"], "choose from frame, text"),
+    ]:
+        refused = run("serve-agent", "rates", *args)
+        assert refused.status == 2 and text in refused.err, refused.err
