@@ -88,14 +88,9 @@ def serve_agent(
             if runs is not None:
                 runs.clean()
             worker.Worker(
-                store,
-                own,
-                runs or start,
-                stop=stop,
-                lease=lease_seconds,
-                tick=lambda: autosync.start_if_due(at),
+                store, own, runs or start, stop=stop, lease=lease_seconds, tick=lambda: autosync.start_if_due(at),
                 report=_note,
-            ).serve()
+            ).serve()  # fmt: skip
         finally:
             lifecycle.end(store, own())
 

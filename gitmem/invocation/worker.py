@@ -104,9 +104,8 @@ class Worker:
         roles = addressed_by(caller)
         ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, *roles, CANDIDATES_MAX))]
         for id in [*self._failed, *ids]:
-            task = load.load(
-                self.store.db(), id, forged=False
-            )  # what claims to be from this clone and is not is not run
+            # what claims to be from this clone and is not is not run
+            task = load.load(self.store.db(), id, forged=False)
             if task is not None and self._may_run(task, caller):
                 return find_task.require(self.store, id, writing=True)
         return None
@@ -233,11 +232,9 @@ class Worker:
         try:
             task_work.report(self.store, caller, id, end.state, end.message, payload=end.payload)
         except UsageError as error:
-            instead = failure(
-                error.code.upper().replace("-", "_"),
-                type(error).__name__,
-                error.message.removesuffix(" Nothing was written."),
-            )
+            code = error.code.upper().replace("-", "_")
+            message = error.message.removesuffix(" Nothing was written.")
+            instead = failure(code, type(error).__name__, message)
             return self._write(
                 lambda: task_work.report(self.store, caller, id, instead.state, payload=instead.payload)
             )
