@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import threading
 
 from gitmem.errors import GitmemError
 from gitmem.outcome import Outcome
@@ -13,7 +15,7 @@ from .environment import MARKERS, SESSION_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 STEP_SECONDS = 60
 # The user's own configuration does not reach the sandbox, and the sandbox changes nothing of the user's.
@@ -76,6 +78,39 @@ class Sandbox:
         self._show_step(step, agent.name)
         return step.output
 
+    @contextlib.contextmanager
+    def in_background(self, where: str, *args: str) -> Iterator[None]:
+        """Show a command of gitmem that runs on, wait until it has said its first line, and end it afterwards.
+
+        Raises:
+            GitmemError: It ended, or said nothing for `STEP_SECONDS`.
+        """
+        typed = "gitmem " + shown(args) + " &"
+        child = subprocess.Popen(
+            [*program(), *args], cwd=self.path(where), env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        limit = threading.Timer(STEP_SECONDS, child.kill)
+        limit.start()
+        try:
+            assert child.stderr is not None
+            first = child.stderr.readline().decode("utf-8", "replace").rstrip()
+            limit.cancel()
+            step = CommandRun(where, typed, 0, first)
+            self.steps.append(step)
+            if not first or child.poll() is not None:
+                raise _failed(step.command, where, "ended before its first line", first)
+            self._show_step(step)
+            yield
+        finally:
+            limit.cancel()
+            child.terminate()
+            try:
+                child.communicate(timeout=STEP_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.communicate()
+
     def _run(
         self, where: str, command: Sequence[str], typed: str, more: dict[str, str], status: int
     ) -> CommandRun:
@@ -96,12 +131,7 @@ class Sandbox:
         step = CommandRun(where, typed, found, output)
         self.steps.append(step)
         if found != status:
-            raise GitmemError(
-                f"The demo failed: `{typed}` in {where} exited with {found}, not {status}: {output}",
-                hint="It ran in a temporary folder; --keep keeps that folder.",
-                code="demo-failed",
-                next=["gitmem demo --keep"],
-            )
+            raise _failed(typed, where, f"exited with {found}, not {status}", output)
         return step
 
     def _show_step(self, step: CommandRun, name: str = "") -> None:
@@ -127,6 +157,15 @@ class Agent:
     def environment(self) -> dict[str, str]:
         """Return the variables that select the agent's session."""
         return {"GITMEM_SESSION": self.session} if self.session else {}
+
+
+def _failed(typed: str, where: str, what: str, output: str) -> GitmemError:
+    return GitmemError(
+        f"The demo failed: `{typed}` in {where} {what}: {output}",
+        hint="It ran in a temporary folder; --keep keeps that folder.",
+        code="demo-failed",
+        next=["gitmem demo --keep"],
+    )
 
 
 def shown(args: Sequence[str]) -> str:

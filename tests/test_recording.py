@@ -55,5 +55,10 @@ def test_the_recording_is_that_of_the_demo() -> None:
 
     assert shape(recorded) == shape(played)
     assert len(shape(recorded)) > 25
-    for shown in ("all 2 recipients agreed", "working, other role", "The commit was stopped"):
+    for shown in (
+        "all 2 recipients agreed",
+        "working, other role",
+        "The commit was stopped",
+        "handed over: memory 1",
+    ):
         assert sum(shown in line for line in recorded) == 1, shown

@@ -1,4 +1,4 @@
-"""`gitmem demo`: four agents in two clones agree, delegate and claim files in a temporary repository."""
+"""`gitmem demo`: four agents in two clones agree, delegate, claim files and call in a temporary repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def demo(
     at: Environment,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the demo folder.")] = False,
 ) -> None:
-    """Run a demo in a temporary repository: propose, agree, reject, sync, delegate, claim."""
+    """Run a demo in a temporary repository: propose, agree, reject, sync, delegate, claim, call."""
     import shutil
     import tempfile
 
@@ -140,6 +140,7 @@ def _run_steps(sandbox: Sandbox) -> str:
     sandbox.gitmem(planck, "sync")
     sandbox.gitmem(planck, "converged", proposal, "--strict")
     _delegate_and_claim(sandbox, planck, gauss, role=_role(noether))
+    _call(sandbox, planck, worktree=curie.where)
 
     sandbox.show(["", "# Every record is in git"])
     return sandbox.git("project", *LOG_ARGUMENTS, quiet=False)
@@ -162,6 +163,21 @@ def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent, *, role: 
     sandbox.gitmem(planck, "hooks", "install", "--git", "pre-commit")
     sandbox.gitmem(planck, "claim", "README.md", "--for", "2h", "--reason", "new title")
     sandbox.commit(gauss, "README.md", "Prices are in euros.", "Name the currency", status=1)
+
+
+def _call(sandbox: Sandbox, planck: Agent, *, worktree: str) -> None:
+    """Call an agent that a program serves in another worktree, and hand over what the caller knows."""
+    sandbox.show(
+        ["", "# Planck calls another agent, and hands over a decision; here grep answers in place of a model"]
+    )
+    sandbox.gitmem(
+        planck, "mem", "create", "Round once per line, as invoices do", "--tag", "decision", "--wu", "WU-7"
+    )
+    with sandbox.in_background(worktree, "serve-agent", "rules", "--exec", "grep -i round"):
+        sandbox.gitmem(
+            planck, "call", "rules", "How is it rounded?", "--with-memory", "--memory-query", "round invoices",
+            "--timeout", "30s",
+        )  # fmt: skip
 
 
 def _start(sandbox: Sandbox, agent: Agent, *options: str) -> None:

@@ -329,6 +329,9 @@ def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path) -> None:
     assert "(exit 1)" in said.out
     assert "Gauss was asked as reviewer/general and works as implementer/general" in said.out
     assert "The commit was stopped: others claim paths that you change" in said.out
+    call = said.out.rpartition("$ gitmem call rules ")[2]
+    handed = "handed over: memory 1,"
+    assert "]: Round once per line, as invoices do\n" in call.partition(handed)[0] and handed in call
     assert "* " in said.out.rpartition("git log --graph")[2]
     assert list(tmp_path.glob("gitmem-demo-*")) == []
 
