@@ -37,7 +37,7 @@ COMMANDS = {
     'overlap': 'overlap:overlap branch? --notify',
     'call': 'call:call agent text --timeout= --join= --no-wait --with-context --var=* --with-memory --memory-query= --dry-run --idempotency-key= --cancel-on-timeout --once --again --allow-secret',
     'serve-agent': 'serve_agent:serve_agent name --exec=:exec_ --callable=:callable_ --input=:input_ --trust --lease= --worktree --client=',
-    'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --again --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
+    'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --within= --again --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',
     'handoff': 'handoff:handoff text? --to= --wu= --issue=:wu --dry-run -q:quiet --quiet --allow-secret',
     'task list': 'task:listing --mine --open:open_ --blocked --stuck --wu= --issue=:wu --limit=',
     'task wait': 'call:wait ids+ --timeout=',

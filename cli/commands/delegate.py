@@ -38,6 +38,9 @@ def delegate(
     deadline: Annotated[
         str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help)
     ] = None,
+    within: Annotated[
+        str | None, typer.Option("--within", metavar="TASK|none", help=shared.WITHIN.help)
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help)] = False,
     blocked_by: BlockedBy = None,
     supersedes: ReplacedTasks = None,
@@ -67,7 +70,7 @@ def delegate(
         requested_model=model,
         priority=priority,
         deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline is not None else None,
-        within=own_task(),
+        within=own_task() if within is None else within,
         again=again,
         blocked_by=blocked_by,
         supersedes=supersedes,

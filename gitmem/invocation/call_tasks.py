@@ -35,7 +35,7 @@ if TYPE_CHECKING:
             cancel_on_timeout: Cancel what has no result in time.
             once: Begin at most once, of all clones of the usual remote; offline, and after the death of a worker, nothing begins.
             again: Call an agent that works or waits in this chain of calls already.
-            within: The task that the caller works on; by default the only one that its session holds.
+            within: The task that the caller works on, or `none`; by default the only one that its session holds.
             context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
             variables: Further values to hand over, by name.
             memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
@@ -79,7 +79,7 @@ def record(
     )
     chain = chains.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
-        "purpose": CALL, "chain": chain, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
+        "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
         "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
         "semantics": ONCE if options.get("once") else None,
         "payload": None if waits else {task_signals.TELL: True},

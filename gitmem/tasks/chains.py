@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CHAIN_MAX, WITHIN_ROOT_MAX = 5, 50
 READ_MAX = 1_000  # tasks below a root that are read
 DEPTH, CYCLE, QUOTA = "DEPTH", "CYCLE", "QUOTA"  # `error.code` of a rejection
+NONE = "none"  # as the task within which another one is written: none
 AGAIN = "again"  # in the payload of a task whose writer allows an agent twice in its chain
 _HELD = (
     "SELECT task_id FROM task WHERE decided_by IS NULL AND holder IS NOT NULL AND holder = ? AND holder_session IS ?"
@@ -72,14 +73,17 @@ def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
     """Return the chain of a new task.
 
     Args:
-        within: The task that its writer works on; by default the one open task that the caller's session has, if it has exactly one.
+        within: The task that its writer works on, or `NONE`; by default the one open task that the caller's session has, if it has
+            exactly one.
 
     Raises:
-        UsageError: `unknown-task` or another of `find_task.resolve`.
+        UsageError: `finished-task`, `unknown-task` or another of `find_task.resolve`.
     """
+    if within == NONE:
+        return []
     db = store.db()
     if within:
-        parent = _enclosing(db, within)
+        parent = _enclosing(store, within)
     else:
         held = db.execute(_HELD, (caller.reader, caller.session_id)).fetchall()
         if caller.session_id is None or len(held) != 1:
@@ -92,12 +96,23 @@ def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
     return [*(record.get("chain") or () if record is not None else ()), parent]
 
 
-def _enclosing(db: sqlite3.Connection, within: str) -> str:
+def _enclosing(store: Store, within: str) -> str:
+    """Return the id of the task that was named as the one within which another is written."""
+    hint = f"The task that this one is within is the one named by `within`, else that in GITMEM_TASK; `{NONE}` means none."
     try:
-        return find_task.resolve(db, within, writing=True)
+        task = find_task.require(store, within, writing=True)
     except UsageError as error:
-        error.hint = "The task that this one is within is that in GITMEM_TASK, or the argument `within`."
+        error.hint = f"{hint} {error.hint}".strip()
         raise
+    id = task.record["task_id"]
+    if task.is_finished:
+        raise UsageError(
+            f"Nothing more can be written within {id}: it is finished: {rules.state_text(task)}. Nothing was written.",
+            hint=hint,
+            code="finished-task",
+            next=[command("gitmem", "task", "show", id)],
+        )
+    return id
 
 
 def check_new(

@@ -199,9 +199,9 @@ def _place(store: Store, caller: Caller, fields: dict[str, Any], options: TaskOp
 
 def check(store: Store, options: TaskOptions) -> None:
     """Raise UsageError for options that are invalid or contradict each other."""
-    if "" in (options.get("thread"), options.get("idempotency_key"), options.get("to")):
+    if "" in [options.get(name) for name in ("thread", "idempotency_key", "to", "within")]:
         raise UsageError(
-            "The addressee, the thread and the idempotency key of a task must not be empty. Nothing was written.",
+            "The addressee, the thread, the enclosing task and the idempotency key of a task must not be empty. Nothing was written.",
             hint="Check whether a shell variable in the command is unset.",
             code="empty-id",
         )

@@ -27,7 +27,7 @@ class TaskOptions(TypedDict):
         blocked_by: Tasks that must be finished before it.
         supersedes: Earlier tasks of the caller that it replaces.
         references: Other tasks that it refers to.
-        within: The task that its writer works on; by default the one open task that the caller's session has, if it has exactly one.
+        within: The task that its writer works on, or `none`; by default the one open task that the caller's session has, if it has exactly one.
         chain: Instead of `within`: the tasks within which it is written, outermost first.
         again: Whether it may be for an agent who is in its chain already.
         deadline: The time after which nobody begins it, in microseconds since 1970-01-01 UTC.

@@ -14,7 +14,7 @@ from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
-from gitmem.tasks import chains, new_task
+from gitmem.tasks import chains, find_task, new_task
 from tests.sandbox import bodies
 
 from .conftest import PLANNER, PRICES, Serve
@@ -114,3 +114,17 @@ def test_i38_more_than_twenty_open_tasks_of_a_caller_are_refused(log: Log, serve
         log.call("prices,rates", "x", wait=False)
     assert (refused.value.code, bodies(log.store)) == ("too-many-open", before)
     assert log.call("prices", "x", timeout=20).is_done
+
+
+def test_a_call_within_none_is_within_no_task(log: Log, other: Log) -> None:
+    """Though its caller has one task, within which its calls are by default."""
+    held = log.call(HOSTILE, "x", wait=False).results[0].task_id
+    other.tasks.take(held)
+
+    def chain(**options: Any) -> list[str]:
+        made = other.call("a:b:c", "x", wait=False, **options).results[0].task_id
+        return list(find_task.require(other.store, made).record.get("chain") or ())
+
+    with gitmem.open(str(log.store.repo.worktree), identity="a:b:c") as third:
+        third.sessions.start(name="Curie")
+    assert (chain(), chain(within="none")) == ([held], [])

@@ -7,7 +7,7 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
-from gitmem.tasks import chains, find_task, new_task, task_tree, task_work
+from gitmem.tasks import chains, find_task, new_task, task_decisions, task_tree, task_work
 from tests.sandbox import HOUR, SECOND, Agent, Clock, bodies
 
 
@@ -93,6 +93,24 @@ def test_r19_the_chain_is_that_of_the_one_task_that_the_writer_has(team: Team) -
     task_work.report(team.store, team["b"].caller, second, "completed")
     assert team.chain(team.ask("b", "e")) == [top]
     assert team.refused("unknown-task", "b", "e", within="task-unknown00")
+
+
+def test_r19_the_writer_may_name_the_task_or_none(team: Team) -> None:
+    """Even the only one that it has; not one that is finished, and not an empty text: a shell variable may be unset."""
+    top = team.take("b", team.ask("a", "b"))
+    assert team.chain(team.ask("b", "e", within="none")) == []
+    assert team.chain(team.ask("b", "e", within=None)) == [top]
+    other = team.ask("a", "d")
+    assert team.chain(team.ask("b", "e", within=other)) == [other]
+    assert team.chain(team.ask("b", "e", within=other[:14])) == [other]
+    team.refused("empty-id", "b", "e", within="")
+    team.refused("unknown-task", "b", "e", within="NONE")
+    team.refused("short-id", "b", "e", within="task-")
+
+    task_work.report(team.store, team["b"].caller, top, "completed")
+    assert "is finished: completed" in team.refused("finished-task", "b", "e", within=top)
+    task_decisions.cancel(team.store, team["a"].caller, other)
+    assert "is finished: canceled" in team.refused("finished-task", "b", "e", within=other)
 
 
 def test_a_task_is_within_at_most_five_others(team: Team) -> None:
