@@ -9,8 +9,8 @@ from ..commit_message import cut, sanitize
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import claim_list, local_state, owner_notices, path_patterns, standing_claims
-from .claim_answers import ClaimRow, text_of
+from . import local_state, owner_notices, path_patterns, standing_claims
+from .claim_answers import ClaimRow, paths_text, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def check(
     guard = Guard(blocks, warns)
     if blocks and anyway is not None:
         named = ", ".join(each.id for each in blocks[:20])
-        past = f"{blocks[0].who}'s claim on {claim_list.shown(blocks[0].claim.record['paths'])}"
+        past = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
         guard.audit_id, _ = audits.record(
             store, callers[0], audits.CLAIM, past, f"{anyway} ({named})", wu=callers[0].wu_id
         )

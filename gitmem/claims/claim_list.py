@@ -7,7 +7,7 @@ import os
 from ..agents import edited_paths, presence
 from ..commit_message import sanitize
 from . import path_patterns, standing_claims
-from .claim_answers import ClaimCheck, ClaimPage, EditRow
+from .claim_answers import ClaimCheck, ClaimPage, EditRow, paths_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..store import Store
     from .standing_claims import StandingClaim
 
-PATHS_SHOWN = 3
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
     "SELECT DISTINCT e.claim_id, f.name FROM forged f CROSS JOIN path_claim_event e ON e.line = f.line"
@@ -129,14 +128,14 @@ def notes(store: Store, patterns: Sequence[str]) -> list[str]:
     if top is None:
         return []
     missing = [each for each in patterns if is_missing(top, each)]
-    found = [f"Nothing matches yet: {shown(missing)}."] if missing else []
+    found = [f"Nothing matches yet: {paths_text(missing)}."] if missing else []
     links = [each for each in patterns if os.path.islink(os.path.join(top, each))]
     if links:
-        found.append(f"A symbolic link, not what it leads to: {shown(links)}.")
+        found.append(f"A symbolic link, not what it leads to: {paths_text(links)}.")
     inside = sorted(filter(None, {_repository_of(top, each) for each in patterns}))
     if inside:
         found.append(
-            f"Repositories of their own: {shown(inside)}. Their commits are not checked here; claim paths there, too."
+            f"Repositories of their own: {paths_text(inside)}. Their commits are not checked here; claim paths there, too."
         )
     return found
 
@@ -150,9 +149,3 @@ def _repository_of(top: str, pattern: str) -> str | None:
             return folder
         folder = os.path.dirname(folder)
     return None
-
-
-def shown(paths: Sequence[str]) -> str:
-    """Return the first of some paths, and how many more there are."""
-    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
-    return ", ".join(sanitize(each) for each in list(paths)[:PATHS_SHOWN]) + more

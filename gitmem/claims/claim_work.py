@@ -11,7 +11,7 @@ from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..text.shell_quote import command
 from . import claim_fold, claim_list, path_patterns, standing_claims
-from .claim_answers import ClaimChange, text_of
+from .claim_answers import ClaimChange, paths_text, text_of
 from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
 
 TYPE_CHECKING = False
@@ -76,9 +76,7 @@ def claim(
             [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND], patterns
         )
         fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
-        commit = _record(
-            store, caller, fields, f"claims {claim_list.shown(patterns)}", allow_secret=allow_secret
-        )
+        commit = _record(store, caller, fields, f"claims {paths_text(patterns)}", allow_secret=allow_secret)
     change = ClaimChange(fields["claim_id"], "claim", until, commit)
     change.paths = patterns
     change.warnings = [
@@ -128,7 +126,7 @@ def release_of(
     if not reason.strip():
         raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
     found = _named(standing_claims.standing(store, forged=False), claim_id)
-    past = f"{found.who}'s claim on {claim_list.shown(found.claim.record['paths'])}"
+    past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"
     audit_id, _ = audits.record(
         store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
     )  # fmt: skip
@@ -149,7 +147,7 @@ def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
                 command(
                     "gitmem",
                     "signal",
-                    f"May I change {claim_list.shown(paths)}?",
+                    f"May I change {paths_text(paths)}?",
                     "--to",
                     others[0].claim.owner[0],
                 ),
@@ -237,7 +235,7 @@ def _released(
         "claim_id": found.id, "event": "release", "paths": list(found.claim.record["paths"]), "mode": found.claim.record["mode"],
         "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
     }  # fmt: skip
-    what = f"releases {claim_list.shown(found.claim.record['paths'])}"
+    what = f"releases {paths_text(found.claim.record['paths'])}"
     commit = _record(store, caller, fields, what, text=reason or "", allow_secret=allow_secret)
     change = ClaimChange(found.id, "release", None, commit)
     change.paths = list(found.claim.record["paths"])

@@ -8,6 +8,7 @@ from ..commit_message import cut, sanitize
 from ..digests import sha256
 from ..log.lines import format_at
 from . import claim_fold, standing_claims
+from .claim_answers import paths_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 LOOKED_MAX = 50  # newest releases, and audits
 OF_AUDIT_MAX = 20  # claims that an audit names
-PATHS_SHOWN = 3
 REASON_MAX = 200
 _RELEASED = (
     "SELECT claim_id FROM path_claim WHERE released = 1 AND until > ? AND session IN (SELECT name FROM own)"
@@ -59,8 +59,6 @@ def news(store: Store) -> Iterator[tuple[str, str, str]]:
 
 
 def _sentence(what: str, who: str, claim: FoldedClaim, reason: str) -> str:
-    paths = list(claim.record["paths"])
-    more = f" and {len(paths) - PATHS_SHOWN} more" if len(paths) > PATHS_SHOWN else ""
-    shown = ", ".join(paths[:PATHS_SHOWN]) + more
+    shown = paths_text(claim.record["paths"])
     why = cut(sanitize(reason.replace("\n", " ")), REASON_MAX)
-    return f"{what}: {sanitize(who)} {what} your claim {claim.record['claim_id']} on {sanitize(shown)}: {why}"
+    return f"{what}: {sanitize(who)} {what} your claim {claim.record['claim_id']} on {shown}: {why}"

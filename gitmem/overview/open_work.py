@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..claims import standing_claims
-from ..claims.claim_answers import ClaimRow
+from ..claims.claim_answers import ClaimRow, paths_text
 from ..handoffs import handoff_list
 from ..mailbox.waiting_work import GRACE_MICROS
 from ..outcome import Outcome, PartOfAnswer
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..tasks.task_list import TaskRow
 
 LISTED = 20  # of each kind
-PATHS_SHOWN = 3
 NO_ROLE = "no role"
 _HELD = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.replaced <> 1"
 _OF_UNIT = "(:unit = '' OR t.wu_id = :unit)"
@@ -146,9 +145,7 @@ def is_claimed(db: sqlite3.Connection, now: int) -> bool:
 
 def claim_text(claim: ClaimRow) -> str:
     """Return a claim in one line: who, what, until when."""
-    more = len(claim.paths) - PATHS_SHOWN
-    paths = ", ".join(claim.paths[:PATHS_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    parts = [f"{claim.name or claim.owner} claims {paths}", f"until {claim.until[:16]}Z"]
+    parts = [f"{claim.name or claim.owner} claims {paths_text(claim.paths)}", f"until {claim.until[:16]}Z"]
     return SEPARATOR.join(
         [*parts, *([claim.status] if claim.status != "held" else []), *([claim.wu_id] if claim.wu_id else [])]
     )
