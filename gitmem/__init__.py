@@ -13,14 +13,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api import Log, open
     from .errors import GateError, GitmemError, RemoteError, StoreError, UsageError
+    from .invocation.call_result import CallError
+    from .invocation.served_task import DirectAnswer, InputNeededError, TaskRejectedError
 
 __version__ = "0.1.0"
 __all__ = [
+    "CallError",
+    "DirectAnswer",
     "GateError",
     "GitmemError",
+    "InputNeededError",
     "Log",
     "RemoteError",
     "StoreError",
+    "TaskRejectedError",
     "UsageError",
     "__version__",
     "open",
@@ -34,6 +40,10 @@ _HOMES = {
     "RemoteError": "errors",
     "Log": "api",
     "open": "api",
+    "CallError": "invocation.call_result",
+    "DirectAnswer": "invocation.served_task",
+    "InputNeededError": "invocation.served_task",
+    "TaskRejectedError": "invocation.served_task",
 }
 
 

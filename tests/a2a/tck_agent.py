@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gitmem.invocation.served_task import DirectAnswer, InputNeededError, TaskRejectedError
+from gitmem import DirectAnswer, InputNeededError, TaskRejectedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -91,6 +91,20 @@ def test_i8_the_original_error_keeps_its_type_and_text(log: Log, serve: Serve) -
     assert (raised.value.type, raised.value.text) == ("ValueError", "the tax table has no row 7")
 
 
+def test_what_functions_and_callers_need_is_in_the_package(log: Log, serve: Serve) -> None:
+    """A function refuses its task by the class of `gitmem`, and its caller catches that of `gitmem`."""
+
+    def refuse(task: ServedTask) -> str:
+        raise gitmem.TaskRejectedError("not my work")
+
+    serve(refuse)
+    with pytest.raises(gitmem.CallError, match="not my work"):
+        log.call("prices", "x", timeout=20).check()
+    names = ("CallError", "DirectAnswer", "InputNeededError", "TaskRejectedError")
+    assert set(names) <= set(gitmem.__all__) and gitmem.DirectAnswer("x") == "x"
+    assert issubclass(gitmem.InputNeededError, Exception)
+
+
 def test_i8_a_retryable_failure_is_tried_again_at_most_three_times(log: Log, serve: Serve) -> None:
     """Each try is a new take of the same task."""
 
