@@ -84,7 +84,7 @@ class ClaimTools(ToolCalls):
     async def overlap(
         self, ctx: Ctx, branch: Annotated[str, Field(description=shared.OVERLAP_BRANCH.help)] = ""
     ) -> CallToolResult:
-        """List branches and worktrees that change the same files; those whose merge conflicts come first."""
+        """List branches and worktrees that change the same files, conflicts first."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.overlap import compare

@@ -64,8 +64,7 @@ class SessionTools(ToolCalls):
     async def role(
         self, ctx: Ctx, role: Annotated[str, Field(description=shared.SHOWN_ROLE.help)] = ""
     ) -> CallToolResult:
-        """List the roles, who holds them and the names that mean them; or show what `role` means. Send to all holders of
-        one with signal, `to` role:NAME."""
+        """List roles, their holders and aliases; or show what `role` means. To reach all holders: signal, `to` role:NAME."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.sessions import role_list

@@ -11,7 +11,7 @@ from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
-from ..render import handoffs
+from ..render import handoffs, task_views
 from ..render import tasks as render
 from ..values import duration, own_task
 from . import tool_results
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .mcp_session import CallEnvironment
 
 Action = Literal["list", "show", "take", "renew", "release", "ask", "done", "reject", "message", "cancel", "seal", "close"]  # fmt: skip
-Filter = Literal["", "mine", "open", "blocked"]
+Filter = Literal["", "mine", "open", "blocked", "stuck"]
 READS = ("list", "show")
 NEED_TEXT = {"ask": "the question", "done": "the result", "message": "the message", "close": "the reason"}
 TAKE_TEXT = (*NEED_TEXT, "release", "reject", "cancel")
@@ -40,12 +40,15 @@ class TaskTools(ToolCalls):
         ctx: Ctx,
         message: str,
         scope: Annotated[Words, Field(description=shared.REQUESTED_SCOPE.help)],
+        blocked_by: Words,
         to: Annotated[Name, Field(description=shared.DELEGATE.help)] = "",
         role: Annotated[str, Field(description=shared.REQUESTED_ROLE.help)] = "",
         brief: Annotated[str, Field(description=shared.BRIEF.help)] = "",
         model: Annotated[str, Field(description=shared.REQUESTED_MODEL.help)] = "",
         priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
         deadline: Annotated[str, Field(description=shared.DEADLINE.help)] = "",
+        within: Annotated[str, Field(description=shared.WITHIN.help)] = "",
+        again: bool = False,
         wu: Wu = "",
         initiative: str = "",
         lane: str = "",
@@ -59,7 +62,7 @@ class TaskTools(ToolCalls):
             store, caller = at.store(), self._session.caller(at)
             attested = briefs.attest(at.repo.worktree, at.paths([brief])[0]) if brief else {}
             made = tasks.delegate(
-                store, caller, message, within=own_task(), to=to or None, role=role or None, scopes=scope, requested_model=model or None,
+                store, caller, message, within=within or own_task(), again=again, blocked_by=blocked_by, to=to or None, role=role or None, scopes=scope, requested_model=model or None,
                 priority=priority.upper() or None, wu=wu or None, initiative=initiative or None, lane=lane or None,
                 deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline else None, **attested,
             )  # fmt: skip
@@ -117,6 +120,8 @@ class TaskTools(ToolCalls):
     def _list(self, at: CallEnvironment, only: str, wu: str, limit: int) -> CallToolResult:
         from gitmem.tasks import task_list
 
+        if only == "stuck":
+            return self._stuck(at, wu, limit)
         caller = self._session.caller(at) if only == "mine" else None
         found = task_list.list_tasks(
             at.store(), caller, open=only == "open", blocked=only == "blocked", wu=wu or None, limit=limit
@@ -125,6 +130,16 @@ class TaskTools(ToolCalls):
         every = command("gitmem", "task", "list", *flags, "--limit", str(len(found.tasks) + found.more))
         lines = render.page(found)
         return tool_results.of(found, lines, peers=bool(found.tasks), whole=every, is_part=found.more > 0)
+
+    def _stuck(self, at: CallEnvironment, wu: str, limit: int) -> CallToolResult:
+        from gitmem.tasks import escalate, stuck
+
+        found = stuck.find(at.store(), wu=wu or None, limit=limit)
+        escalate.escalate(at.store(), self._session.caller(at), found)
+        every = command("gitmem", "task", "list", "--stuck", *(["--wu", wu] if wu else []),
+                        "--limit", str(len(found.stuck) + found.more))  # fmt: skip
+        lines = task_views.stuck(found)
+        return tool_results.of(found, lines, peers=bool(found.stuck), whole=every, is_part=found.more > 0)
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
         from gitmem.handoffs import detail

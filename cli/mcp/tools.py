@@ -162,7 +162,7 @@ class Tools(ToolCalls):
             int, Field(ge=1, le=shared.RECEIPTS_LIMIT.tool_most)
         ] = shared.RECEIPTS_LIMIT.tool_default,
     ) -> CallToolResult:
-        """List who has received which signal, when, and whether its recipient agreed (acked) or rejected."""
+        """List who received which signal, when, and who agreed (acked) or rejected."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import receipt_list
@@ -200,7 +200,7 @@ class Tools(ToolCalls):
         return await self._do(ctx, "roster", job)
 
     async def sync(self, ctx: Ctx, remotes: Words) -> CallToolResult:
-        """Exchange signals and memory with other machines through configured git remotes, by name (default: the
+        """Exchange signals and memory with other machines through git remotes, by name (default: the
         branch's upstream). The other tools work offline. If nobody has agreed to publish, nothing is pushed: ask your user."""
         try:
             return await exchange(self._session, self._network, ctx, remotes)

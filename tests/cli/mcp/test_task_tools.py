@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,61 @@ def test_a_task_goes_from_one_worktree_to_another_and_back(
             sealed = fields(await planck.call_tool("task", {"action": "seal", "id": id}))
             assert (sealed["event"], sealed["state"]) == ("seal", "completed")
             assert fields(await planck.call_tool("task", {"only": "open"}))["tasks"] == []
+
+    within(talk)
+
+
+def test_a_delegation_by_a_tool_may_name_what_it_belongs_to_and_waits_for(serve: Serve) -> None:
+    """R19, R28: within a task or none, again, and blocked by others; a wrong one writes nothing. Stuck tasks can be listed."""
+
+    async def talk() -> None:
+        async with serve() as planck, serve() as curie:
+            for each, name in ((planck, "Planck"), (curie, "Curie")):
+                await each.call_tool("session", {"name": name, "role": "implementer/test"})
+            to_curie = {"message": "Write tests", "to": "Curie", "scope": ["tests"]}
+            back = {**to_curie, "to": "Planck"}
+            top = fields(await planck.call_tool("delegate", to_curie))["task"]["task_id"]
+            other = fields(await planck.call_tool("delegate", to_curie))["task"]["task_id"]
+            await curie.call_tool("task", {"action": "take", "id": top})
+
+            assert (await curie.call_tool("delegate", back)).is_error
+            again = fields(await curie.call_tool("delegate", {**back, "again": True, "blocked_by": other}))[
+                "task"
+            ]
+            assert (again["chain"], again["blocked_by"]) == ([top], [other])
+            free = fields(await curie.call_tool("delegate", {**back, "within": "none"}))["task"]
+            assert not free.get("chain")
+            named = fields(await planck.call_tool("delegate", {**to_curie, "within": other, "again": True}))[
+                "task"
+            ]
+            assert named["chain"] == [other]
+            for wrong in ({"within": "task-nothing000"}, {"blocked_by": ["task-nothing000"]}):
+                refused = await planck.call_tool("delegate", {**to_curie, **wrong})
+                assert (
+                    refused.is_error
+                    and "No such task" in text(refused)
+                    and "Nothing was written." in text(refused)
+                )
+            assert len(fields(await planck.call_tool("task"))["tasks"]) == 5
+
+    within(talk)
+
+
+def test_r37_a_tool_lists_stuck_tasks_and_tells_who_asked(serve: Serve, shop: Path) -> None:
+    """Framed as peers' text, once over all looks, restricted by work unit."""
+    with library.open(
+        str(shop), identity="claude:old:one", now=lambda: int((time.time() - 5_000) * 1e6)
+    ) as log:
+        log.sessions.start(name="Planck")
+        id = str(log.tasks.delegate("Write it", to="role:implementer/test", wu="WU-7").task["task_id"])
+
+    async def talk() -> None:
+        async with serve(json=False) as words, serve() as agent:
+            first = text(await words.call_tool("task", {"only": "stuck"}))
+            assert first.startswith(tool_results.PEERS) and f"escalated: {id}" in first, first
+            found = fields(await agent.call_tool("task", {"only": "stuck", "wu": "WU-7"}))
+            assert [each["task"]["task_id"] for each in found["stuck"]] == [id] and found["escalated"] == []
+            assert fields(await agent.call_tool("task", {"only": "stuck", "wu": "WU-8"}))["stuck"] == []
 
     within(talk)
 
