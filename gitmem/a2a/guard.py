@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     CallerOf = Callable[[str], str | None]
 
 CALLER = "gitmem.caller"  # in the scope of a request: its caller's name, and the tenants that it may use
-CARD = "/.well-known/agent-card.json"
+CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that before A2A 1.0
 BODY_SECONDS = 20.0
 _TYPES = ("application/json", "application/a2a+json")
 _REST = "/rest/"
@@ -37,6 +37,7 @@ class Guard:
         app: What answers the others.
         hosts: The values of the Host header that are ours. A web page can make a browser send another one, by DNS.
         callers: Returns the caller of a token for each tenant.
+        cards: The paths of cards, which need no token.
         anonymous: The caller of requests without a token; None to refuse these.
     """
 
@@ -46,6 +47,7 @@ class Guard:
         hosts: Collection[str],
         callers: Mapping[str, CallerOf],
         *,
+        cards: Collection[str],
         anonymous: str | None = None,
         body_seconds: float = BODY_SECONDS,
     ) -> None:
@@ -53,6 +55,7 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._callers = callers
         self._anonymous = anonymous
+        self._cards = frozenset(cards)
         self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,7 +81,7 @@ class Guard:
         if "origin" in headers:
             return _error(403, "Requests of web pages are refused: the request has an Origin header.")
         path, method = scope["path"], scope["method"]
-        if method == "GET" and path.endswith(CARD):
+        if method == "GET" and path in self._cards:
             return None
         caller = self._caller(headers)
         if caller is None:

@@ -17,13 +17,13 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from .card import REST, card_of
-from .guard import CALLER, Guard
+from .guard import CALLER, CARDS, Guard
 from .handler import TENANTS, Handler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.routing import BaseRoute
@@ -98,7 +98,11 @@ def application(served: Served) -> ASGIApp:
 
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False
-    return Guard(_with_date(app), served.hosts, served.callers, anonymous=served.anonymous)
+    places = ["", *(f"/agents/{each.name}" for each in served.agents)]
+    cards = frozenset(place + card for place in places for card in CARDS)
+    return Guard(
+        _with_date(app, cards), served.hosts, served.callers, cards=cards, anonymous=served.anonymous
+    )
 
 
 def server_of(app: ASGIApp, on_start: Callable[[], object]) -> uvicorn.Server:
@@ -172,18 +176,22 @@ def _routes(handler: Handler) -> list[BaseRoute]:
     contexts = _Contexts()
     return [
         *create_jsonrpc_routes(handler, rpc_url="/", context_builder=contexts),
-        *create_agent_card_routes(handler.card, cache_control=_CACHE),
+        *(
+            route
+            for path in CARDS
+            for route in create_agent_card_routes(handler.card, card_url=path, cache_control=_CACHE)
+        ),
         *create_rest_routes(handler, path_prefix=REST, context_builder=contexts),
     ]
 
 
-def _with_date(app: ASGIApp) -> ASGIApp:
+def _with_date(app: ASGIApp, cards: Collection[str]) -> ASGIApp:
     """Return an application that says since when its cards are as they are."""
     since = formatdate(usegmt=True).encode()
 
     async def dated(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_dated(message: Message) -> None:
-            if message["type"] == "http.response.start" and scope["path"].endswith("agent-card.json"):
+            if message["type"] == "http.response.start" and scope["path"] in cards:
                 message["headers"] = [*message["headers"], (b"last-modified", since)]
             await send(message)
 

@@ -228,9 +228,13 @@ def test_i31_the_card_names_both_bindings_and_the_token(local: Local, binding: s
         assert card.security_schemes["token"].http_auth_security_scheme.scheme == "bearer"
 
     talk(job)
-    answer = httpx.get(f"{local.url}/.well-known/agent-card.json")
-    assert answer.json()["name"] == "prices"
-    assert {"etag", "last-modified", "cache-control"} <= answer.headers.keys()
+    for place, name in (("", "prices"), ("/agents/taxes", "taxes")):
+        for path in ("/.well-known/agent-card.json", "/.well-known/agent.json"):
+            answer = httpx.get(f"{local.url}{place}{path}")
+            assert (answer.status_code, answer.json().get("name")) == (200, name)
+            assert {"etag", "cache-control"} <= answer.headers.keys()
+    for path in ("/agents/nobody/.well-known/agent.json", "/rest/tasks/.well-known/agent-card.json"):
+        assert httpx.get(f"{local.url}{path}").status_code == 401
 
 
 class Hook:
