@@ -37,10 +37,13 @@ def text_of(purpose: str, state: str, decided_by: str | None) -> str:
 
 
 def may_cancel_at_once(task: FoldedTask) -> bool:
-    """Return whether a cancellation needs nobody's agreement: nobody has the task, and each take that its events name is here."""
-    return not task.held and all(
-        each.take is None or each.take in task.events for each in task.events.values()
-    )
+    """Return whether a cancellation needs nobody's agreement: nobody has the task, and each event that its events name is here."""
+    return not task.held and _has_its_past(task)
+
+
+def _has_its_past(task: FoldedTask) -> bool:
+    """Return whether each event that an event of the task names is here: else one of them may be a take."""
+    return all(each.named <= task.events.keys() for each in task.events.values())
 
 
 def own_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:
@@ -163,6 +166,17 @@ def close(task: FoldedTask, sender: Sender) -> Refusal | None:
         return "closed-task", f"is closed already: {state_text(task)}"
     if not sender[0].startswith("human:") and sender[0] != task.caller[0]:
         return "not-a-person", f"can only be closed by a person, or by {task.caller[0]}"
+    return withdraw(task)
+
+
+def withdraw(task: FoldedTask) -> Refusal | None:
+    """Return why a handoff may not be ended without its acceptance; None for other tasks."""
+    if task.record["purpose"] != HANDOFF:
+        return None
+    if task.takes:
+        return "accepted-handoff", f"was accepted by {task.takes[0].sender[0]}, which no close takes back"
+    if not _has_its_past(task):
+        return "unknown-events", "has events that are not here yet, perhaps its acceptance; gitmem sync fetches them"
     return None
 
 

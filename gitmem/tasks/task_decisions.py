@@ -112,6 +112,7 @@ def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = No
         )
     fields = outcome_fields(task)
     if not fields.get("state"):
+        refuse(task, rules.withdraw(task))
         fields = {"state": "failed", "reason": give_up}
     return write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
 

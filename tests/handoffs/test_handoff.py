@@ -13,7 +13,8 @@ from gitmem.overview import concerns
 from gitmem.sessions import lifecycle, roster
 from gitmem.signals import inbox, send
 from gitmem.store import Store
-from gitmem.tasks import find_task, new_task, stuck, task_decisions, task_list, task_work
+from gitmem.tasks import find_task, new_task, rules, stuck, task_decisions, task_list, task_work
+from gitmem.tasks.fold import FoldedTask
 from tests.sandbox import DAY, HOUR, Agent, bodies
 
 from .conftest import BOHR, CURIE, DIRAC, Work
@@ -274,6 +275,23 @@ def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> No
     assert concerns.of_caller(work.here, work.bohr).asking == []
     with pytest.raises(UsageError, match="is finished: accepted"):
         task_decisions.cancel(work.here, work.bohr, handoff)
+
+
+def test_an_accepted_handoff_is_not_closed(work: Work) -> None:
+    """Its tasks and claims have moved, which a close would not take back; nor where only the end of the acceptance has arrived."""
+    handoff = given(work)
+    accept.take(work.there, work.curie, handoff)
+    work.sync()
+    again = Agent(work.here, BOHR).caller
+    with pytest.raises(UsageError, match=r"was accepted by .*which no close takes back.*Nothing was written"):
+        task_decisions.close(work.here, again, handoff, "stale", state="canceled")
+    assert detail.show(work.here, handoff, work.bohr).state_text == "accepted"
+    known = find_task.require(work.here, handoff)
+    partly = FoldedTask(known.record, (each for each in known.events.values() if each.event != "take"))
+    assert not partly.takes
+    refusal = rules.close(partly, (BOHR, "sess-another"))
+    assert refusal is not None and "not here yet" in refusal[1]
+    assert rules.withdraw(FoldedTask(known.record, ())) is None
 
 
 @pytest.mark.parametrize("answer", ["accept", "wait", "refuse", "withdraw"])

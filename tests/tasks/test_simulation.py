@@ -27,6 +27,16 @@ def test_a_cancellation_waits_if_a_take_is_missing_that_an_event_names() -> None
     assert not checked(2_502)
 
 
+def test_a_person_does_not_close_what_was_accepted() -> None:
+    """A giver had withdrawn its handoff, not knowing of the acceptance; a person who knew both closed it as canceled."""
+    assert not checked(14_253)
+
+
+def test_a_withdrawal_waits_if_an_event_is_missing_through_which_an_acceptance_was_seen() -> None:
+    """A giver had a seal of its other session, and neither the status that it named nor the acceptance before that."""
+    assert not checked(16_353)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("first", range(1_001, 3_001, 500))
 def test_no_outcome_changes_in_two_thousand_runs(first: int) -> None:
