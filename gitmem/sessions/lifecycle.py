@@ -263,9 +263,11 @@ def _change(
     if name is not None and name != found.name:
         display_names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
-        record["name_chosen"] = True
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
-    if not differs and not cleared:
+    is_choice = name is not None and ("display_name" in differs or not found.record.get("name_chosen"))
+    if is_choice:  # also of a name that the pool gave
+        record["name_chosen"] = True
+    if not differs and not cleared and not is_choice:
         return found, None, False
     message = _commit_message(found, subject, differs.get("wu_id"))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)

@@ -176,7 +176,10 @@ def withdraw(task: FoldedTask) -> Refusal | None:
     if task.takes:
         return "accepted-handoff", f"was accepted by {task.takes[0].sender[0]}, which no close takes back"
     if not _has_its_past(task):
-        return "unknown-events", "has events that are not here yet, perhaps its acceptance; gitmem sync fetches them"
+        return (
+            "unknown-events",
+            "has events that are not here yet, perhaps its acceptance; gitmem sync fetches them",
+        )
     return None
 
 

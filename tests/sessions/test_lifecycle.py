@@ -229,10 +229,10 @@ def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> No
 def test_a_change_that_changes_nothing_is_not_recorded(repo: Path) -> None:
     """And one that does has only what differs."""
     store = open_store(repo, Clock())
-    started = lifecycle.start(store, CallerClaims(), wu="WU-1", lane="docs")
+    started = lifecycle.start(store, CallerClaims(), name="One", wu="WU-1", lane="docs")
     me = acting(store, started)
 
-    assert lifecycle.change(store, me, wu="WU-1", lane="docs", name=started.display_name).commit is None
+    assert lifecycle.change(store, me, wu="WU-1", lane="docs", name="One").commit is None
     changed = lifecycle.change(store, me, wu="WU-2", lane="docs")
     assert (changed.wu_id, changed.lane) == ("WU-2", "docs")
     assert b"docs" not in bodies(store)[-1]

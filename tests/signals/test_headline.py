@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import headline
+from gitmem.agents import display_names, headline
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.sessions import lifecycle
@@ -92,14 +92,25 @@ def test_each_link_of_the_chain_is_taken_when_those_before_it_say_nothing(desk: 
 def test_a_name_that_the_pool_gave_is_none_that_was_chosen(desk: Desk) -> None:
     """One that was asked for is, also where the pool has it; and it stays so when something else changes."""
     given = [desk.headline()]
-    lifecycle.change(desk.store, desk.me, name="Planck")
+    lifecycle.change(desk.store, desk.me, name="Maria")
     given.append(desk.headline())
     lifecycle.change(desk.store, desk.me, lane="core")
     given.append(desk.headline())
-    named = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Lovelace"))
+    pooled = display_names.pick(desk.store)
+    named = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name=pooled))
 
-    assert given == [desk.plain, "Planck", "Planck"]
-    assert headline.of_caller(desk.store, desk.store.db(), named) == "Lovelace"
+    assert given == [desk.plain, "Maria", "Maria"]
+    assert headline.of_caller(desk.store, desk.store.db(), named) == pooled
+
+
+def test_a_session_that_asks_for_the_name_that_the_pool_gave_has_chosen_it(desk: Desk) -> None:
+    """It is recorded once: the same request again changes nothing."""
+    name = desk.session.display_name
+    chosen = lifecycle.change(desk.store, desk.me, name=name)
+
+    assert chosen.recorded
+    assert desk.headline() == name
+    assert not lifecycle.change(desk.store, desk.me, name=name).recorded
 
 
 def test_a_person_has_none_and_who_has_nothing_to_tell_has_its_name_alone(repo: Path) -> None:
