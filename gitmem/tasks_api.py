@@ -109,7 +109,7 @@ class Tasks:
         return launch.relaunch(self._log.store, self._log.caller, task_id, reason, **options)
 
     def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
-        """Take a task, for a lease in microseconds: an hour, or a minute for a call. To take a handoff accepts it."""
+        """Take a task, for a lease in microseconds, by default an hour. To take a handoff accepts it."""
         return accept.take(self._log.store, self._log.caller, task_id, lease=lease, **facts)
 
     def renew(self, task_id: str) -> TaskChange:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     Beside = Callable[[FoldedTask, str], Sequence[tuple[str, bytes]]]
 
 MINUTE = 60 * 1_000_000
-LEASE_MICROS = {"call": MINUTE}  # of other purposes an hour: people and agents work on a delegation
-LEASE_ELSE_MICROS = 60 * MINUTE
+LEASE_MICROS = 60 * MINUTE  # of a take by hand; a worker asks for a short one and renews it
 RENEWED_MAX_MICROS = 15 * MINUTE  # renewals double a shorter lease up to this
 LOCK_WAIT_SECONDS = 3.0
 
@@ -47,7 +46,7 @@ def take(
 
     Args:
         task_id: The task's id, or the beginning of it.
-        lease: For how long, in microseconds; by default an hour, for calls a minute.
+        lease: For how long, in microseconds; by default an hour.
         beside: Returns further lines for the same entry.
         facts: Fields of the event instead of what the caller's session states: `actual_role`, `actual_ownership_scope`, `model`, `client`, `worktree`, `branch`, `launch`.
 
@@ -97,7 +96,7 @@ def _write_take(
     store: Store, caller: Caller, task: FoldedTask, lease: int | None, beside: Beside | None, facts: TakeFacts
 ) -> TaskChange:
     is_handoff = task.record["purpose"] == HANDOFF
-    until = store.now() + (lease or LEASE_MICROS.get(task.record["purpose"], LEASE_ELSE_MICROS))
+    until = store.now() + (lease or LEASE_MICROS)
     given = append.seen_of_handed_over(store, task) if is_handoff else []
     fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
     what = "accepts" if is_handoff else "takes"

@@ -211,6 +211,17 @@ def test_a_released_task_is_free(office: Office) -> None:
     office.refused("not-the-holder", task_work.renew, office.bohr, task_id)
 
 
+@pytest.mark.parametrize("purpose", ["delegation", "call"])
+def test_what_is_taken_by_hand_is_kept_for_an_hour(office: Office, purpose: str) -> None:
+    """Nobody renews by hand: a minute, as a worker has, would let another agent begin the same call beside it."""
+    task_id = office.new(purpose=purpose)
+    task_work.take(office.store, office.bohr, task_id)
+    office.clock.forward(59 * MINUTE)
+    office.refused("taken-task", task_work.take, office.curie, task_id)
+    office.clock.forward(2 * MINUTE)
+    assert task_work.take(office.store, office.curie, task_id).state == "working"
+
+
 def test_renewals_double_a_short_lease_up_to_a_quarter_of_an_hour(office: Office) -> None:
     """M11: a worker that lives needs few of them, and none shortens a lease."""
     task_id = office.new()
