@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -38,17 +38,19 @@ class CallTools(ToolCalls):
         with_memory: bool = False,
         memory_query: str = "",
         idempotency_key: str = "",
+        join: Literal["all", "any"] = "all",
+        once: bool = False,
         wait_seconds: Annotated[int, Field(ge=0, le=600)] = WAIT_SECONDS,
     ) -> CallToolResult:
-        """Call agents (names, with commas) when you need their answer to go on. with_context hands over your decisions and notes, with_memory the nodes of
-        your work unit. After wait_seconds the task goes on; with 0 a signal tells the result."""
+        """Call agents (names, with commas) when you need their answer, or any one's (join), to go on. with_context hands over your decisions and notes,
+        with_memory the nodes of your work unit. once: begins at most once. After wait_seconds the task goes on; with 0 a signal tells the result."""
 
         def begin(at: CallEnvironment) -> CallResult:
             from gitmem.invocation import call as calls
 
             options: CallOptions = {
                 "wait": wait_seconds > 0, "within": own_task(), "context": with_context, "memory": memory_query or with_memory,
-                "idempotency_key": idempotency_key or None, "timeout": wait_seconds,
+                "idempotency_key": idempotency_key or None, "timeout": wait_seconds, "join": join, "once": once,
             }  # fmt: skip
             return calls.begin(at.store(), self._session.caller(at), agent, message, options)
 
@@ -71,7 +73,7 @@ class CallTools(ToolCalls):
         ids = [each.task_id for each in begun.results]
 
         def look(at: CallEnvironment) -> CallResult:
-            return calls.wait(at.store(), self._session.caller(at), ids, timeout=0)
+            return calls.wait(at.store(), self._session.caller(at), ids, join=begun.join, timeout=0)
 
         began = reported = time.monotonic()
         while True:

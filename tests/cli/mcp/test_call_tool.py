@@ -139,3 +139,31 @@ def test_i10_after_the_wait_the_task_goes_on_and_without_one_a_signal_tells_the_
             assert [each["message"] for each in signals] == ["Done: True"]
 
     within(talk)
+
+
+def test_i37_a_tool_waits_for_any_of_several_agents_and_begins_one_at_most_once(
+    serve: Serve, answering: Answer, shop: Path
+) -> None:
+    """The first result ends the call while the other agent has not begun; `once` is in the record."""
+
+    async def talk() -> None:
+        async with serve() as one:
+            await one.call_tool("session", {"name": "Planck"})
+            answering(answer)
+            with gitmem.open(str(shop), identity="gitmem:worker:slow") as slow:
+                slow.sessions.start(name="slow", client=WORKER)
+                given = {"agent": "slow,prices", "message": "x"}
+                found = fields(await one.call_tool("call", {**given, "join": "any"}))
+                assert (found["join"], found["state"], found["message"]) == ("any", "completed", "x: [] 0")
+                assert [each["state"] for each in found["results"]] == ["submitted", "completed"]
+                assert not found["timed_out"]
+                found = fields(await one.call_tool("call", {**given, "wait_seconds": 1}))
+                assert (found["join"], found["timed_out"], found["completed"]) == ("all", True, 1)
+                found = fields(await one.call_tool("call", {"agent": "prices", "message": "x", "once": True}))
+                assert found["state"] == "completed"
+                made = slow.tasks.show(found["results"][0]["task_id"]).task
+                assert made["semantics"] == "at-most-once"
+            refused = await one.call_tool("call", {**given, "join": "first"})
+            assert refused.is_error and "'all' or 'any'" in str(refused)
+
+    within(talk)
