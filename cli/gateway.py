@@ -57,7 +57,7 @@ def run(
             code="no-token",
             next=["gitmem a2a token NAME"],
         )
-    served = [agent(each) for each in agents]
+    served = [agent(at, each) for each in agents]
     places = {"": at, **open_tenants(at, tenants)}
     logs = {name: log(each, push=push, allow_private=allow_private) for name, each in places.items()}
     by_token = {name: callers(each, name, listen, no_token=no_token) for name, each in places.items()}
@@ -142,9 +142,10 @@ def open_tenants(at: Environment, typed: Sequence[str]) -> dict[str, Environment
     return found
 
 
-def agent(name: str) -> ServedAgent:
+def agent(at: Environment, name: str) -> ServedAgent:
     """Return the agent of a name: the one that `gitmem serve-agent NAME` serves, or that of an identity."""
     from gitmem.a2a.card import ServedAgent
+    from gitmem.a2a.described import describe
     from gitmem.invocation import agent_lookup
 
     if not 1 <= len(name) <= AGENT_MAX or not is_word(name.replace(":", "")):
@@ -152,7 +153,8 @@ def agent(name: str) -> ServedAgent:
             f"--agent: invalid name {output.sanitize(name)[:80]!r}; letters, digits, -, _ and : are valid.",
             code="bad-agent-name",
         )
-    return ServedAgent(name, agent_lookup.identity_of(name))
+    address = agent_lookup.identity_of(name)
+    return ServedAgent(name, address, *describe(at.store(), name, address))
 
 
 def callers(at: Environment, tenant: str, listen: str, *, no_token: bool) -> Callable[[str], str | None]:

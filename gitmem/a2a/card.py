@@ -32,7 +32,7 @@ class ServedAgent:
         name: The name on its card and in its path.
         address: Whom its tasks are for.
         description: What it does.
-        tags: Its role and capabilities.
+        tags: Its role, responsibilities and capabilities, in this order.
     """
 
     __slots__ = ("address", "description", "name", "tags")
@@ -43,7 +43,7 @@ class ServedAgent:
         self.name = name
         self.address = address
         self.description = description or f"The agent {name} of this repository."
-        self.tags = sorted(tags) or ["agent"]
+        self.tags = list(tags) or ["agent"]
 
 
 def card_of(
