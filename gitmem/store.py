@@ -80,6 +80,7 @@ class Store(StoreIndex):
         self.log = LocalLog(
             repo, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read
         )
+        self.wal_folders = (wal_elsewhere, wals_read)
         self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
         super().__init__()
         self.log.committed = self.refresh

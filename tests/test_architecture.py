@@ -33,6 +33,7 @@ ORDER = (
     "gitmem.store_index",
     "gitmem.commit_process",
     "gitmem.store",
+    "gitmem.store_apart",
     "gitmem.commit_thread",
     "gitmem.moved_back",
     "gitmem.sync",

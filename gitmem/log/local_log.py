@@ -96,7 +96,8 @@ class LocalLog:
         self.others = self._outside(wals_read)
         self.wal_parents: Sequence[str] = ()  # those of all repositories of this user
         self.left_in: str | None = None  # the folder outside the repository that received the last entry
-        self._network = network
+        self.given_network = network
+        self._network: GitNetwork | None = None
         self.allow_large = False  # whether sync accepts any size from peers
         self.progress: Progress | None = None  # that of a sync
         self.limits: Limits | None = None  # of what sync accepts from peers; None for the usual ones
@@ -112,15 +113,16 @@ class LocalLog:
     @property
     def network(self) -> GitNetwork:
         """The network, by the git program; created at first use."""
-        if self._network is None:
+        found = self.given_network or self._network
+        if found is None:
             from ..git.network import GitNetwork
 
-            self._network = GitNetwork(self.repo.common, self.git.contains)
-        return self._network
+            found = self._network = GitNetwork(self.repo.common, self.git.contains)
+        return found
 
     @network.setter
     def network(self, network: GitNetwork) -> None:
-        self._network = network
+        self.given_network = network
 
     @property
     def wals(self) -> list[WriteAheadLog]:

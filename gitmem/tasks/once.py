@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from ..errors import GitmemError
+from ..store_apart import apart
 from ..sync import fences
 from . import load, rules
 
@@ -26,7 +27,8 @@ LOST_MICROS = 60 * 1_000_000  # after the end of a lease: a renewal may be on it
 def begun_once(store: Store, task_id: str) -> Iterator[None]:
     """Take a task that may begin only once, in the block: of all clones of the usual remote; without remotes, of this clone.
 
-    The log may have changed: look at the task again in the block. If that records nothing, the fence is deleted.
+    The log may have changed: look at the task again in the block. If that records nothing, the fence is deleted. While this waits for the remote,
+    other threads may use the store.
 
     Raises:
         GateError: `fence-taken`: somebody else has begun it, or was about to. Nothing was written.
@@ -36,12 +38,14 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
     """
     from ..sync import sync_remotes
 
-    fences.create(store, task_id, lambda: sync_remotes.sync(store, timeout=fences.TIMEOUT_SECONDS))
+    with apart(store) as own:
+        fences.create(own, task_id, lambda: sync_remotes.sync(own, timeout=fences.TIMEOUT_SECONDS))
     try:
         yield
     except GitmemError as error:
         if error.code != "wal-unknown":  # else it may be recorded all the same
-            fences.abandon(store, task_id)
+            with apart(store) as own:
+                fences.abandon(own, task_id)
         raise
 
 

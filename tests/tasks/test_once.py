@@ -76,6 +76,34 @@ def test_of_two_clones_that_have_not_synced_one_takes_a_task_that_may_begin_once
     assert "was taken by" in refused("taken-task", race.two, race.id)
 
 
+def test_recording_does_not_wait_for_the_remote_of_a_fence(race: Race) -> None:
+    """Another thread of the process records at each step on the network, and what it recorded is seen after the take."""
+    store, network, told = race.here.store, RecordedNetwork(race.here), list[str]()
+
+    def record() -> None:
+        if store.lock.acquire(timeout=5):
+            try:
+                made = new_task.create(store, race.one.caller, f"note {len(told)}", to=WORKER, allow_unseen=True)
+                told.append(str(made.task["task_id"]))
+                assert find_task.require(store, told[-1])
+            finally:
+                store.lock.release()
+
+    def before(call: str) -> None:
+        thread = threading.Thread(target=record)
+        thread.start()
+        thread.join()
+
+    network.before = before
+    with store.lock, store.lock, store.one_look():  # as a worker's thread holds it
+        assert task_work.take(store, race.one.caller, race.id).recorded
+        assert len(told) == len(network.calls) >= 2
+        assert all(find_task.require(store, each) for each in told)
+        assert store.asks_once
+    assert store.lock.acquire(blocking=False)
+    store.lock.release()
+
+
 @pytest.mark.deep
 def test_ten_takers_at_the_same_time_in_two_clones(race: Race) -> None:
     """I11: threads of both clones, each with a store of its own: one begins."""
