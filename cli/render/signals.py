@@ -208,6 +208,8 @@ def receipts(found: ReceiptList) -> list[str]:
 
 def one(found: RecordDetail) -> list[str]:
     """Return one record in full."""
+    from .text import value_text
+
     record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
     ambiguous = ["ambiguous: more than one record with this id"] if found.ambiguous else []
@@ -215,8 +217,7 @@ def one(found: RecordDetail) -> list[str]:
         return [*framed(record), where, *ambiguous]
     lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
     for key, value in record.items():
-        words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        lines.append(f"{sanitize(key, keep='')}: {sanitize(words, keep='')}")
+        lines.append(f"{sanitize(key, keep='')}: {sanitize(value_text(value), keep='')}")
     return lines + ambiguous
 
 

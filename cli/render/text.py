@@ -126,3 +126,14 @@ def sync_error_line(found: FailedSync | None) -> list[str]:
     if found is None:
         return []
     return [f"{found.what}, {format_ago(found.at)}: {sanitize(found.message)}"]
+
+
+def value_text(value: object) -> str:
+    """Return a value as text; objects as JSON with all characters, because escapes would hide tags from `sanitize`."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(value_text, value))
+    if not isinstance(value, dict):
+        return str(value)
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

@@ -69,7 +69,9 @@ def curie(tmp_path: Path) -> Clone:
     return found
 
 
-def check(text: str, where: str, *, model: bool = False, lines: bool = True) -> None:
+def check(
+    text: str, where: str, *, model: bool = False, lines: bool = True, tags: tuple[str, ...] = SHOWN_TAGS
+) -> None:
     """Nothing in it hides, acts on a terminal, or begins a tag of a client."""
     wrong = {
         char for char in text if ord(char) in IGNORABLE or unicodedata.category(char) in ("Cc", "Zl", "Zp")
@@ -78,7 +80,7 @@ def check(text: str, where: str, *, model: bool = False, lines: bool = True) -> 
     folded = "".join(
         char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
     ).lower()
-    for tag in SHOWN_TAGS:
+    for tag in tags:
         at = folded.find(tag.lower())
         assert at < 0, f"{where}: {tag} in {folded[max(0, at - 80) : at + 40]}"
     if model:
