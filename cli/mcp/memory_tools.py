@@ -14,7 +14,9 @@ from .calls import Ctx, ToolCalls, Words
 from .mcp_session import CallEnvironment
 
 Files = Annotated[Words, Field(description=shared.PATHS.help)]
-Wu = Annotated[str, Field(description="Default: your session's.")]  # `session` and `signal` say what it may be
+Wu = Annotated[
+    str, Field(description="Default: your session's.")
+]  # `session` and `signal` say what it may be
 
 
 class MemoryTools(ToolCalls):

@@ -74,6 +74,7 @@ def page(found: TaskPage) -> list[str]:
 
 def detail(found: TaskDetail) -> list[str]:
     """Return a task: its state, its text in a frame, who has it, and its events, each with its text in a frame."""
+    from gitmem.signals import task_records
     from gitmem.signals.message_frame import PEERS
 
     task = found.task
@@ -98,6 +99,9 @@ def detail(found: TaskDetail) -> list[str]:
         lines.append(f"{plural(len(told[:-EVENTS_SHOWN]) + found.left_out, 'earlier event')} not shown")
     for each in told[-EVENTS_SHOWN:]:
         lines += _event(each, found)
+    for said in found.contradicted_by:
+        by = sender_text(said.sender_name, said.sender_identity)
+        lines += [plain(f"{said.signal_id} from {by}"), *task_records.lines(said.contradicts)]
     return [*lines, *_notes(found.warnings)]
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from ..commit_message import cut
 from ..log.lines import format_at
+from ..signals import task_records
+from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, authors, decay, load, superseded
@@ -60,6 +62,7 @@ def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
     again = repeated(nodes)
     replaced = replaced_lines(store.db(), [node.id for node in nodes])
     shown: dict[str, list[str]] = {section: [] for section in SECTIONS}
+    tasks = TaskRecords(store.db())
     pieces = []
     for row, node, stale in best:
         counts[row.section] -= 1
@@ -74,7 +77,8 @@ def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
         if is_named:
             pieces.append(_file_piece(node, row.value, stale))
         else:
-            pieces.append(piece(section, node, row.value, stale, replaced.get(node.id, ())))
+            further = [*replaced.get(node.id, ()), *contradictions(tasks, node)]
+            pieces.append(piece(section, node, row.value, stale, further))
     return Candidates(pieces, counts)
 
 
@@ -222,6 +226,12 @@ def replaced_lines(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list
         )
         found[id] = lines
     return found
+
+
+def contradictions(tasks: TaskRecords, node: VersionedNode) -> list[str]:
+    """Return the lines about the tasks whose records say something else than a node."""
+    found = tasks.of_node(node.wu_id, node.lane, node.metadata)
+    return [f"  {line}" for line in task_records.lines(found)]
 
 
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..commit_message import cut
 from ..errors import UsageError
 from ..outcome import Outcome, PartOfAnswer
+from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import accesses, candidates, decay, node_fields, open_threads, session_checkpoints, work_brief
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
     from .budgeted_text import BudgetedText, Section
+    from .versioned_node import VersionedNode
 
 MAX_SIZE = 4_096
 SUGGESTED_SIZE_MAX = 64 * 1024  # do not suggest a larger budget than this
@@ -122,7 +124,7 @@ def context(
     wanted = Selection(wu, lane or session_lane(reader), by_decay=by_decay, half_life=half_life,
                        without=[*saved, *([checkpoint.id] if checkpoint else [])], with_files=with_files)  # fmt: skip
     found = candidates.find(store, wanted, max_size)
-    last = [candidates.checkpoint_piece(WORK, checkpoint)] if checkpoint else []
+    last = _last_checkpoint(store, checkpoint)
     again = _options(wanted, lane)
     again += ["--as-of", as_of] if as_of else [] if roster else ["--no-roster"]
     hidden = count_hidden(store.db(), wu)
@@ -149,6 +151,14 @@ def context(
         outcome.access_tracked = len(outcome.nodes)
     outcome.next = next_commands(outcome.left_out, outcome.nodes, wu)
     return outcome
+
+
+def _last_checkpoint(store: Store, node: VersionedNode | None) -> list[Section]:
+    """Return the last checkpoint as a piece, or nothing."""
+    if node is None:
+        return []
+    differs = candidates.contradictions(TaskRecords(store.db()), node)
+    return [candidates.checkpoint_piece(WORK, node, further=differs)]
 
 
 def _check_tracking(reader: Caller | None, as_of: str | None) -> None:

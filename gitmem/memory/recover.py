@@ -11,6 +11,7 @@ from ..agents import own_sessions, presence
 from ..commit_message import cut
 from ..errors import UsageError
 from ..outcome import Outcome
+from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, candidates, load, open_threads, session_checkpoints, work_brief
@@ -214,6 +215,7 @@ def _checkpoint(store: Store, node: VersionedNode, *, earlier: bool) -> Section:
     lines = [f"  omitted: forged changes of {', '.join(forged)}, which other clones show"] if forged else []
     if earlier:
         lines.insert(0, f"  written by your earlier session {node.session_id}")
+    lines += candidates.contradictions(TaskRecords(store.db()), node)
     return candidates.checkpoint_piece(CHECKPOINT, node, LABELS, [*_other_metadata(node), *lines])
 
 

@@ -6,6 +6,7 @@ from .. import records
 from ..agents.serialize import sender_name
 from ..outcome import Outcome
 from ..signals import history
+from ..signals.task_records import TaskRecords
 from ..text.shell_quote import command
 from . import anchors, bulk_values, decay, load, node_fold, private_nodes, relations, resolve_node, superseded
 from .listing import first_line
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from ..records.record_types import PatchRecord
+    from ..records.shown_types import TaskDifference
     from ..store import Store
     from .private_nodes import FindCaller
     from .versioned_node import VersionedNode
@@ -58,11 +60,12 @@ class NodeDetail(Outcome):
         relations: In both directions: from_id, to_id, type, and the first line of the other node (None if unknown); at
             most `relations.RELATIONS_MAX`.
         history: Its patches, oldest first.
+        contradicts: How it differs from the records of the tasks that its metadata names.
         ambiguous: Whether lines of its id have different content; the lowest line counts.
         commit: The commit of its line; None until it is committed.
     """
 
-    __slots__ = ("node", "score", "stale", "superseded_by", "relations", "history", "ambiguous", "commit", "recorded",
+    __slots__ = ("node", "score", "stale", "superseded_by", "relations", "history", "contradicts", "ambiguous", "commit", "recorded",
                  "next")  # fmt: skip
 
     def __init__(self, node: VersionedNode, score: float, commit: str | None) -> None:
@@ -72,6 +75,7 @@ class NodeDetail(Outcome):
         self.superseded_by: str | None = None
         self.relations: list[Relative] = []
         self.history: list[NodeChange] = []
+        self.contradicts: list[TaskDifference] = []
         self.ambiguous = False
         self.commit = commit
         self.recorded = True
@@ -110,6 +114,7 @@ def show(
         NodeChange(record, sender_name(store, record) or record["sender_identity"])
         for record in _patches(db, node.id)
     ]
+    found.contradicts = TaskRecords(shared).of_node(node.wu_id, node.lane, node.metadata)
     found.ambiguous = _is_ambiguous(db, node.id)
     found.next = _next(found)
     return found

@@ -35,6 +35,20 @@ class Conflict(TypedDict):
     clone: NotRequired[str]
 
 
+class TaskDifference(TypedDict):
+    """What a signal or node says of a task, and what the record of the task says instead, which counts.
+
+    Attributes:
+        field: `wu_id`, `initiative_id`, `lane`, `target_role`, `sender_role`, `holder` or `state`.
+        recorded: None for the holder of a task that nobody has.
+    """
+
+    task_id: str
+    field: str
+    said: str
+    recorded: str | None
+
+
 @final
 class ShownSignal(SignalContent):
     """A signal as an answer shows it.
@@ -53,6 +67,7 @@ class ShownSignal(SignalContent):
         counts: False if it answers a line that the log lacks.
         decides: False if its decision is void.
         settled: Of a signal about a task: why nobody owes an answer any more, such as who has taken the task.
+        contradicts: How it differs from the records of the tasks that it is about.
     """
 
     created_at: str
@@ -72,6 +87,7 @@ class ShownSignal(SignalContent):
     counts: NotRequired[bool]
     decides: NotRequired[bool]
     settled: NotRequired[str]
+    contradicts: NotRequired[Sequence[TaskDifference]]
 
 
 class BlockingSignal(TypedDict):

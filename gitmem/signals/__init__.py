@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..records.record_types import SignalRecord
     from ..records.shown_types import ShownSignal
 
 # The kinds of signal in a thread; the first is the default.
@@ -33,6 +34,15 @@ def check_intent(name: str) -> str:
             suggestions=[each for each in INTENTS if each[:1] == upper[:1]],
         )
     return upper
+
+
+def may_contradict(record: SignalRecord) -> bool:
+    """Return whether a signal names a task, or may say that a work unit is done: see `task_records`."""
+    return bool(
+        record.get("task_id")
+        or record.get("delegation_id")
+        or (record.get("idempotency_key") and not record["recipients"])
+    )
 
 
 def has_conflict(fields: ShownSignal) -> bool:

@@ -15,6 +15,7 @@ from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold
 from ..text.shell_quote import command
 from . import conflicts, threads
+from .task_records import TaskRecords
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ def show(store: Store, id: str) -> RecordDetail:
         thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
     )
     signal = records.shown(thread_signal.record)
+    TaskRecords(db).put(signal, thread_signal.record)
     one = RecordDetail("signal", signal, commit_of(store, thread_signal.line))
     one.ambiguous = threads.is_conflicting(thread_signal)
     one.next = [command("gitmem", "thread", thread_signal.id), *(["gitmem doctor"] if one.ambiguous else [])]

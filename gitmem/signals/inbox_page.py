@@ -7,15 +7,17 @@ from ..agents import presence
 from ..agents.serialize import sender_name_from
 from ..mailbox import mailbox_view, receipts
 from ..text.shell_quote import quote
-from . import conflicts, message_frame
+from . import conflicts, may_contradict, message_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
 
+    from ..records.record_types import SignalRecord
     from ..records.shown_types import ShownSignal
     from .inbox_owner import InboxOwner
+    from .task_records import TaskRecords
     from .thread_lines import ThreadCache
 
 
@@ -54,6 +56,7 @@ class PageContext:
         self._whose = whose
         self._fold_most = fold_most
         self._threads: ThreadCache | None = None
+        self._tasks: TaskRecords | None = None
 
     def signal(self, signal_id: str, addresses: Sequence[str]) -> list[PageLine]:
         """Return the displayed lines of an id: one, or several that conflict. Omit unreadable lines.
@@ -89,9 +92,18 @@ class PageContext:
             fields["delivery_state"] = receipts.states(self._db, signal_id, content).get(self._reader)
         fields["sender_name"] = sender_name_from(self._names, record)
         mailbox_view.put_settled(self._db, fields)
+        if may_contradict(record):
+            self._put_contradictions(fields, record)
         answers = None if self._whose.peek else self._reader  # a peek must not answer for the owner
         message_frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields
+
+    def _put_contradictions(self, fields: ShownSignal, record: SignalRecord) -> None:
+        if self._tasks is None:
+            from .task_records import TaskRecords
+
+            self._tasks = TaskRecords(self._db)
+        self._tasks.put(fields, record)
 
     def _state(self, fields: ShownSignal, signal_id: str, thread_id: str) -> str | None:
         """Return the reader's receipt state for a signal, or None; flag in `fields` a thread that is not folded."""

@@ -191,6 +191,10 @@ def signal_text(
     if has_conflict(fields):
         id = sanitize_for_model(fields["signal_id"])
         lines.append(f"conflict, not open to decisions: gitmem thread {id}, gitmem doctor")
+    if "contradicts" in fields:
+        from . import task_records
+
+        lines += task_records.lines(fields["contradicts"])
     return "\n".join([*lines, line] if line else lines)
 
 

@@ -15,6 +15,7 @@ from ..text.shell_quote import command
 from . import ASKS, causality, conflicts, has_conflict, next_steps
 from .causality import FoldedThread as FoldedThread
 from .causality import ThreadSignal
+from .task_records import TaskRecords
 from .thread_lines import ThreadLines
 from .thread_outcomes import Converged as Converged
 from .thread_outcomes import Recipient as Recipient
@@ -143,12 +144,14 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     theirs = other_workspaces(caller, (each.record.get("workspace_id") for each in found.signals.values()))
     outcome.warnings += [theirs] if theirs else []
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
+    tasks = TaskRecords(db)
     every = list(causality.in_order(found.signals, found.edges))
     outcome.more = 0 if limit is None else max(0, len(every) - limit)
     for signal in (every[0], *every[outcome.more + 1 :]):
         fields = records.shown(signal.record)
         fields["sender_name"] = sender_name_from(names, signal.record)
         mailbox_view.put_settled(db, fields)
+        tasks.put(fields, signal.record)
         marks.put(fields, signal.line)
         recorded = receipts.states(db, signal.id)
         states = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from .. import records, strict_json
 from ..agents import presence
-from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import HANDOFF, WAITING, brief, collisions, find_task, launches, rules, task_roles
+from . import HANDOFF, WAITING, brief, collisions, find_task, launches, rules, task_remarks, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from .fold import FoldedTask
     from .launches import LaunchReceipt
     from .task_facts import TaskEvent
+    from .task_remarks import Contradiction
 
 LISTED = 50
 TITLE_SHOWN = 60  # characters, where a task is named beside others
@@ -34,10 +34,6 @@ BLOCKERS = (
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
 )
 _ASKED = (*mismatch.REQUESTED, "target_role", "deadline")
-_FORGED = (
-    "SELECT DISTINCT e.event, f.name FROM task_event e JOIN forged f ON f.line = e.line WHERE e.task_id = ?"
-    " ORDER BY e.event, f.name LIMIT ?"
-)
 _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
     "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "holder_session", "actual", "deadline",
@@ -154,15 +150,16 @@ class TaskDetail(Outcome):
         mismatches: How its takers differ from the role, scope and model that were requested.
         launches: The receipts of its last launches.
         handoff, received: What a handoff that waits or was accepted has; what a call hands over; None for another task.
+        contradicted_by: Signals of its thread that say something else than its record.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "next",
     )  # fmt: skip
 
-    def __init__(self, found: FoldedTask, forged: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, found: FoldedTask) -> None:
         self.task: ShownTask = records.shown(found.record)
         self.state = found.state
         self.state_text = rules.state_text(found)
@@ -181,11 +178,8 @@ class TaskDetail(Outcome):
         self.handoff: Any = None  # an outcome of a package above; so `received`
         self.received: Any = None
         self.events = [records.shown(each.record) for each in in_order(found.events.values())]
-        self.warnings = [
-            f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
-            "It has no effect on commands here; other clones count it."
-            for event, name in forged
-        ]
+        self.contradicted_by: list[Contradiction] = []
+        self.warnings: list[str] = []
         self.next: list[str] = []
 
 
@@ -262,7 +256,9 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
         UsageError: No task, or several tasks, have this id.
     """
     found = find_task.require(store, task_id)
-    shown = TaskDetail(found, store.db().execute(_FORGED, (found.record["task_id"], LISTED)).fetchall())
+    shown = TaskDetail(found)
+    shown.contradicted_by = task_remarks.contradictions(store.db(), found.record)
+    shown.warnings = task_remarks.forged(store.db(), found.record["task_id"])
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
     shown.launches = launches.receipts(store.db(), found)
     shown.brief = task_roles.brief_text(store.repo.worktree, found.record)

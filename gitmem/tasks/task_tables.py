@@ -25,6 +25,8 @@ DDL = (
     "CREATE INDEX task_role ON task (target_role) WHERE decided_by IS NULL AND target_role IS NOT NULL",
     "CREATE INDEX task_held ON task (holder) WHERE decided_by IS NULL AND holder IS NOT NULL",
     "CREATE INDEX task_unsealed ON task (caller) WHERE decided_by IS NULL OR decided_by = 'status'",
+    # For signals that say that a work unit is done.
+    "CREATE INDEX task_open_unit ON task (wu_id) WHERE decided_by IS NULL AND wu_id IS NOT NULL",
     # For trees: the tasks within another.
     "CREATE INDEX task_parent ON task (parent) WHERE parent IS NOT NULL",
     # For tasks that are stuck.

@@ -83,7 +83,9 @@ def test_recording_does_not_wait_for_the_remote_of_a_fence(race: Race) -> None:
     def record() -> None:
         if store.lock.acquire(timeout=5):
             try:
-                made = new_task.create(store, race.one.caller, f"note {len(told)}", to=WORKER, allow_unseen=True)
+                made = new_task.create(
+                    store, race.one.caller, f"note {len(told)}", to=WORKER, allow_unseen=True
+                )
                 told.append(str(made.task["task_id"]))
                 assert find_task.require(store, told[-1])
             finally:
