@@ -73,8 +73,12 @@ def call(
         options["stop"] = stack.enter_context(WatchEnded())
         options["tick"] = lambda: autosync.start_if_due(at)
         if remote_call.is_url(agent):
-            agent = stack.enter_context(remote_call.serving(at, store, agent))
+            ids: set[str] = set()
+            options["began"] = ids.update
+            agent = stack.enter_context(remote_call.serving(store, agent, ids))
         found = calls.call(store, caller, agent, message, **options)
+        if no_wait and agent.startswith(remote_call.PREFIX):
+            remote_call.wait_until_sent(store, found)
     return _answer(at, found, is_waiting=not no_wait)
 
 
@@ -82,11 +86,11 @@ def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
     """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
     from gitmem.invocation import call as calls
 
-    from .. import autosync
+    from .. import autosync, remote_call
     from .watch import WatchEnded
 
     store, caller = committing(at), at.caller()
-    with WatchEnded() as stop:
+    with WatchEnded() as stop, remote_call.following(store, ids):
         found = calls.wait(
             store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: autosync.start_if_due(at)
         )
@@ -104,6 +108,7 @@ def input(
     from gitmem.errors import UsageError
     from gitmem.tasks import WAITING, find_task, task_decisions
 
+    from .. import remote_call
     from ..values import typed
 
     store, caller, answer = committing(at), at.caller(), typed(text, "text")
@@ -115,6 +120,7 @@ def input(
             code="no-question",
             next=[f"gitmem task show {task.record['task_id']}"],
         )
+    remote_call.of_servers(store, [id])  # whose token must be right before the answer is recorded
     task_decisions.message(store, caller, id, answer, allow_secret=allow_secret)
     return wait(at, [task.record["task_id"]], timeout)
 

@@ -6,39 +6,33 @@ What the server answers is a stranger's text. Its card must not name another hos
 from __future__ import annotations
 
 import asyncio
+import threading
 from urllib.parse import urlsplit
 
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
-from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, TaskState
+from a2a.types import CancelTaskRequest
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
-from google.protobuf.json_format import MessageToDict
 
 from ..errors import UsageError
-from ..invocation.served_task import DirectAnswer, TaskRejectedError
+from ..invocation.served_task import DirectAnswer
+from .remote_links import Link
+from .remote_task import RemoteError, RemoteTask, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
 
-    from a2a.types import AgentCard, Artifact, StreamResponse, TaskStatus
+    from a2a.types import AgentCard, StreamResponse
 
     from ..invocation.served_task import ServedTask
+    from .remote_links import RemoteLinks
 
 CONNECT_SECONDS, READ_SECONDS, CANCEL_SECONDS, LOOK_SECONDS = 10.0, 600.0, 3.0, 0.2
 ANSWER_MAX_BYTES = 8 * 1024 * 1024
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_ENDS = (
-    TaskState.TASK_STATE_COMPLETED,
-    TaskState.TASK_STATE_FAILED,
-    TaskState.TASK_STATE_CANCELED,
-    TaskState.TASK_STATE_REJECTED,
-)
-
-
-class RemoteError(Exception):
-    """What an A2A server answers instead of a result, or why there is no answer."""
+PAUSES = (1.0, 2.0, 4.0)  # before each new connection to a server that has the task, after one was cut
 
 
 def identity_of(url: str) -> str:
@@ -71,28 +65,49 @@ def identity_of(url: str) -> str:
 class RemoteAgent:
     """An A2A server, as a function that runs tasks.
 
+    The server's task outlives a run: after a question, or when the worker ends, the next run goes on with it.
+
     Args:
         url: Where its card is.
         token: What is sent as a bearer token.
+        links: Which of its tasks belongs to which of ours.
+        session: The session that takes the tasks.
     """
 
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(self, url: str, token: str | None, links: RemoteLinks, session: str) -> None:
         self._url = url.rstrip("/")
         self._token = token
+        self._links = links
+        self._session = session
+        self._idle = threading.Event()
+        self._idle.set()
+        self.task_ids: set[str] = set()
 
     def __call__(self, task: ServedTask) -> str:
-        """Send a task, pass its progress and artifacts on, and return its result.
+        """Send a task or an answer, pass the server's progress and artifacts on, and return its result.
 
         Raises:
+            InputNeededError: It asks something, or for authentication.
             RemoteError: It failed, or the server can't be used.
             TaskRejectedError: The server refuses it.
         """
+        self._idle.clear()
+        self.task_ids.add(task.task_id)
         try:
             return asyncio.run(self._run(task))
         except (A2AError, httpx.HTTPError, OSError, ValueError, TimeoutError) as error:
             raise RemoteError(f"{type(error).__name__}: {error}") from error
+        finally:
+            self._idle.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until nothing is sent any more, such as a cancellation."""
+        self._idle.wait(seconds)
 
     async def _run(self, task: ServedTask) -> str:
+        link = self._links.read(task.task_id) or Link()
+        link.session = self._session
+        self._links.write(task.task_id, link)
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         timeout = httpx.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
         transport = _Limited(httpx.AsyncHTTPTransport())
@@ -101,76 +116,56 @@ class RemoteAgent:
             bindings = [TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value]
             config = ClientConfig(httpx_client=http, supported_protocol_bindings=bindings)
             client = ClientFactory(config).create(_of_same_host(card, self._url))
-            return await self._follow(client, task)
+            return await self._follow(client, RemoteTask(task, self._links, link))
 
-    async def _follow(self, client: Client, task: ServedTask) -> str:
-        message = Message(message_id=task.task_id, role=Role.ROLE_USER, parts=[Part(text=task.message)])
-        answers = aiter(client.send_message(SendMessageRequest(message=message)))
-        remote = _Remote(task)
+    async def _follow(self, client: Client, remote: RemoteTask) -> str:
+        """Return the result of a task that the server has, or gets now."""
+        asked = remote.request()
+        if asked is not None and remote.link.id and not await remote.asks(client):
+            asked = None
+        answers = client.send_message(asked) if asked is not None else remote.watch(client)
+        pauses = list(PAUSES)
         while True:
-            step = asyncio.ensure_future(anext(answers, None))
-            while not (await asyncio.wait([step], timeout=LOOK_SECONDS))[0]:
-                if task.is_canceled:
-                    step.cancel()
-                    await _cancel(client, remote.id)
-                    raise RemoteError("Nobody waits for it any more.")
-            found = step.result()
-            if found is None:
+            try:
+                found = await _next(answers, client, remote)
+            except (A2AError, httpx.HTTPError) as error:
+                if not (remote.link.id and pauses and _is_cut(error)):
+                    raise
+                await asyncio.sleep(pauses.pop(0))
+                answers = remote.watch(client)
+                continue
+            if found is None and (remote.is_settled or not remote.link.id):
                 return remote.result()
-            if found.HasField("message"):
-                return DirectAnswer(_text(found.message.parts))
-            remote.add(found)
+            if found is None:
+                answers = remote.watch(client)
+            elif found.HasField("message"):
+                return DirectAnswer(text_of(found.message.parts))
+            else:
+                remote.add(found)
+                pauses = list(PAUSES)
 
 
-class _Remote:
-    """A task of a server, by what it has sent."""
+async def _next(
+    answers: AsyncIterator[StreamResponse], client: Client, remote: RemoteTask
+) -> StreamResponse | None:
+    """Return what the server says next; None at the end.
 
-    def __init__(self, task: ServedTask) -> None:
-        self._task = task
-        self._texts: list[str] = []
-        self._known: set[str] = set()
-        self.id = ""
-        self.state = TaskState.TASK_STATE_UNSPECIFIED
-        self.said = ""
+    Raises:
+        RemoteError: Nobody waits for it any more.
+    """
+    step = asyncio.ensure_future(anext(answers, None))
+    while not (await asyncio.wait([step], timeout=LOOK_SECONDS))[0]:
+        if remote.task.is_canceled:
+            step.cancel()
+            if not remote.task.is_given_back:
+                await _cancel(client, remote.link.id)
+            raise RemoteError("Nobody waits for it any more.")
+    return step.result()
 
-    def add(self, found: StreamResponse) -> None:
-        if found.HasField("task"):
-            self.id = found.task.id
-            for artifact in found.task.artifacts:
-                self._add(artifact, append=False, last=True)
-            self._note(found.task.status)
-        elif found.HasField("status_update"):
-            self._note(found.status_update.status)
-        elif found.HasField("artifact_update"):
-            update = found.artifact_update
-            self._add(update.artifact, append=update.append, last=update.last_chunk)
 
-    def result(self) -> str:
-        if self.state == TaskState.TASK_STATE_COMPLETED:
-            return self.said or "\n\n".join(self._texts)
-        if self.state == TaskState.TASK_STATE_REJECTED:
-            raise TaskRejectedError(self.said)
-        name = TaskState.Name(self.state).removeprefix("TASK_STATE_").lower().replace("_", "-")
-        raise RemoteError(f"{name}: {self.said}" if self.said else f"It ended as {name}.")
-
-    def _note(self, status: TaskStatus) -> None:
-        self.state = status.state
-        self.said = _text(status.message.parts)
-        if self.said and status.state not in _ENDS:
-            self._task.progress(self.said)
-
-    def _add(self, artifact: Artifact, *, append: bool, last: bool) -> None:
-        if not artifact.parts:
-            return
-        self._texts += filter(None, [_text(artifact.parts)])
-        parts = [MessageToDict(part) for part in artifact.parts]
-        self._task.artifact(
-            parts,
-            name=artifact.name or None,
-            artifact_id=artifact.artifact_id,
-            append=append,
-            last_chunk=last,
-        )
+def _is_cut(error: Exception) -> bool:
+    """Return whether a connection was cut, so that another may tell more."""
+    return isinstance(error, httpx.TransportError) or isinstance(error.__cause__, httpx.TransportError)
 
 
 class _Limited(httpx.AsyncBaseTransport):
@@ -231,7 +226,3 @@ async def _cancel(client: Client, id: str) -> None:
                 await client.cancel_task(CancelTaskRequest(id=id))
         except (A2AError, httpx.HTTPError, OSError, TimeoutError):
             return  # nobody waits for it
-
-
-def _text(parts: Iterable[Part]) -> str:
-    return "\n\n".join(part.text for part in parts if part.text)

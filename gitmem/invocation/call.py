@@ -59,6 +59,7 @@ def stream(
 ) -> Iterator[TaskProgress | CallResult]:
     """Call agents and yield their progress in order, and last the result; see `call`."""
     begun = begin(store, caller, agents, message, options)
+    options.get("began", list)([each.task_id for each in begun.results])
     if not options.get("wait", True):
         yield begun
         return

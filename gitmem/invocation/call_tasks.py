@@ -41,6 +41,7 @@ if TYPE_CHECKING:
             memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
             allow_secret: Record text that looks like a secret.
             stop: Ends the wait early, as a timeout does.
+            began: Called with the ids of the tasks, once they are recorded.
             tick: Called while it waits, at each look at the log and at least once a second, such as to sync.
         """
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         memory: NotRequired[bool | str | Sequence[str] | None]
         allow_secret: NotRequired[bool]
         stop: NotRequired[StopWatching | None]
+        began: NotRequired[Callable[[Sequence[str]], object]]
         tick: NotRequired[Callable[[], object] | None]
 
 

@@ -40,7 +40,7 @@ class RunEnd:
     """The end of a run.
 
     Attributes:
-        state: `completed`, `failed`, or `input-required` with a question.
+        state: `completed`, `failed`, or `input-required` or `auth-required` with a question.
         message: The result, the text of the error, or the question; None without a text.
         payload: Content beyond it.
     """
@@ -103,7 +103,7 @@ class FunctionRun:
         try:
             self._end = _result(self._function(self._task))
         except InputNeededError as question:
-            self._end = RunEnd("input-required", str(question) or "What next?")
+            self._end = RunEnd(question.state, str(question) or "What next?")
         except TaskRejectedError as reason:
             self._end = RunEnd("rejected", str(reason))
         except BaseException as error:  # whatever ends it: the caller waits for an end

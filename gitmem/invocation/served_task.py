@@ -23,6 +23,14 @@ INPUT_FORMS = (FRAME, TEXT)
 class InputNeededError(Exception):
     """Raised by a function that runs a task to ask its caller; it is called again with the answer in `messages`."""
 
+    state = "input-required"
+
+
+class AuthNeededError(InputNeededError):
+    """The same, where the answer is that the caller has authenticated elsewhere."""
+
+    state = "auth-required"
+
 
 class Artifact:
     """An artifact that waits to be recorded."""
@@ -55,6 +63,7 @@ class ServedTask:
         context: The working memory that the caller hands over: a copy.
         memory: The nodes that it hands over, as they are in this clone.
         is_canceled: Whether to stop, because the caller no longer wants the result, or nobody may wait for it.
+        is_given_back: Whether that is because the worker ends: then another one goes on with the task.
     """
 
     def __init__(self, task: FoldedTask, progress: Callable[[Report], object], received: Received) -> None:
@@ -71,6 +80,7 @@ class ServedTask:
         self.payload: Mapping[str, Any] = record.get("payload") or {}
         self.messages = _said(task)
         self.is_canceled = False
+        self.is_given_back = False
         self._progress = progress
 
     def has_asked(self, task: FoldedTask) -> bool:

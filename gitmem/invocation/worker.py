@@ -55,6 +55,7 @@ class Worker:
         lease: Seconds for which a task is taken; it is renewed at a third of that.
         tick: Called between two looks, such as to sync.
         report: Called with a sentence about each task and error.
+        accepts: Returns whether to run a task that is for the agent; by default each is.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Worker:
         lease: float = LEASE_SECONDS,
         tick: Callable[[], object] = lambda: None,
         report: Callable[[str], object] = lambda sentence: None,
+        accepts: Callable[[str], bool] = lambda id: True,
     ) -> None:
         self.store = store
         self.caller = caller
@@ -75,6 +77,7 @@ class Worker:
         self.lease = lease
         self.tick = tick
         self.report = report
+        self.accepts = accepts
         self._waiter = LogWaiter(store, stop)
         self._failed: list[str] = []  # own tasks whose failure allows another try
         self._not_before: dict[str, float] = {}  # tasks that could not be taken, and when to try again
@@ -103,7 +106,7 @@ class Worker:
         query = _CANDIDATES.format(marks=", ".join("?" * len(caller.ids)))
         roles = addressed_by(caller)
         ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, *roles, CANDIDATES_MAX))]
-        for id in [*self._failed, *ids]:
+        for id in filter(self.accepts, [*self._failed, *ids]):
             # what claims to be from this clone and is not is not run
             task = load.load(self.store.db(), id, forged=False)
             if task is not None and self._may_run(task, caller):
@@ -125,9 +128,7 @@ class Worker:
                 return False
             if not rules.is_once(task):
                 return True  # an earlier run here could not report its end
-            error = failure(
-                "LOST", "Lost", "The end of its run could not be recorded, and it may begin only once."
-            )
+            error = failure("LOST", "Lost", "Its end could not be recorded, and it may begin only once.")
             self._write(lambda: task_work.report(self.store, caller, id, error.state, payload=error.payload))
             return False
         return self._take(task, caller)
@@ -163,15 +164,16 @@ class Worker:
         try:
             end = run.poll(0)
             while end is None:
-                end = run.poll(POLL_SECONDS) or self._interrupted(caller, id, run)
+                end = run.poll(POLL_SECONDS) or self._interrupted(caller, served, run)
                 self._flush(caller, served, progress)
         finally:
             left = run.end()
         self._flush(caller, served, progress, last=True)
         self._finish(caller, id, RunEnd(end.state, end.message, {**end.payload, **(left or {})}), served)
 
-    def _interrupted(self, caller: Caller, id: str, run: Run) -> RunEnd | None:
+    def _interrupted(self, caller: Caller, served: ServedTask, run: Run) -> RunEnd | None:
         """Return how a running task ends now, if something other than itself ends it."""
+        id = served.task_id
         with self.store.lock, self.store.one_look():
             task = find_task.require(self.store, id, writing=True)
             if task.is_finished or rules.own_take(task, task_work.sender_of(caller)) is None:
@@ -182,11 +184,10 @@ class Worker:
             if ends is not None and ends <= self.store.now():
                 return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
             if self.stop.is_set():
+                served.is_given_back = not rules.is_once(task)
                 run.end()
-                if rules.is_once(task):
-                    return failure(
-                        "STOPPED", "Stopped", "The worker was ended, and the task may begin only once."
-                    )
+                if not served.is_given_back:
+                    return failure("STOPPED", "Stopped", "The worker was ended, and it may begin only once.")
                 self._write(lambda: task_work.release(self.store, caller, id, reason="The worker ends."))
                 return RunEnd("", None)
             self._renew_if_due(caller, id)

@@ -26,6 +26,7 @@ from gitmem.a2a.tokens import Tokens
 from gitmem.api import Log
 from gitmem.invocation import WORKER
 from tests.a2a import tck_agent
+from tests.a2a.external_agent import External
 from tests.sandbox import worktree
 
 READY_SECONDS = 30.0
@@ -154,6 +155,14 @@ class Local:
         self.thread.join(20)
         assert not self.thread.is_alive()
         self.log.close()
+
+
+@pytest.fixture
+def external() -> Iterator[External]:
+    """A server of the SDK's own, whose agent is `external_agent.Script`."""
+    found = External()
+    yield found
+    found.close()
 
 
 @pytest.fixture

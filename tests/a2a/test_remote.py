@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import gitmem
 from cli.background import program
 from gitmem.a2a.remote import identity_of
 from gitmem.errors import UsageError
 from tests.a2a.conftest import Local
+from tests.a2a.external_agent import External
 
 if TYPE_CHECKING:
     from gitmem.api import Log
@@ -31,13 +33,25 @@ def caller(tmp_path: Path) -> Path:
     return path
 
 
-def call(place: Path, url: str, text: str, token: str = "") -> tuple[int, Any]:
+def call(place: Path, url: str, text: str, token: str = "", *options: str) -> tuple[int, Any]:
     """Return the exit status and the answer of a call."""
+    return say(place, "call", url, text, *(options or ("--timeout", "20s")), token=token)
+
+
+def say(place: Path, *words: str, token: str = "") -> tuple[int, Any]:
+    """Return the exit status and the answer of a command."""
     done = subprocess.run(
-        [*program(), "--as", "human:person@example.org", "--json", "call", url, text, "--timeout", "20s"], cwd=place,
+        [*program(), "--as", "human:person@example.org", "--json", *words], cwd=place,
         capture_output=True, text=True, timeout=60, env={**os.environ, "GITMEM_A2A_TOKEN": token},
     )  # fmt: skip
     return done.returncode, json.loads(done.stdout or done.stderr.strip().splitlines()[-1])
+
+
+def links(place: Path) -> list[str]:
+    """Return the files by which this clone follows tasks of servers."""
+    return sorted(
+        each.name for each in (place / ".git/gitmem/a2a/servers").iterdir() if each.name.startswith("task-")
+    )
 
 
 def test_i33_an_external_server_is_called_as_any_agent_and_its_task_is_on_the_log(
@@ -77,3 +91,96 @@ def test_i33_an_url_without_encryption_or_with_a_password_is_refused(url: str) -
     """Before anything is written or sent."""
     with pytest.raises(UsageError):
         identity_of(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "question"),
+    [("ask", "input-required", "net or gross?"), ("log in", "auth-required", "open the page")],
+)
+def test_i35_a_question_of_a_server_is_one_of_the_task_and_its_answer_goes_back(
+    external: External, caller: Path, text: str, state: str, question: str
+) -> None:
+    """I33: the call ends with the question, in another process the answer is sent to the same task, and its result is sealed."""
+    status, asked = call(caller, external.url, text)
+    assert (status, asked["state"], asked["message"]) == (1, state, question), asked
+    id = asked["results"][0]["task_id"]
+    assert f" task input {id} " in asked["next"][0]
+    assert links(caller) == [id]
+    status, found = say(caller, "task", "input", id, "gross", "--timeout", "20s")
+    assert (status, found["state"], found["message"]) == (0, "completed", "GROSS"), found
+    assert found["results"][0]["confirmed"]
+    assert external.script.told == [text, "gross"]
+    assert links(caller) == []
+    status, found = say(caller, "task", "show", id)
+    takes = [each for each in found["events"] if each["event"] == "take"]
+    assert len(takes) == 1
+    assert [each["status"] for each in say(caller, "roster", "--all")[1]["sessions"]].count("ended") >= 1
+
+
+@pytest.mark.parametrize("options", [("--no-wait",), ("--timeout", "1s")])
+def test_i10_what_a_server_has_is_followed_after_the_call(
+    external: External, caller: Path, options: tuple[str, ...]
+) -> None:
+    """I33: the server gets it once, and goes on while nobody waits; a later wait gets its artifacts and its result."""
+    status, found = call(caller, external.url, "slow", "", *options)
+    assert status == (0 if options == ("--no-wait",) else 6), found
+    assert found["warnings"] == []
+    id = found["results"][0]["task_id"]
+    status, found = say(caller, "task", "wait", id, "--timeout", "2s")
+    assert (status, found["timed_out"]) == (6, True)
+    external.script.released.set()
+    status, found = say(caller, "task", "wait", id, "--timeout", "20s")
+    assert (status, found["message"]) == (0, "LATE"), found
+    assert external.script.told == ["slow"]
+    assert external.script.canceled == []
+    _, shown = say(caller, "task", "show", id)
+    assert "half" in json.dumps(shown)
+
+
+def test_i10_a_server_is_asked_to_cancel_what_its_caller_cancels(external: External, caller: Path) -> None:
+    """Only if the caller wants that."""
+    status, found = call(caller, external.url, "slow", "", "--timeout", "2s", "--cancel-on-timeout")
+    assert status in (1, 6), found
+    assert len(external.script.canceled) == 1
+    assert say(caller, "task", "show", found["results"][0]["task_id"])[1]["state"] == "canceled"
+
+
+def test_i33_a_token_goes_only_to_the_server_that_got_it_with_the_call(
+    external: External, caller: Path
+) -> None:
+    """Whatever the variable has later: nothing is written or sent."""
+    _, asked = call(caller, external.url, "ask", "first")
+    id = asked["results"][0]["task_id"]
+    status, found = say(caller, "task", "input", id, "gross", token="of another server")
+    assert (status, found["error"]["code"]) == (2, "other-token"), found
+    assert external.tokens == {"Bearer first"}
+    assert external.script.told == ["ask"]
+    status, found = say(caller, "task", "input", id, "gross", "--timeout", "20s", token="first")
+    assert (status, found["message"]) == (0, "GROSS"), found
+
+
+def test_i33_a_call_sends_no_task_of_another_caller_with_its_token(external: External, caller: Path) -> None:
+    """The worker of a call runs that call alone: others could let it speak for us."""
+    with gitmem.open(str(caller), identity=identity_of(external.url)) as server:
+        server.sessions.start(name="server")
+        with gitmem.open(str(caller), identity="codex:planner:one") as log:
+            log.sessions.start(name="Planck")
+            id = log.call(identity_of(external.url), "pay me", wait=False).results[0].task_id
+    status, found = call(caller, external.url, "hello", "token")
+    assert (status, found["message"]) == (0, "HELLO"), found
+    assert external.script.told == ["hello"]
+    assert say(caller, "task", "show", id)[1]["state"] == "submitted"
+
+
+def test_i33_no_line_of_a_peer_says_where_a_task_is_sent(external: External, caller: Path) -> None:
+    """A task for a server that this clone has not called is waited for as any other."""
+    with gitmem.open(str(caller), identity="codex:planner:one") as log:
+        log.sessions.start(name="Planck")
+        with gitmem.open(str(caller), identity=identity_of(external.url)) as forged:
+            forged.sessions.start(name="forged")
+            id = log.call(identity_of(external.url), "ask", wait=False).results[0].task_id
+            forged.tasks.take(id)
+            forged.tasks.ask(id, external.url)
+    status, _ = say(caller, "task", "wait", id, "--timeout", "1s")
+    assert status == 1
+    assert external.tokens == set()
