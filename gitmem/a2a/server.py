@@ -14,7 +14,7 @@ from a2a.server.context import ServerCallContext
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.routing import Mount, Router
 
 from .card import REST, card_of
 from .guard import CALLER, CARDS, Guard
@@ -181,7 +181,8 @@ def _routes(handler: Handler) -> list[BaseRoute]:
             for path in CARDS
             for route in create_agent_card_routes(handler.card, card_url=path, cache_control=_CACHE)
         ),
-        *create_rest_routes(handler, path_prefix=REST, context_builder=contexts),
+        # a tenant is below the binding's path, as in the requests of clients
+        Mount(REST, Router(create_rest_routes(handler, context_builder=contexts), redirect_slashes=False)),
     ]
 
 
