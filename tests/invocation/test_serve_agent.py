@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,26 @@ def test_i8_bad_ends_of_a_program_are_errors_of_the_task(
             found.out
         )
         assert text in found.json["error"]["message"]
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory in /proc")
+def test_i8_fifty_megabytes_on_either_stream_cost_little_memory_and_time(
+    repo: Path, tmp_path: Path, run: Call
+) -> None:
+    """The output ends the program at its limit; of the errors only the end is kept."""
+    for command, code in (
+        ("head -c 50000000 /dev/zero; sleep 60", "RESULT_TOO_LARGE"),
+        ("head -c 50000000 /dev/zero | tr '\\0' x >&2; exit 3", "EXIT_STATUS"),
+    ):
+        with serving(repo, tmp_path / code.lower(), "--exec", command) as worker:
+            began = time.monotonic()
+            found = run("call", "prices", "x", "--timeout", "30s", "--json")
+            assert (found.status, found.json["error"]["code"]) == (1, code), found.out
+            assert time.monotonic() - began < 20
+            (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{worker.pid}/status").read_text())
+            assert int(peak) < 120 * 1024
+            assert len(found.out) < 100_000
 
 
 def test_i8_a_program_that_prints_nothing_has_an_empty_result(repo: Path, tmp_path: Path, run: Call) -> None:
