@@ -113,6 +113,7 @@ def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], s
                 f"{TOKEN} is not the token that {identity} got with the call. Nothing was written or sent.",
                 hint="Set the same token, or none if the call had none.",
                 code="other-token",
+                next=[f"gitmem task show {own}"],
             )
         found.setdefault((identity, url, link.session if link is not None else ""), set()).add(own)
     return found
@@ -174,7 +175,7 @@ def _served(
         thread.join(END_SECONDS)
         function.wait(END_SECONDS)
         with store.lock:
-            if _is_through(store, links, function.task_ids):
+            if _is_through(store, links, ids):
                 lifecycle.end(store, own())
         lock.release()
 

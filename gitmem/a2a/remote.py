@@ -81,7 +81,6 @@ class RemoteAgent:
         self._session = session
         self._idle = threading.Event()
         self._idle.set()
-        self.task_ids: set[str] = set()
 
     def __call__(self, task: ServedTask) -> str:
         """Send a task or an answer, pass the server's progress and artifacts on, and return its result.
@@ -92,7 +91,6 @@ class RemoteAgent:
             TaskRejectedError: The server refuses it.
         """
         self._idle.clear()
-        self.task_ids.add(task.task_id)
         try:
             return asyncio.run(self._run(task))
         except (A2AError, httpx.HTTPError, OSError, ValueError, TimeoutError) as error:

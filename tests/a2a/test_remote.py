@@ -106,6 +106,8 @@ def test_i35_a_question_of_a_server_is_one_of_the_task_and_its_answer_goes_back(
     id = asked["results"][0]["task_id"]
     assert f" task input {id} " in asked["next"][0]
     assert links(caller) == [id]
+    status, again = say(caller, "task", "wait", id, "--timeout", "5s")
+    assert (status, again["state"], again["message"]) == (1, state, question), again
     status, found = say(caller, "task", "input", id, "gross", "--timeout", "20s")
     assert (status, found["state"], found["message"]) == (0, "completed", "GROSS"), found
     assert found["results"][0]["confirmed"]
