@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 
+from . import process_guard
+from .process_guard import KILL_SECONDS
 from .runs import RESULT_MAX_BYTES, TEMPORARY, RunEnd, completed, failure, too_large
 
 TYPE_CHECKING = False
@@ -15,22 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import IO
 
-KILL_SECONDS = 2.0  # between SIGTERM and SIGKILL
 LAST_SECONDS = 1.0  # for output that is still in the pipe after the end
 ERROR_MAX_BYTES = 4096  # of standard error, its end
 CHUNK_BYTES = 64 * 1024
-_PR_SET_PDEATHSIG = 1
-# Leads the process group of a command. It kills all of it when its standard input ends: when whoever holds the other end of that pipe
-# has died.
-_GUARD = "read -r _ || kill -s KILL 0"
+_GUARD_SECONDS = KILL_SECONDS + 3.0  # that the guard may take
 
 
 class ChildRun:
     """A command that runs with `sh -c`, with a task on its standard input.
 
     Its result is its standard output if it ends with 0, its error the end of its standard error. The task's text is never part of the
-    command line. When this process dies, the command's process group is killed: the shell by the kernel on Linux, all of the group
-    by a guard that notices the end of a pipe.
+    command line. The process group of the command is led by `process_guard`, which ends it with all that its processes have started when this
+    process dies, as the end of a pipe tells it.
 
     Args:
         command: The command, from the user.
@@ -42,12 +40,12 @@ class ChildRun:
     def __init__(self, command: str, input: bytes, environment: Mapping[str, str], folder: str) -> None:
         pipe, none = subprocess.PIPE, subprocess.DEVNULL
         self._guard = subprocess.Popen(
-            ["sh", "-c", _GUARD], stdin=pipe, stdout=none, stderr=none, process_group=0
-        )
+            [sys.executable, "-I", "-S", process_guard.__file__], stdin=pipe, stdout=none, stderr=none, process_group=0
+        )  # fmt: skip
         try:
             self._child = subprocess.Popen(
                 ["sh", "-c", command], cwd=folder, env=dict(environment), stdin=pipe, stdout=pipe, stderr=pipe,
-                process_group=self._guard.pid, preexec_fn=_die_with_parent(),  # noqa: PLW1509 - it calls prctl, and nothing that takes a lock
+                process_group=self._guard.pid,
             )  # fmt: skip
         except (OSError, ValueError):
             self._end_guard()
@@ -84,17 +82,30 @@ class ChildRun:
         return self._result(code)
 
     def end(self) -> None:
-        """End it with all processes of its group."""
-        if self._guard.returncode is None:
-            end(self._child, self._guard.pid)
-            self._end_guard()
+        """End it with all processes of its group, and if it runs, with those that they have started in other groups."""
+        if self._guard.returncode is not None:
+            return
+        if self._child.poll() is None and self._guard.stdin is not None:
+            self._guard.stdin.close()
+            try:
+                self._guard.wait(_GUARD_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass
+        self._end_guard()
+        try:
+            self._child.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:  # the kernel holds it
+            return
 
     def _end_guard(self) -> None:
         """Kill the group: the guard, and what the command has left in the background."""
-        try:
-            os.killpg(self._guard.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
+        if (
+            self._guard.returncode is None or self._child.poll() is None
+        ):  # else its number may be another group's
+            try:
+                os.killpg(self._guard.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
         if self._guard.stdin is not None:
             self._guard.stdin.close()
         self._guard.wait()
@@ -147,37 +158,13 @@ def _thread(job: Callable[..., None], *values: object) -> threading.Thread:
     return found
 
 
-def _die_with_parent() -> Callable[[], None] | None:
-    """Return what a child runs before its program so that Linux kills it when the thread that started it dies."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    try:
-        prctl = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError):
-        return None
-    parent, number = os.getpid(), int(signal.SIGKILL)
-
-    def before() -> None:
-        prctl(_PR_SET_PDEATHSIG, number)
-        if os.getppid() != parent:  # it has died already
-            os._exit(1)
-
-    return before
-
-
-def end(child: subprocess.Popen[bytes], group: int | None = None) -> None:
-    """End a program with all processes that it started: SIGTERM first, then SIGKILL.
-
-    Args:
-        group: Its process group; by default its own.
-    """
+def end(child: subprocess.Popen[bytes]) -> None:
+    """End a program with all processes of its process group, which it leads: SIGTERM first, then SIGKILL."""
     if child.poll() is None:
         for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             try:
                 if hasattr(os, "killpg"):
-                    os.killpg(group or child.pid, number)
+                    os.killpg(child.pid, number)
                 else:
                     child.kill()
                 child.wait(KILL_SECONDS)

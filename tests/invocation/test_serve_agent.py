@@ -177,15 +177,24 @@ def test_i3_a_worker_gets_no_name_that_another_agent_has(repo: Path, run: Call) 
     assert session["agent_identity"] == "codex:planner:shop"
 
 
+def started_processes(folder: Path) -> str:
+    """A program that writes the five processes that it is and starts: `pids` has them. Two sleep in a session of their own, one without its parent."""
+    tool = folder / "tool"
+    tool.write_text(
+        f"trap '' TERM; (sleep 300 & echo $! >> {folder}/pids); sleep 300 & echo $$ $! >> {folder}/pids; wait"
+    )
+    return f"setsid sh {tool} & sleep 300 & echo $$ $! >> {folder}/pids; wait"
+
+
 def test_i10_a_timeout_is_exit_6_and_a_cancellation_kills_the_program(
     repo: Path, tmp_path: Path, run: Call
 ) -> None:
-    """Also what the program has started in the background."""
-    note = tmp_path / "pids"
-    with serving(repo, tmp_path / "shop", "--exec", f"sleep 300 & echo $$ $! > {note}; wait"):
+    """Also what the program has started in the background, and in sessions of their own, as coding agents start their tools."""
+    note, program = tmp_path / "pids", started_processes(tmp_path)
+    with serving(repo, tmp_path / "shop", "--exec", program):
         found = run("call", "prices", "x", "--timeout", "1s", "--json")
         assert (found.status, found.json["state"], found.json["timed_out"]) == (6, "working", True)
-        wait_for(note.exists)
+        wait_for(lambda: note.exists() and len(note.read_text().split()) == 5)
         pids = [int(each) for each in note.read_text().split()]
         assert all(map(is_alive, pids))
         task_id = found.json["results"][0]["task_id"]
@@ -198,12 +207,10 @@ def test_i10_a_timeout_is_exit_6_and_a_cancellation_kills_the_program(
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_i11_the_program_dies_with_a_killed_worker(repo: Path, tmp_path: Path, run: Call) -> None:
     """kill -9 of the worker; the next worker takes the task once the lease is over."""
-    note = tmp_path / "pids"
-    with serving(
-        repo, tmp_path / "shop", "--exec", f"sleep 300 & echo $$ $! > {note}; wait", "--lease", "1s"
-    ) as worker:
+    note, program = tmp_path / "pids", started_processes(tmp_path)
+    with serving(repo, tmp_path / "shop", "--exec", program, "--lease", "1s") as worker:
         found = run("call", "prices", "x", "--no-wait", "--json").json
-        wait_for(lambda: note.exists() and note.read_text().strip())
+        wait_for(lambda: note.exists() and len(note.read_text().split()) == 5)
         pids = [int(each) for each in note.read_text().split()]
         worker.send_signal(signal.SIGKILL)
         worker.wait(10)
