@@ -192,9 +192,10 @@ def _client(at: Environment, typed: str, form: str | None, session: list[str]) -
             if resumable is not None:
                 sessions[id] = resumable
 
+        known = sessions.pop(id, None)
         return ClientRun(
-            program.command(words, sessions.pop(id, None)), _input(task, form or FRAME), _variables(task, session[0]), folder,
-            output=ClientOutput(program.read, task.progress), ended=ended,
+            program.command(words, known), _input(task, form or FRAME), _variables(task, session[0]), folder,
+            output=ClientOutput(program.read, task.progress), ended=ended, is_resumed=known is not None,
         )  # fmt: skip
 
     return start

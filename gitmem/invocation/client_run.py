@@ -12,7 +12,7 @@ import re
 import shlex
 
 from .child_process import CHUNK_BYTES, ChildRun
-from .runs import RESULT_MAX_BYTES, TEMPORARY, completed, failure
+from .runs import NO_ANSWER, RESULT_MAX_BYTES, TEMPORARY, completed, failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     # What a line says: its kind, one of the names below, and a text.
     Said = tuple[str, str]
 
-SESSION, TEXT, TOOL, RESULT, ERROR = "session", "text", "tool", "result", "error"
+# After an error it may go on, such as after one of the network; after a failure it does not.
+SESSION, TEXT, TOOL, RESULT, ERROR, FAILED = "session", "text", "tool", "result", "error", "failed"
 LINE_MAX_BYTES = 4 * 1024 * 1024  # a longer one, such as of a large file that a tool has read, is skipped
 TEXT_MAX = 4 * RESULT_MAX_BYTES  # characters that are kept of an answer: too many, and the result is refused
 _TOOL_MAX = 200
@@ -34,7 +35,11 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 def _claude(said: Mapping[str, Any]) -> Iterator[Said]:
     yield SESSION, said.get("session_id") or ""
     if said.get("type") == "result":
-        yield (ERROR if said.get("is_error") else RESULT), said.get("result") or ""
+        kind = said.get("subtype", "success")
+        if said.get("is_error") or kind != "success":
+            yield FAILED, said.get("result") or "\n".join(said.get("errors") or ()) or kind
+        else:
+            yield RESULT, said.get("result") or ""
     elif said.get("type") == "assistant" and not said.get("parent_tool_use_id"):  # else of a subagent
         for each in said["message"]["content"]:
             if each.get("type") == "text":
@@ -52,8 +57,10 @@ def _codex(said: Mapping[str, Any]) -> Iterator[Said]:
         yield TEXT, item["text"]
     elif kind == "item.started":
         yield TOOL, item["type"]
-    elif kind in ("error", "turn.failed"):
-        yield ERROR, (said.get("error") or said)["message"]
+    elif kind == "error":
+        yield ERROR, said["message"]
+    elif kind == "turn.failed":
+        yield FAILED, said["error"]["message"]
 
 
 def _gemini(said: Mapping[str, Any]) -> Iterator[Said]:
@@ -66,6 +73,8 @@ def _gemini(said: Mapping[str, Any]) -> Iterator[Said]:
         yield TOOL, said["tool_name"]
     elif kind == "error":
         yield ERROR, said["message"]
+    elif kind == "result" and said.get("status") == "error":
+        yield FAILED, (said.get("error") or said)["message"]
 
 
 def _opencode(said: Mapping[str, Any]) -> Iterator[Said]:
@@ -76,7 +85,8 @@ def _opencode(said: Mapping[str, Any]) -> Iterator[Said]:
     elif kind == "tool_use":
         yield TOOL, part["tool"]
     elif kind == "error":
-        yield ERROR, json.dumps(said.get("error"))
+        error = said["error"]
+        yield ERROR, (error.get("data") or {}).get("message") or error["name"]
 
 
 class ClientProgram:
@@ -126,6 +136,7 @@ class ClientOutput:
     Attributes:
         session: The id to resume its session by; None until it has named one.
         error: The last error that it has named, or None.
+        has_failed: Whether its answer is no result.
 
     Args:
         read: Returns what a line says.
@@ -137,6 +148,7 @@ class ClientOutput:
     ) -> None:
         self.session: str | None = None
         self.error: str | None = None
+        self.has_failed = False
         self._read = read
         self._progress = progress
         self._text = ""
@@ -151,11 +163,13 @@ class ClientOutput:
         """Read a line; one of an unknown form says nothing."""
         try:
             said = json.loads(line)
-            found = [(kind, str(text)) for kind, text in self._read(said)] if isinstance(said, dict) else []
+            found = list(self._read(said)) if isinstance(said, dict) else []
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
         for kind, text in found:
-            self._add(kind, text)
+            self._add(
+                kind, str(text).encode("utf-8", "replace").decode("utf-8")
+            )  # half a surrogate pair is no text
 
     def _add(self, kind: str, text: str) -> None:
         if kind == SESSION and self.session is None and _SESSION.fullmatch(text):
@@ -164,8 +178,9 @@ class ClientOutput:
             self._text = (self._text + text)[:TEXT_MAX]
         elif kind == RESULT:
             self._result = text[:TEXT_MAX]
-        elif kind == ERROR:
+        elif kind in (ERROR, FAILED):
             self.error = text[:RESULT_MAX_BYTES]
+            self.has_failed = self.has_failed or kind == FAILED
         elif kind == TOOL:
             if self._text:
                 self._progress(self._text)
@@ -180,13 +195,15 @@ class ClientRun(ChildRun):
     Args:
         output: Gets what it says.
         ended: Called with its session when it has ended.
+        is_resumed: Whether it goes on with a session.
     """
 
     def __init__(
         self, command: str, input: bytes, environment: Mapping[str, str], folder: str,
-        *, output: ClientOutput, ended: Callable[[str | None], object],
+        *, output: ClientOutput, ended: Callable[[str | None], object], is_resumed: bool = False,
     ) -> None:  # fmt: skip
         self._said = output
+        self._is_resumed = is_resumed
         self._report = ended
         super().__init__(command, input, environment, folder)
 
@@ -206,11 +223,13 @@ class ClientRun(ChildRun):
         self._ended.set()
 
     def _result(self, code: int) -> RunEnd:
-        self._report(self._said.session)
-        if code == 0 and (
-            self._said.error is None or self._said.text
-        ):  # a client goes on after some errors, such as of the network
-            return completed(self._said.text)
+        said = self._said
+        self._report(said.session)
+        if code == 0 and not said.has_failed and said.text:
+            return completed(said.text)
+        if code == 0 and said.error is None:
+            return failure(NO_ANSWER, "no answer", "It ended without an answer in a form that gitmem knows.")
         kind = f"exit status {code}" if code else "error"
-        text = self._said.error or self._error.decode("utf-8", "replace").strip() or kind
-        return failure("CLIENT", kind, text, retryable=code == TEMPORARY)
+        text = said.error or self._error.decode("utf-8", "replace").strip() or kind
+        is_gone = self._is_resumed and code != 0 and said.session is None  # another try begins a new session
+        return failure("CLIENT", kind, text, retryable=code == TEMPORARY or is_gone)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Function = Callable[[ServedTask], str | Mapping[str, Any] | None]
 
 RESULT_MAX_BYTES = 64 * 1024  # of a text of a record
+NO_ANSWER = "NO_ANSWER"  # the code of the failure of a coding agent that has ended without an answer
 TEMPORARY = 75  # the exit status EX_TEMPFAIL of sysexits.h: another try may succeed
 
 
@@ -51,6 +52,11 @@ class RunEnd:
         self.state = state
         self.message = message or None
         self.payload = dict(payload or {})
+
+    @property
+    def may_have_asked(self) -> bool:
+        """Whether a run that has asked its caller ends like this: its output, or that there is none, means nothing then."""
+        return self.state == "completed" or self.payload.get("error", {}).get("code") == NO_ANSWER
 
 
 def failure(code: str, type: str, message: str, *, retryable: bool = False) -> RunEnd:

@@ -217,7 +217,7 @@ class Worker:
             if not end.state or task.is_finished or mine is None:
                 self.report(f"{id}: {task.state}")
                 return
-            if end.state == "completed" and (task.state in WAITING or served.has_asked(task)):
+            if end.may_have_asked and (task.state in WAITING or served.has_asked(task)):
                 self.report(f"{id}: has asked its caller")
                 return
             if not self._report(caller, id, end):

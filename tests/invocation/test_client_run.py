@@ -63,8 +63,10 @@ def said(client: str, lines: list[bytes]) -> tuple[ClientOutput, list[str]]:
     return found, progress
 
 
-def ended(output: ClientOutput, command: str) -> RunEnd:
-    started = ClientRun(command, b"", dict(os.environ), "/", output=output, ended=lambda session: None)
+def ended(output: ClientOutput, command: str, *, is_resumed: bool = False) -> RunEnd:
+    started = ClientRun(
+        command, b"", dict(os.environ), "/", output=output, ended=lambda session: None, is_resumed=is_resumed
+    )
     end = time.monotonic() + 20
     while (found := started.poll(0.05)) is None:
         assert time.monotonic() < end
@@ -126,24 +128,64 @@ def test_long_lines_are_skipped_and_long_answers_refused(tmp_path: Path) -> None
     assert ended(output, f"cat {tmp_path}/text").payload["error"]["code"] == "RESULT_TOO_LARGE"
 
 
-@pytest.mark.parametrize(
-    ("client", "line", "status"),
-    [
-        ("claude", {"type": "result", "is_error": True, "result": "no credit"}, 1),
-        ("codex", {"type": "turn.failed", "error": {"message": "no credit"}}, 1),
-        ("gemini", {"type": "error", "message": "no credit"}, 0),
-    ],
-)
+FAILURES: list[tuple[str, dict[str, Any]]] = [
+    ("claude", {"type": "result", "subtype": "success", "is_error": True, "result": "no credit"}),
+    ("claude", {"type": "result", "subtype": "error_max_turns", "is_error": False, "errors": ["no credit"]}),
+    ("claude", {"type": "result", "subtype": "no credit"}),
+    ("codex", {"type": "turn.failed", "error": {"message": "no credit"}}),
+    ("gemini", {"type": "result", "status": "error", "error": {"type": "unknown", "message": "no credit"}}),
+]
+ERRORS: list[tuple[str, dict[str, Any]]] = [
+    ("codex", {"type": "error", "message": "no credit"}),
+    ("gemini", {"type": "error", "message": "no credit"}),
+    ("opencode", {"type": "error", "error": {"name": "APIError", "data": {"message": "no credit", "statusCode": 400}}}),
+    ("opencode", {"type": "error", "error": {"name": "no credit"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [0, 1])
+@pytest.mark.parametrize(("client", "line"), FAILURES + ERRORS)
 def test_an_error_that_a_client_names_is_that_of_the_task(
     client: str, line: dict[str, Any], status: int
 ) -> None:
-    """Whatever its exit status is; a client that has an answer after all has gone on."""
+    """Whatever its exit status is. A client goes on after some errors; one that has failed has no result, whatever it said."""
     output, _ = said(client, [json.dumps(line).encode()])
     error = ended(output, f"echo other >&2; exit {status}").payload["error"]
-    assert (error["code"], error["message"]) == ("CLIENT", "no credit")
+    assert (error["code"], error["message"], error["retryable"]) == ("CLIENT", "no credit", False)
     answer = [json.dumps(each).encode() for each in LINES[client]]
-    assert ended(said(client, [json.dumps(line).encode(), *answer])[0], "exit 0").message == "119"
-    assert ended(said(client, [])[0], "echo other >&2; exit 75").payload["error"]["retryable"] is True
+    end = ended(said(client, [json.dumps(line).encode(), *answer])[0], "exit 0")
+    assert (end.state == "completed") == ((client, line) in ERRORS)
+
+
+def test_an_error_on_standard_error_is_that_of_the_task() -> None:
+    """As of Codex CLI, which names none for a session that is gone: another try begins a new one."""
+    for client in CLIENT_PROGRAMS:
+        first, again = (
+            ended(said(client, [])[0], f"echo other >&2; exit {status}").payload["error"]
+            for status in (9, 75)
+        )
+        assert (first["message"], first["retryable"]) == ("other", False)
+        assert again["retryable"] is True
+        gone = ended(said(client, [])[0], "echo gone >&2; exit 1", is_resumed=True).payload["error"]
+        assert (gone["message"], gone["retryable"]) == ("gone", True)
+        found = said(client, [json.dumps(LINES[client][0]).encode()])[0]
+        assert ended(found, "exit 1", is_resumed=True).payload["error"]["retryable"] is False
+
+
+@pytest.mark.parametrize("client", list(CLIENT_PROGRAMS))
+@pytest.mark.parametrize("output", ["", "Sure, done!", r"\0377\0376\0", r"{\n}\n[]\n"])
+def test_an_end_without_an_answer_is_a_failure_unless_it_has_asked(client: str, output: str) -> None:
+    """Empty, not JSON, or of a version with another form: the caller is not told that the work was done."""
+    end = ended(said(client, [])[0], f"printf '{output}'")
+    assert end.payload["error"]["code"] == "NO_ANSWER" and end.may_have_asked
+    assert not ended(said(client, [])[0], "exit 1").may_have_asked
+
+
+@pytest.mark.parametrize("client", list(CLIENT_PROGRAMS))
+def test_half_a_surrogate_pair_is_replaced(client: str) -> None:
+    """A client cuts a text within a character; no record can have the rest."""
+    lines = [json.dumps(each).replace("119", r"1\ud83d").encode() for each in LINES[client]]
+    assert said(client, lines)[0].text == "1?"
 
 
 def test_serve_agent_runs_a_client_of_the_path(
