@@ -29,6 +29,7 @@ SESSION, TEXT, TOOL, RESULT, ERROR, FAILED = "session", "text", "tool", "result"
 LINE_MAX_BYTES = 4 * 1024 * 1024  # a longer one, such as of a large file that a tool has read, is skipped
 TEXT_MAX = 4 * RESULT_MAX_BYTES  # characters that are kept of an answer: too many, and the result is refused
 _TOOL_MAX = 200
+_PIPE_BYTES = 1024 * 1024  # that a user may have by default
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -208,6 +209,7 @@ class ClientRun(ChildRun):
         super().__init__(command, input, environment, folder)
 
     def _read(self, pipe: IO[bytes]) -> None:
+        _enlarge(pipe)
         line, is_skipped = b"", False
         with pipe:
             while part := os.read(pipe.fileno(), CHUNK_BYTES):
@@ -233,3 +235,13 @@ class ClientRun(ChildRun):
         text = said.error or self._error.decode("utf-8", "replace").strip() or kind
         is_gone = self._is_resumed and code != 0 and said.session is None  # another try begins a new session
         return failure("CLIENT", kind, text, retryable=code == TEMPORARY or is_gone)
+
+
+def _enlarge(pipe: IO[bytes]) -> None:
+    """Let more output wait in a pipe where the system has that: Gemini CLI loses what does not fit in it, and its answer with it."""
+    import fcntl
+
+    try:
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    except (AttributeError, OSError):
+        return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,18 @@ def test_an_end_without_an_answer_is_a_failure_unless_it_has_asked(client: str, 
     end = ended(said(client, [])[0], f"printf '{output}'")
     assert end.payload["error"]["code"] == "NO_ANSWER" and end.may_have_asked
     assert not ended(said(client, [])[0], "exit 1").may_have_asked
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes have one size elsewhere")
+def test_a_client_that_writes_without_waiting_loses_nothing(tmp_path: Path) -> None:
+    """As Gemini CLI does: of the output of a tool and its answer at once, what the pipe did not take was gone."""
+    lines = [
+        {"type": "tool_result", "output": "x" * 500_000}, {"type": "message", "role": "assistant", "content": "119"}
+    ]  # fmt: skip
+    text = "\n".join(map(json.dumps, lines)).encode()
+    program = tmp_path / "program.py"
+    program.write_text(f"import os, time; time.sleep(0.5); os.set_blocking(1, False); os.write(1, {text!r})")
+    assert ended(said("gemini", [])[0], f"{sys.executable} {program}").message == "119"
 
 
 @pytest.mark.parametrize("client", list(CLIENT_PROGRAMS))
