@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmem.invocation.client_run import CLIENT_PROGRAMS
 from tests.real_clients.clients import CLIENTS
-from tests.real_clients.desk import Desk
+from tests.real_clients.desk import Desk, until
 from tests.real_clients.model import Asked, Model, serving
 from tests.real_clients.wire import Step
 
@@ -24,6 +27,26 @@ WORDS = {
     "gemini": "--yolo -m gemini-2.5-flash",
     "opencode": "",
 }
+
+
+@contextmanager
+def served(there: Desk, program: str, model: Model) -> Iterator[None]:
+    """A worker that runs the client, whose model follows the script."""
+    with serving(model):
+        env = {**there.env, **there.client.variables(model.url)}
+        env["PATH"] = f"{there.program.parent}:{env['PATH']}"
+        there.client.prepare(there.program, there.work, there.home, env, model.url)
+        worker = subprocess.Popen(
+            [there.gitmem_program, "serve-agent", "prices", "--client", f"{program} {WORDS[program]}"],
+            cwd=there.work, env=env, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            assert worker.stderr is not None
+            assert "serving prices" in worker.stderr.readline()
+            yield
+        finally:
+            worker.terminate()
+            worker.wait(30)
 
 
 @pytest.mark.parametrize("program", list(CLIENT_PROGRAMS))
@@ -45,24 +68,11 @@ def test_a_client_answers_a_call_after_a_question(desk: Callable[..., Desk], pro
     model = Model(
         there.client.dialect, [lambda request: looks, ask, lambda request: Step("Asked: cobalt."), answer]
     )
-    with serving(model):
-        env = {**there.env, **there.client.variables(model.url)}
-        env["PATH"] = f"{there.program.parent}:{env['PATH']}"
-        there.client.prepare(there.program, there.work, there.home, env, model.url)
-        worker = subprocess.Popen(
-            [there.gitmem_program, "serve-agent", "prices", "--client", f"{program} {WORDS[program]}"],
-            cwd=there.work, env=env, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        try:
-            assert worker.stderr is not None
-            assert "serving prices" in worker.stderr.readline()
-            first = call(there, "call", "prices", "What is the sum: quartz?", "--timeout", "2m")
-            task = first["results"][0]["task_id"]
-            assert (first["state"], first["message"]) == ("input-required", "net or gross?"), first
-            found = call(there, "task", "input", task, "gross, marble", "--timeout", "2m")
-        finally:
-            worker.terminate()
-            worker.wait(30)
+    with served(there, program, model):
+        first = call(there, "call", "prices", "What is the sum: quartz?", "--timeout", "2m")
+        task = first["results"][0]["task_id"]
+        assert (first["state"], first["message"]) == ("input-required", "net or gross?"), first
+        found = call(there, "task", "input", task, "gross, marble", "--timeout", "2m")
 
     assert model.trouble == []
     assert (found["state"], found["message"]) == ("completed", "The sum is 119."), found
@@ -71,12 +81,33 @@ def test_a_client_answers_a_call_after_a_question(desk: Callable[..., Desk], pro
     assert "uses " in str(there.gitmem("task", "show", task))
 
 
-def call(there: Desk, *words: str) -> dict[str, object]:
+@pytest.mark.parametrize("program", list(CLIENT_PROGRAMS))
+def test_a_cancellation_ends_the_command_that_a_client_runs(desk: Callable[..., Desk], program: str) -> None:
+    """Clients run it in a session of its own, which the end of their process group does not reach."""
+    there = desk(NAMES.get(program, program))
+    note = there.work / "begun"
+    sleeps = there.client.shell(f"touch {note.name}; sleep 987654")
+    model = Model(there.client.dialect, [lambda request: sleeps])
+    with served(there, program, model):
+        task = call(there, "call", "prices", "What is the sum?", "--no-wait")["results"][0]["task_id"]
+        assert until(note.exists) and sleepers(there)
+        there.gitmem("task", "cancel", task, cwd=there.away, session=there.peer)
+        found = call(there, "task", "wait", task, "--timeout", "1m")
+        assert (found["state"], sleepers(there)) == ("canceled", [])
+    assert model.trouble == []
+
+
+def sleepers(there: Desk) -> list[int]:
+    """The processes of the command."""
+    return [each for each in there.left() if b"sleep\x00987654" in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def call(there: Desk, *words: str) -> dict[str, Any]:
     """What a command of the peer answers, whatever its exit status."""
     done = subprocess.run(
         [there.gitmem_program, *words, "--json"], cwd=there.away, env={**there.env, "GITMEM_SESSION": there.peer},
         capture_output=True, text=True, timeout=150,
     )  # fmt: skip
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     assert "state" in found, found
     return found
