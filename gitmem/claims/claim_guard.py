@@ -6,6 +6,7 @@ import os
 
 from ..agents import audits, session_notices
 from ..commit_message import cut, sanitize
+from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.shell_quote import command
@@ -88,9 +89,15 @@ def check(
         before_edit: Whether the paths are about to be changed, not changed already.
 
     Raises:
-        UsageError: The reason is invalid. Nothing was written.
+        UsageError: The reason is empty or invalid. Nothing was written.
         StoreError: The audit can't be recorded.
     """
+    if anyway is not None and not anyway.strip():
+        raise UsageError(
+            "--anyway is empty. Nothing was written.",
+            hint="It takes the reason, which is recorded in the log, where everybody can read it.",
+            code="no-reason",
+        )
     if mode == OFF:
         guard = Guard([], [])
         guard.warnings = [f"`git config {SETTING}` is off: claims are not checked."]
@@ -120,11 +127,16 @@ def check(
     if mode == WARN:
         blocks, warns = [], [*blocks, *warns]
     guard = Guard(blocks, warns)
+    if passed and not blocks and not warns:
+        past = [
+            each for each in found if each.id in passed and any(True for _ in each.touched(given, budget))
+        ]
+        guard.warnings = _passed_before(past[:CLAIMS_SHOWN])
     if blocks and anyway is not None:
         named = ", ".join(each.id for each in blocks[:20])
-        past = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
+        what = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
         guard.audit_id, _ = audits.record(
-            store, callers[0], audits.CLAIM, past, f"{anyway} ({named})", wu=callers[0].wu_id
+            store, callers[0], audits.CLAIM, what, f"{anyway} ({named})", wu=callers[0].wu_id
         )
         guard.open = True
         session_notices.tell_once(store, lambda: owner_notices.news(store))
@@ -133,12 +145,18 @@ def check(
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),
             command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why"),
         ]
-    guard.warnings = [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
+    guard.warnings += [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
     if invalid := invalid_mode(store):
         guard.warnings.append(invalid)
     if budget.is_spent or len(paths) > PATHS_MAX:
         guard.warnings.append("Not all paths were compared with all claims: there are too many.")
     return guard
+
+
+def _passed_before(claims: Sequence[StandingClaim]) -> list[str]:
+    """Return a sentence about claims that the caller has passed with a reason."""
+    named = ", ".join(f"{each.who}'s {each.id}" for each in claims)
+    return [f"guard open: you have passed the claims on these paths: {named}"] if claims else []
 
 
 def _was_changed_after(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from gitmem import records
 from gitmem.agents import audits, session_notices
 from gitmem.claims import claim_guard, claim_work, local_state, renewals, standing_claims
+from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, carry, open_store, worktree
@@ -39,8 +42,25 @@ def test_a_change_after_a_claim_was_seen_is_blocked_and_a_reason_passes_it(
     assert claim_guard.check(store, [curie], ["src/a.py"], mode="warn").open
     passed = claim_guard.check(store, [curie], ["src/a.py"], anyway="agreed")
     assert (passed.open, passed.audit_id is not None) == (True, True)
-    assert claim_guard.check(store, [curie], ["src/a.py"]).warns == []
+    again = claim_guard.check(store, [curie], ["src/a.py"])
+    assert (again.open, again.warns) == (True, [])
+    assert again.warnings == [
+        f"guard open: you have passed the claims on these paths: {closed.blocks[0].name}'s {closed.blocks[0].claim_id}"
+    ]
     assert claim_guard.check(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
+
+
+@pytest.mark.parametrize("reason", ["", " \n"])
+def test_no_claim_is_passed_without_a_reason(store: Store, repo: Path, clock: Clock, reason: str) -> None:
+    """An audit without one would tell the owner nothing."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    claim_work.claim(store, bohr, ["src"])
+    store.db()
+    changed(repo, "src/a.py", clock.value + MINUTE)
+    with pytest.raises(UsageError) as error:
+        claim_guard.check(store, [curie], ["src/a.py"], anyway=reason)
+    assert (error.value.code, "Nothing was written" in error.value.message) == ("no-reason", True)
+    assert not claim_guard.check(store, [curie], ["src/a.py"]).open
 
 
 def test_no_number_of_a_peer_s_audits_hides_a_reason_that_passed_the_guard(
