@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.invocation.bundle_content import Transfer
     from gitmem.invocation.call_result import AgentResult, CallResult
-    from gitmem.invocation.preview import CallPreview
+    from gitmem.invocation.preview import CallPreview, PreviewedAgent
 
 ERROR_SHOWN = 2_000  # characters of an error
 OMITTED_SHOWN = 10
@@ -50,10 +50,14 @@ def transferred(found: Transfer) -> list[str]:
 
 def previewed(found: CallPreview) -> list[str]:
     """Return what a call would do."""
-    names = [each.name if each.name == each.agent else f"{each.name} ({each.agent})" for each in found.agents]
-    lines = [plain(f"would call {', '.join(names)}; nothing was written")]
+    lines = [plain(f"would call {', '.join(map(_whom, found.agents))}; nothing was written")]
     lines += transferred(found.transfer) if found.transfer is not None else ["would hand over nothing"]
     return [*lines, *found.text.splitlines()]
+
+
+def _whom(each: AgentResult | PreviewedAgent) -> str:
+    """Return name and address; the name alone for a role, which has no address until somebody takes the task."""
+    return f"{each.name} ({each.agent})" if each.agent not in ("", each.name) else each.name
 
 
 def _agent(each: AgentResult) -> list[str]:
@@ -65,7 +69,7 @@ def _agent(each: AgentResult) -> list[str]:
     )
     parts = [
         each.task_id,
-        each.name if each.name == each.agent else f"{each.name} ({each.agent})",
+        _whom(each),
         state,
         f"found by {each.resolved_by}" if each.resolved_by not in ("exact", "") else "",
         "stopped waiting; the task goes on" if each.timed_out and each.state != "canceled" else "",
@@ -74,7 +78,8 @@ def _agent(each: AgentResult) -> list[str]:
     if each.message:
         lines += quote_lines(each.message)
     if each.error:
-        said = ": ".join(str(each.error[name]) for name in ("type", "message") if each.error.get(name))
+        texts = [str(each.error[name]) for name in ("type", "message") if each.error.get(name)]
+        said = ": ".join(dict.fromkeys(texts))
         lines += quote_lines(said[:ERROR_SHOWN])
     kept = [(name, each.payload.get(name)) for name in KEPT]
     shown = [f"{name} {value[:KEPT_SHOWN]}" for name, value in kept if isinstance(value, str)]

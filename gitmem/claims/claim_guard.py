@@ -92,12 +92,7 @@ def check(
         UsageError: The reason is empty or invalid. Nothing was written.
         StoreError: The audit can't be recorded.
     """
-    if anyway is not None and not anyway.strip():
-        raise UsageError(
-            "--anyway is empty. Nothing was written.",
-            hint="It takes the reason, which is recorded in the log, where everybody can read it.",
-            code="no-reason",
-        )
+    _check_reason(anyway)
     if mode == OFF:
         guard = Guard([], [])
         guard.warnings = [f"`git config {SETTING}` is off: claims are not checked."]
@@ -127,17 +122,9 @@ def check(
     if mode == WARN:
         blocks, warns = [], [*blocks, *warns]
     guard = Guard(blocks, warns)
-    if passed and not blocks and not warns:
-        past = [
-            each for each in found if each.id in passed and any(True for _ in each.touched(given, budget))
-        ]
-        guard.warnings = _passed_before(past[:CLAIMS_SHOWN])
+    guard.warnings = _passed_before(guard, [each for each in found if each.id in passed], given, budget)
     if blocks and anyway is not None:
-        named = ", ".join(each.id for each in blocks[:20])
-        what = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
-        guard.audit_id, _ = audits.record(
-            store, callers[0], audits.CLAIM, what, f"{anyway} ({named})", wu=callers[0].wu_id
-        )
+        guard.audit_id = _pass(store, callers[0], blocks, anyway)
         guard.open = True
         session_notices.tell_once(store, lambda: owner_notices.news(store))
     if blocks and not guard.open:
@@ -153,10 +140,35 @@ def check(
     return guard
 
 
-def _passed_before(claims: Sequence[StandingClaim]) -> list[str]:
-    """Return a sentence about claims that the caller has passed with a reason."""
-    named = ", ".join(f"{each.who}'s {each.id}" for each in claims)
-    return [f"guard open: you have passed the claims on these paths: {named}"] if claims else []
+def _pass(store: Store, caller: Caller, blocks: Sequence[StandingClaim], reason: str) -> str:
+    """Record that a caller passes claims, and why; return the audit's id."""
+    named = ", ".join(each.id for each in blocks[:20])
+    what = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
+    id, _ = audits.record(store, caller, audits.CLAIM, what, f"{reason} ({named})", wu=caller.wu_id)
+    return id
+
+
+def _check_reason(anyway: str | None) -> None:
+    if anyway is not None and not anyway.strip():
+        raise UsageError(
+            "--anyway is empty. Nothing was written.",
+            hint="It takes the reason, which is recorded in the log, where everybody can read it.",
+            code="no-reason",
+        )
+
+
+def _passed_before(
+    guard: Guard,
+    passed: Sequence[StandingClaim],
+    paths: Sequence[tuple[str, str]],
+    budget: path_patterns.Budget,
+) -> list[str]:
+    """Return a sentence about the claims that the caller has passed with a reason, if no other ones are on the paths."""
+    if guard.blocks or guard.warns:
+        return []
+    found = [each for each in passed if any(True for _ in each.touched(paths, budget))][:CLAIMS_SHOWN]
+    named = ", ".join(f"{each.who}'s {each.id}" for each in found)
+    return [f"guard open: you have passed the claims on these paths: {named}"] if found else []
 
 
 def _was_changed_after(

@@ -81,6 +81,12 @@ def begin(
         raise UsageError(
             f"Invalid join: {join!r}; choose from all, any. Nothing was written.", code="bad-join"
         )
+    if options.get("cancel_on_timeout") and not options.get("wait", True):
+        raise UsageError(
+            "A call that does not wait has no time limit, so nothing cancels it then. Nothing was written.",
+            hint="Leave out --no-wait or --cancel-on-timeout.",
+            code="contradiction",
+        )
     named = [agents] if isinstance(agents, str) else agents
     with store.lock:
         handed = bundle_of(store, caller, options)  # before the snapshot: a search may write to the index

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import GitmemError
 from ..log.lines import format_at
 from ..outcome import Outcome
-from ..tasks import WAITING, WORKING, find_task, once, rules, task_decisions
+from ..tasks import TERMINAL, WAITING, WORKING, find_task, once, rules, task_decisions
 from ..tasks.task_work import sender_of
 from ..text.shell_quote import command
 
@@ -202,8 +202,10 @@ class CallResult(Outcome):
         asking = next((each for each in self.results if each.asks), None)
         if asking is not None:
             return [command("gitmem", "task", "input", asking.task_id, "your answer")]
+        waiting = []
         if not self.is_done and not self.failed:
-            waiting = [each.task_id for each in self.results if not each.is_completed]
+            waiting = [each.task_id for each in self.results if each.state not in TERMINAL]
+        if waiting:
             return [
                 command("gitmem", "task", "wait", *waiting),
                 command("gitmem", "task", "cancel", waiting[0]),

@@ -9,7 +9,7 @@ from ..handoffs import handoff_list
 from ..mailbox import waiting_work
 from ..mailbox.waiting_work import ASKING, OFFERED
 from ..outcome import PartOfAnswer
-from ..tasks import task_list
+from ..tasks import WAITING, task_list
 from ..text.shell_quote import command
 from .open_work import claim_text, is_claimed, mismatch_text
 
@@ -149,7 +149,7 @@ def _why(task: TaskRow) -> str:
     """Return why a task waits for its writer; "" if only a mismatch is to be seen."""
     if task.conflict and not task.is_unconfirmed:
         return "several hold it"
-    return task.state_text if task.state != "working" else ""
+    return task.state_text if task.is_unconfirmed or task.state in WAITING else ""
 
 
 def _step(task: TaskRow) -> str:

@@ -66,7 +66,11 @@ def parse(texts: Iterable[str]) -> OwnershipScope:
     found = OwnershipScope()
     for text in texts:
         key, equals, value = text.partition("=")
-        if not equals or key not in KEYS:
+        if key not in KEYS:
+            if equals and key.isidentifier():
+                raise _bad(
+                    text, f"unknown key {sanitize(key)[:80]}; a path with = is paths={sanitize(text)[:80]}"
+                )
             key, value = "paths", text
         values = [each.strip() for each in value.split(",")]
         if not all(values):

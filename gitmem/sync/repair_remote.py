@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 
+_NO_TIP = "This clone has no valid tip of it: repair it from a clone that synced with it before."
+
+
 def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> bool:
     """Move the shared ref to a valid tree again; return whether it was moved.
 
@@ -32,18 +35,22 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
     found, local = remote.blocked, log.git.tip(ref.LOG_REF)
     if remote.state:
         return False
-    if found is None or local is None or found.kind != INVALID:
+    if found is None or found.kind != INVALID or found.why == MISSING:
         remote.add_sentence(f"The log on {remote.name} needs no repair." if found is None else "")
         return False
-    if not remote.may_send or found.why == MISSING:
+    if not remote.may_send:
+        remote.add_sentence(
+            f"A repair pushes, and nobody agreed to publish there: gitmem sync --publish --repair {remote.shown_name}"
+        )
+        return False
+    if local is None:
+        remote.add_sentence(_NO_TIP)
         return False
     base = remote.shared()
     new = _repair_commit(log, remote, found.commit, local)
     forced = new is None
     if forced and base is None:
-        remote.add_sentence(
-            "This clone has no valid tip of it: repair it from a clone that synced with it before."
-        )
+        remote.add_sentence(_NO_TIP)
         return False
     if forced and not force:
         _ask(log, remote, found, base.oid if base is not None else "")

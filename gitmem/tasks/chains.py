@@ -211,5 +211,9 @@ def open_blockers(store: Store, task: FoldedTask) -> list[str]:
     """Return a sentence about the tasks that must be finished first."""
     ids = task.record.get("blocked_by") or ()
     states = [load.load(store.db(), id) for id in ids[:LINKS_MAX]]
-    still = [each.record["task_id"] for each in states if each is not None and not each.is_finished]
+    still = [
+        each.record["task_id"]
+        for each in states
+        if each is not None and not (each.is_finished or each.is_replaced)
+    ]
     return [f"It waits for {', '.join(still)}."] if still else []

@@ -79,7 +79,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
     found = TaskChange(task.record["task_id"], wish, "cancel", after.state, task_roles.fields_of(after))
     found.recorded, found.commit = True, appended.commit
     if task.holder is not None:
-        found.warnings = [f"{task.holder.sender[0]} has it; it is canceled once they agree."]
+        found.warnings = [f"{task.holder.sender[0]} has it; it is canceled when they give it back."]
     found.told = told.names
     return found
 

@@ -281,7 +281,8 @@ def _steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
             [step("seal")] if task.record["purpose"] != HANDOFF and rules.seal(task, sender) is None else []
         )
     if rules.own_take(task, sender) is not None:
-        return [step("done", "your result"), step("ask", "your question")]
+        stop = [step("release")] if task.cancels else []
+        return [*stop, step("done", "your result"), step("ask", "your question")]
     if task.caller[0] == caller.reader:
         return [step("message", "your answer")] if task.state in WAITING else [step("cancel")]
     return [step("take")] if rules.take(task, sender, caller.ids, now) is None else []

@@ -155,6 +155,8 @@ def renew(store: Store, caller: Caller, task_id: str) -> TaskChange:
 def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = None) -> TaskChange:
     """Give a task back, so that somebody else may take it. Another session of the same agent may do that, too.
 
+    A task whose cancellation was asked for ends with it: nobody else may take it.
+
     Raises:
         UsageError: The caller does not hold the task, or it is finished. Nothing was written.
         StoreError: It can't be recorded.
@@ -166,6 +168,8 @@ def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = 
     if mine is None or task.is_finished:
         refuse(task, rules.report(task, sender_of(caller), "release") or ("not-the-holder", "is not yours"))
     assert mine is not None
+    if task.cancels and mine.sender == sender_of(caller):
+        return report(store, caller, task_id, "canceled", reason)
     return write(store, caller, task, "release", {"take": mine.id, "reason": reason}, "releases")
 
 
@@ -288,5 +292,5 @@ def unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
     found = TaskChange(
         task.record["task_id"], event.id, event.event, task.state, task_roles.fields_of(task, event.id)
     )
-    found.until = format_at(task.lease(event))
+    found.until = format_at(task.lease(event)) if event.event == "take" else None
     return found

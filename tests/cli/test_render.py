@@ -6,13 +6,21 @@ import json
 
 import pytest
 
-from cli.render import signals
+from cli.render import calls, signals
 from cli.render.as_json import as_json
 from cli.render.output import sanitize, with_next
 from cli.render.text import format_ago, framed, quote_lines, table
+from gitmem.invocation.call_result import AgentResult, CallResult
 from gitmem.signals.thread_outcomes import Converged, Recipient
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
+
+
+def test_an_error_whose_text_is_its_type_is_said_once() -> None:
+    """Not `exit status 3: exit status 3`."""
+    agent = AgentResult("task-1", "claude:prices:shop", "prices", "exact", [])
+    agent.state, agent.error = "failed", {"type": "exit status 3", "message": "exit status 3"}
+    assert "| exit status 3" in calls.result(CallResult("all", "thread-1", [agent]))
 
 
 def test_no_control_bidi_or_separator_character_is_passed_on() -> None:

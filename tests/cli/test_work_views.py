@@ -122,6 +122,10 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     assert f"for you: {role} (WU-8) Review it, from Planck" in scene.lines("inbox", session=scene.curie).out
     scene.run("task", "take", id, session=scene.bohr)
     assert "for you" not in scene.lines("inbox", session=scene.bohr).out
+    scene.run("task", "release", id, session=scene.bohr)
+    scene.lines("inbox")
+    assert "waits for you" not in scene.lines("inbox").out  # it waits for whoever takes it
+    scene.run("task", "take", id, session=scene.bohr)
     seen = scene.lines("inbox").out.splitlines()
     assert [line.partition(": ")[0] for line in seen] == [
         "Nothing new for test:worker:planck",

@@ -426,3 +426,19 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
     assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
     if kind in ("epoch", "format", "projects"):
         git("merge-base", "--is-ancestor", oid, BRANCH, cwd=town.hub)
+
+
+def test_a_repair_without_an_agreement_to_publish_names_the_command_that_agrees(
+    town: Town, two: tuple[Peer, Peer]
+) -> None:
+    """It pushes. The advice to repair alone would lead back to itself."""
+    _, oid = town.break_with({"format": EPOCH})
+    c = town.clone("c", init=False)
+
+    answer = c.run("sync", "--repair", "origin", "--json")
+
+    assert "gitmem sync --publish --repair origin" in answer.remote["message"], answer.text
+    assert town.tip() == oid
+    assert c.run("sync", "--publish", "--repair", "origin").code == 0
+    assert two[0].sync().code == 0
+    assert town.messages() == two[0].messages() == {"one", "two"}

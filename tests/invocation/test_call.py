@@ -157,6 +157,18 @@ def test_i10_a_timeout_cancels_where_the_caller_asks_for_it(log: Log, serve: Ser
     assert later.state == "canceled" and seen.wait(5)
 
 
+def test_what_a_timeout_has_canceled_is_not_waited_for(log: Log, repo: Path) -> None:
+    """Both commands would exit with 2: the task is finished. Without a wait there is no time limit that could cancel."""
+    with gitmem.open(str(repo), identity=PRICES) as busy:
+        busy.sessions.start(name="prices")
+    found = log.call("prices", "x", timeout=0.05, cancel_on_timeout=True)
+    assert (found.state, found.next) == ("canceled", [f"gitmem task show {found.results[0].task_id}"])
+    before = bodies(log.store)
+    with pytest.raises(GitmemError) as error:
+        log.call("prices", "x", wait=False, cancel_on_timeout=True)
+    assert (error.value.code, bodies(log.store) == before) == ("contradiction", True)
+
+
 def test_i11_the_same_key_is_the_same_task(log: Log, serve: Serve) -> None:
     """A repeated call returns the result and runs nothing."""
     runs: list[str] = []

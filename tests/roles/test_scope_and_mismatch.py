@@ -134,12 +134,13 @@ def test_the_kinds_of_responsibility_come_from_the_role_unless_stated() -> None:
         "responsibility_kinds": [], "paths": ["docs"],
     }  # fmt: skip
     assert scope.unknown_kinds(scope.parse(["kinds=plan,judge"]), pack) == ["judge"]
+    assert scope.parse(["paths=a=b", "./c=d/e"]).paths == ["a=b", "c=d/e"]
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "a,,b", "wu=", "lane=a,b", "/etc", "../x", "a/../b", "a//b", "~/x", "C:/x", "a\\b", "wu=a b", "wu=unlinked",
-     "kinds=Plan!", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))],
+     "kinds=Plan!", "path=docs/**", "WU=WU-7", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))],
 )  # fmt: skip
 def test_a_scope_that_means_nothing_here_is_refused(text: str) -> None:
     """Paths out of the work tree, and signs that act on a terminal."""

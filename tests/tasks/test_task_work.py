@@ -21,6 +21,7 @@ from gitmem.store import Store
 from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, new_task, task_decisions, task_work
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.new_task import NewTask
+from gitmem.tasks.task_list import show
 from tests.sandbox import HOUR, MINUTE, SECOND, Agent, Clock, bodies, open_store
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
@@ -146,7 +147,9 @@ def test_a_canceled_task_is_canceled_at_once_if_nobody_has_it(office: Office) ->
     task_work.take(office.store, office.bohr, held)
     wish = task_decisions.cancel(office.store, office.planner, held)
     assert (wish.state, BOHR in wish.warnings[0]) == ("working", True)
-    assert task_work.report(office.store, office.bohr, held, "canceled").state == "canceled"
+    assert show(office.store, held, office.bohr).next[0] == f"gitmem task release {held}"
+    agreed = task_work.release(office.store, office.bohr, held, reason="stopped")
+    assert (agreed.event, agreed.state, office.task(held).decided_by) == ("status", "canceled", "status")
     given_back = office.new()
     task_work.take(office.store, office.bohr, given_back)
     task_work.release(office.store, office.bohr, given_back)
@@ -164,7 +167,8 @@ def test_only_the_session_that_wrote_it_seals(office: Office, repo: Path) -> Non
     office.refused("not-the-caller", task_decisions.seal, office.bohr, task_id)
     office.refused("not-the-caller", task_decisions.seal, twin, task_id)
     task_decisions.seal(office.store, office.planner, task_id)
-    assert not task_decisions.seal(office.store, office.planner, task_id).recorded
+    again = task_decisions.seal(office.store, office.planner, task_id)
+    assert (again.recorded, again.until) == (False, None)
     office.refused("sealed-task", task_decisions.close, twin, task_id, "over")
 
 
@@ -271,10 +275,13 @@ def test_a_replaced_task_is_not_taken(office: Office) -> None:
 
 
 def test_a_take_says_what_it_waits_for(office: Office) -> None:
-    """blocked_by refuses nothing."""
+    """blocked_by refuses nothing; as in lists, what another task replaces is waited for no more."""
     first = office.new()
     second = office.new(blocked_by=[first])
     assert first in task_work.take(office.store, office.bohr, second).warnings[0]
+    office.new(supersedes=[first])
+    third = office.new(blocked_by=[first])
+    assert not any(first in each for each in task_work.take(office.store, office.bohr, third).warnings)
 
 
 @pytest.mark.parametrize(
