@@ -30,7 +30,7 @@ COMMANDS = {
     'receipts': 'receipts:receipts id? --reader= --since= --limit=',
     'converged': 'history:converged id? --thread= --wait= --strict --sync',
     'gate': 'gate:gate --wu= --issue=:wu --initiative= --allow-unread-signals --reason= --pre-push --paths=* --anyway= --pre-commit --new --allow-secret',
-    'claim paths': 'claim:paths path+ --for=:for_ --shared --wu= --issue=:wu --task= --reason= -q:quiet --quiet --allow-secret',
+    'claim paths': 'claim:paths path+ --for=:for_ --shared --wu= --issue=:wu --task= --reason= --anyway= -q:quiet --quiet --allow-secret',
     'claim list': 'claim:listing --mine --edited',
     'claim check': 'claim:check path+',
     'claim release': 'claim:release id* --of= --reason= --allow-secret',

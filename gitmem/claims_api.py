@@ -30,9 +30,10 @@ class Claims:
         wu: str | None = None,
         task_id: str | None = None,
         reason: str | None = None,
+        anyway: str | None = None,
         allow_secret: bool = False,
     ) -> ClaimChange:
-        """Claim paths for some time, in microseconds; `GateError` if somebody else has them."""
+        """Claim paths for some time, in microseconds; `GateError` if somebody else has them, but for the reason `anyway`."""
         return claim_work.claim(
             self._log.store,
             self._log.caller,
@@ -42,6 +43,7 @@ class Claims:
             wu=wu,
             task_id=task_id,
             reason=reason,
+            anyway=anyway,
             allow_secret=allow_secret,
         )
 

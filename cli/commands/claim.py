@@ -33,6 +33,10 @@ def paths(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help)
     ] = None,
+    anyway: Annotated[
+        str | None,
+        typer.Option("--anyway", metavar="REASON", help="Claim what others have claimed; it is recorded."),
+    ] = None,
     quiet: Quiet = False,
     allow_secret: AllowSecret = False,
 ) -> None:
@@ -51,6 +55,7 @@ def paths(
         wu=wu,
         task_id=find_task.resolve(at.store().db(), task, writing=True) if task else None,
         reason=reason,
+        anyway=anyway,
         allow_secret=allow_secret,
     )
     if quiet and not at.json:

@@ -7,6 +7,8 @@ from .text import SEPARATOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitmem.claims.claim_answers import (
         ClaimChange,
         ClaimCheck,
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     )
     from gitmem.claims.claim_guard import Guard
 
-PATHS_SHOWN = 3
+PATHS_SHOWN, GUARDED_SHOWN = 3, 20
 
 
 def change(found: ClaimChange) -> list[str]:
@@ -82,10 +84,16 @@ def guard(found: Guard, *, pre_commit: bool = False) -> list[str]:
         head = "The commit was stopped: others claim paths that you change. Ask, or give a reason, as below; then commit again."
     return [
         head,
-        *(f"  {row(each)}" for each in found.blocks),
-        *(f"  warning: {row(each)}" for each in found.warns),
+        *_rows("", found.blocks),
+        *_rows("warning: ", found.warns),
         *found.remarks,
     ]
+
+
+def _rows(word: str, found: Sequence[ClaimRow]) -> list[str]:
+    """Return the first claims, a line each, and how many more there are."""
+    more = [f"  {word}{len(found) - GUARDED_SHOWN} more claims"] if found[GUARDED_SHOWN:] else []
+    return [*(f"  {word}{row(each)}" for each in found[:GUARDED_SHOWN]), *more]
 
 
 def minute(until: str | None) -> str:

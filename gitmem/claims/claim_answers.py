@@ -106,7 +106,7 @@ class ClaimPage(Outcome):
     def __init__(
         self, found: Sequence[StandingClaim], limit: int = LISTED, own: Sequence[StandingClaim] = ()
     ) -> None:
-        self.claims = [ClaimRow(each) for each in found[:limit]]
+        self.claims = [ClaimRow(each) for each in known_longest(found, limit)]
         self.more = max(0, len(found) - limit)
         self.edits: list[EditRow] = []
         self.warnings: list[str] = []
@@ -132,16 +132,22 @@ class ClaimCheck(Outcome):
     def __init__(self, paths: Sequence[str], found: Sequence[StandingClaim]) -> None:
         self.free = not found
         self.paths = list(paths)
-        self.claims = [ClaimRow(each) for each in found[:LISTED]]
+        self.claims = [ClaimRow(each) for each in known_longest(found, LISTED)]
         self.edits: list[EditRow] = []
         self.warnings: list[str] = []
         self.next = []
         if found:
             text = f"May I change {paths[0] if len(paths) == 1 else 'these files'}?"
             self.next = [
-                command("gitmem", "signal", text, "--to", found[0].claim.owner[0]),
+                command("gitmem", "signal", text, "--to", self.claims[0].owner),
                 "gitmem claim list",
             ]
+
+
+def known_longest(found: Sequence[StandingClaim], most: int) -> list[StandingClaim]:
+    """Return claims in their order: at most this many, those of this clone and of the clones known longest."""
+    chosen = {each.id for each in sorted(found, key=lambda each: each.rank)[:most]}
+    return [each for each in found if each.id in chosen]
 
 
 def text_of(found: StandingClaim) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..agents import audits, own_sessions
 from ..commit_message import SUBJECT_MAX, cut, sanitize
-from ..errors import GateError, UsageError
+from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..text.shell_quote import command
-from . import claim_fold, claim_list, path_patterns, standing_claims
+from . import claim_fold, claim_list, passed_claims, path_patterns, standing_claims
 from .claim_answers import ClaimChange, paths_text, text_of
 from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
 
@@ -40,6 +40,7 @@ def claim(
     wu: str | None = None,
     task_id: str | None = None,
     reason: str | None = None,
+    anyway: str | None = None,
     allow_secret: bool = False,
 ) -> ClaimChange:
     """Claim paths, so that others see who is about to change them. Claiming the same paths again renews the claim.
@@ -49,6 +50,7 @@ def claim(
         lease: For how long, in microseconds: at most 24 hours.
         shared: Whether others may claim the paths as shared, too.
         task_id: The task that it belongs to and ends with.
+        anyway: The reason for claiming what others have claimed; an audit records it.
 
     Raises:
         GateError: Somebody else has claimed some of them. Nothing was written.
@@ -71,16 +73,17 @@ def claim(
         }  # fmt: skip
         wanted = _unwritten(store, fields)
         overlapping = [each for each in known if path_patterns.may_overlap(wanted.patterns, each.patterns)]
+        overlapping.sort(key=lambda each: each.rank)
         others = [each for each in overlapping if standing_claims.are_in_conflict(wanted, each)]
-        refuse(
-            [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND], patterns
-        )
+        first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
+        audit_id = passed_claims.record(store, caller, first, patterns, anyway, allow_secret=allow_secret)
         fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
         commit = _record(store, caller, fields, f"claims {paths_text(patterns)}", allow_secret=allow_secret)
     change = ClaimChange(fields["claim_id"], "claim", until, commit)
-    change.paths = patterns
+    change.paths, change.audit_id = patterns, audit_id
     change.warnings = [
         *filter(None, [caller.remark]),
+        *passed_claims.notes(first),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
         *claim_list.notes(store, patterns),
     ]  # fmt: skip
@@ -133,27 +136,6 @@ def release_of(
     change = _released(store, caller, found, reason, allow_secret)
     change.audit_id = audit_id
     return change
-
-
-def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
-    """Raise GateError if somebody else has claimed the paths."""
-    if others:
-        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
-        raise GateError(
-            f"Already claimed: {text_of(others[0])}{more}. Nothing was written.",
-            hint=f"Ask {sanitize(others[0].who)}, wait, or claim other paths.",
-            code="claimed",
-            next=[
-                command(
-                    "gitmem",
-                    "signal",
-                    f"May I change {paths_text(paths)}?",
-                    "--to",
-                    others[0].claim.owner[0],
-                ),
-                "gitmem claim list",
-            ],
-        )
 
 
 def renewal(store: Store, found: StandingClaim, until: str) -> tuple[str, bytes]:

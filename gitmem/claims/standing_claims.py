@@ -3,8 +3,8 @@
 The index has the end of each claim; whether that is over is decided here, with the clock of whoever asks. Lines that claim to be
 from this clone and are not count for what is shown, as on every other clone; nobody here acts on them.
 
-Peers may have written any number of claims, in any names. So only some are read: those of this clone first, then those of each
-writing clone in turn, of each of its owners in turn, and those that this clone knew before.
+Peers may have written any number of claims, in any names. So only some are read: those of this clone first, then a few of each
+writing clone in turn, of each of its owners in turn, beginning with the clone that this index has known longest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HELD, CONTESTED, BEHIND, PERHAPS_RENEWED = "held", "contested", "behind", "perhaps renewed"
 GRACE_MICROS = 15 * 60 * 1_000_000  # a renewal by another clone may be under way for as long
-OF_OWNER_MAX, READ_MAX = 100, 500  # claims that are read
+OF_OWNER_MAX, READ_MAX, TURN = 100, 500, 5  # claims that are read; of one clone before the next one's turn
 BYTES_MAX, PORTION = (
     1024 * 1024,
     8,
@@ -51,9 +51,11 @@ _STANDING = (
     " placed AS (SELECT *, row_number() OVER (PARTITION BY writer, owner ORDER BY NOT seen, line) AS place FROM known"
     " WHERE (NOT released OR forged) AND (ours OR ended IS NOT 1 AND done IS NULL) AND (until > :now OR NOT ours)),"
     " turns AS (SELECT *, row_number() OVER (PARTITION BY writer ORDER BY place, NOT seen, line) AS turn FROM placed"
-    " WHERE place <= :of_owner)"
+    " WHERE place <= :of_owner),"
+    " met AS (SELECT name, min(id) AS id FROM file WHERE name IN (SELECT writer FROM turns) GROUP BY name)"
     " SELECT claim_id, forged, ours, ended IS 1, done, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
-    " WHERE e.claim_id = turns.claim_id) FROM turns ORDER BY NOT ours, turn, NOT seen, line LIMIT :most"
+    f" WHERE e.claim_id = turns.claim_id) FROM turns LEFT JOIN met ON met.name = writer"
+    f" ORDER BY NOT ours, (turn - 1) / {TURN}, met.id, NOT seen, line LIMIT :most"
 )
 _LINES = "SELECT l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ?{but} ORDER BY l.body LIMIT ?"
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
@@ -67,17 +69,19 @@ class StandingClaim:
         patterns: Its paths, prepared for matches.
         is_over: Whether its end has passed: then its owner's clone has perhaps renewed it.
         is_here: Whether its session works in this clone, which then knows its end.
+        rank: Its place among those that were read: this clone's own are first, then those of the clones known longest.
         against: The claims in its way, and it in theirs: neither writer had seen the other's.
         before: The claims in its way that its writer had seen.
     """
 
-    __slots__ = ("against", "before", "claim", "is_here", "is_over", "patterns")
+    __slots__ = ("against", "before", "claim", "is_here", "is_over", "patterns", "rank")
 
-    def __init__(self, claim: FoldedClaim, *, is_over: bool, is_here: bool) -> None:
+    def __init__(self, claim: FoldedClaim, *, is_over: bool, is_here: bool, rank: int = 0) -> None:
         self.claim = claim
         self.patterns = path_patterns.prepared(claim.record["paths"])
         self.is_over = is_over
         self.is_here = is_here
+        self.rank = rank
         self.against: list[StandingClaim] = []
         self.before: list[StandingClaim] = []
 
@@ -154,7 +158,7 @@ def standing(
         "of_owner": OF_OWNER_MAX,
         "most": most,
     }
-    found = []
+    found: list[StandingClaim] = []
     left = BYTES_MAX
     for claim_id, has_forged, ours, is_ended, done, size in db.execute(_STANDING, values).fetchall():
         if not ours and size * PORTION > left:
@@ -172,7 +176,7 @@ def standing(
             continue
         is_over = claim.until <= now
         if not is_over or (not is_here and claim.until > since):
-            found.append(StandingClaim(claim, is_over=is_over, is_here=is_here))
+            found.append(StandingClaim(claim, is_over=is_over, is_here=is_here, rank=len(found)))
     compare(found)
     return sorted(found, key=lambda each: (each.claim.since, each.id))
 

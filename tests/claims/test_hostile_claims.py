@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.render import claims as claim_render
 from gitmem import records
-from gitmem.claims import claim_guard, claim_work, standing_claims
-from gitmem.errors import GateError
+from gitmem.agents import audits
+from gitmem.claims import claim_guard, claim_list, claim_work, passed_claims, standing_claims
+from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import Store
@@ -53,7 +55,7 @@ def standing(store: Store, **limits: int) -> set[str]:
 def test_no_number_of_invented_owners_crowds_out_own_claims_and_those_seen_before(
     store: Store, far: Store, clock: Clock, writers: int
 ) -> None:
-    """From one clone or from as many as claims. What arrives later from another clone counts, unless each claim has a clone of its own."""
+    """From one clone or from as many as claims. What arrives later from a clone that was known before counts, too."""
     bohr, curie, planck = Agent(store, BOHR).caller, Agent(far, CURIE).caller, Agent(far, PLANCK).caller
     claim_work.claim(far, curie, ["src"])
     arrive(store, claims_of(far), "far")
@@ -67,7 +69,32 @@ def test_no_number_of_invented_owners_crowds_out_own_claims_and_those_seen_befor
     claim_work.claim(far, planck, ["tests"])
     arrive(store, claims_of(far), "far")
     assert {BOHR, CURIE} <= standing(store, most=10)
-    assert (PLANCK in standing(store, most=10)) is (writers == 1)
+    assert PLANCK in standing(store, most=10)
+
+
+def test_no_flood_of_claims_keeps_anybody_from_claiming(store: Store, far: Store, clock: Clock) -> None:
+    """With a reason, which is recorded; the claims of the clone that was known before the flood are named first."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
+    claim_work.claim(far, curie, ["src"])
+    arrive(store, claims_of(far), "far")
+    arrive(store, [line(clock, each, at=-HOUR, paths=["**"]) for each in range(60)])
+    with pytest.raises(GateError, match=r"Already claimed: \S+ claims src until .*, and 60 more") as refused:
+        claim_work.claim(store, bohr, ["src/a.py"])
+    assert refused.value.next[-1] == "gitmem claim paths src/a.py --anyway why"
+    with pytest.raises(UsageError, match="--anyway is empty"):
+        claim_work.claim(store, bohr, ["src/a.py"], anyway=" ")
+    made = claim_work.claim(store, bohr, ["src/a.py"], anyway="a flood")
+    assert made.warnings[0].endswith(": passed.") and " claims src until" in made.warnings[0]
+    assert (made.warnings[5], len(made.warnings)) == ("56 more claims: passed.", 7)
+    (audit,) = audits.of_readers(store, [BOHR])
+    assert (audit["audit_id"], audit["action"]) == (made.audit_id, audits.CLAIM)
+    assert audit["reason"].startswith("a flood (claim-")
+    assert len(audits.claim_ids(audit)) == passed_claims.NAMED
+    listed = claim_list.list_claims(store, limit=5).claims
+    assert {BOHR, CURIE} <= {each.owner for each in listed}
+    assert len(claim_render.guard(claim_guard.check(store, [bohr], ["src/a.py"]))) == 22
+    carry(store, far)
+    assert BOHR in standing(far)
 
 
 def test_no_owner_has_more_claims_than_its_share(store: Store, far: Store, clock: Clock) -> None:

@@ -50,6 +50,11 @@ def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, rep
     assert line.endswith(f' · "rounding" · WU-7 · {made.json["claim_id"]}')
     assert run("claim", "list", "--mine", session=curie).out.startswith("Nothing is claimed.\n")
 
+    passed = run("claim", "src", "--anyway", "Bohr is away", session=curie)
+    assert (passed.status, "note: Bohr claims src/a.py until " in passed.out) == (0, True)
+    assert "Bohr is away" in run("log", "--audits").out
+    assert run("claim", "release", session=curie).status == 0
+
     other = run("claim", "release", made.json["claim_id"], session=curie)
     assert (other.status, "--of" in other.err) == (2, True)
     assert (
