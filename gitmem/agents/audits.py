@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
+    from ..log.entry import CommitMessage
     from ..log.local_log import Appended
     from ..records.record_types import AuditFields, AuditRecord
     from ..store import Store
@@ -21,6 +22,17 @@ CLAIM, CLAIM_RELEASE = (
     "claim-release",
 )  # the guard of claims, and the release of somebody else's claim
 PATHS_SHOWN = 3
+
+
+class Audit:
+    """An audit that is not recorded yet: its id, its line, and the message of its commit."""
+
+    __slots__ = ("id", "line", "message")
+
+    def __init__(self, id: str, line: tuple[str, bytes], message: CommitMessage) -> None:
+        self.id = id
+        self.line = line
+        self.message = message
 
 
 def record(
@@ -35,7 +47,34 @@ def record(
     signal_ids: Sequence[str] = (),
     allow_secret: bool = False,
 ) -> tuple[str, Appended]:
-    """Record that a caller passes a rule.
+    """Record that a caller passes a rule; see `prepare`.
+
+    Returns:
+        The id of the audit, and where it was recorded.
+
+    Raises:
+        UsageError: The reason is invalid (RecordError, SecretError). Nothing was written.
+        StoreError: The audit can't be recorded.
+    """
+    audit = prepare(
+        store, caller, action, past, reason, wu=wu, initiative=initiative, signal_ids=signal_ids, allow_secret=allow_secret
+    )  # fmt: skip
+    return audit.id, store.record([audit.line], audit.message)
+
+
+def prepare(
+    store: Store,
+    caller: Caller,
+    action: str,
+    past: str,
+    reason: str,
+    *,
+    wu: str | None,
+    initiative: str | None = None,
+    signal_ids: Sequence[str] = (),
+    allow_secret: bool = False,
+) -> Audit:
+    """Return an audit to record, together with what it allows.
 
     Args:
         action: The rule.
@@ -44,12 +83,8 @@ def record(
         signal_ids: The signals that blocked.
         allow_secret: Accept a reason that looks like a secret.
 
-    Returns:
-        The id of the audit, and where it was recorded.
-
     Raises:
-        UsageError: The reason is invalid (RecordError, SecretError). Nothing was written.
-        StoreError: The audit can't be recorded.
+        UsageError: The reason is invalid (RecordError, SecretError).
     """
     audit_id = new_id("audit", store.random)
     fields: AuditFields = {
@@ -66,7 +101,7 @@ def record(
     }
     line = store.line("audit", fields, allow_secret=allow_secret)
     message = commit_message.of_audit(caller.author, caller.name or caller.reader, past, fields)
-    return audit_id, store.record([line], message)
+    return Audit(audit_id, line, message)
 
 
 def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:

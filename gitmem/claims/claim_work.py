@@ -76,11 +76,13 @@ def claim(
         overlapping.sort(key=lambda each: each.rank)
         others = [each for each in overlapping if standing_claims.are_in_conflict(wanted, each)]
         first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
-        audit_id = passed_claims.record(store, caller, first, patterns, anyway, allow_secret=allow_secret)
+        audit = passed_claims.check(store, caller, first, patterns, anyway, allow_secret=allow_secret)
         fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
-        commit = _record(store, caller, fields, f"claims {paths_text(patterns)}", allow_secret=allow_secret)
+        commit = _record(
+            store, caller, fields, f"claims {paths_text(patterns)}", audit=audit, allow_secret=allow_secret
+        )
     change = ClaimChange(fields["claim_id"], "claim", until, commit)
-    change.paths, change.audit_id = patterns, audit_id
+    change.paths, change.audit_id = patterns, audit.id if audit is not None else None
     change.warnings = [
         *filter(None, [caller.remark]),
         *passed_claims.notes(first),
@@ -130,11 +132,11 @@ def release_of(
         raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
     found = _named(standing_claims.standing(store, forged=False), claim_id)
     past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"
-    audit_id, _ = audits.record(
+    audit = audits.prepare(
         store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
     )  # fmt: skip
-    change = _released(store, caller, found, reason, allow_secret)
-    change.audit_id = audit_id
+    change = _released(store, caller, found, reason, allow_secret, audit)
+    change.audit_id = audit.id
     return change
 
 
@@ -211,14 +213,19 @@ def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> 
 
 
 def _released(
-    store: Store, caller: Caller, found: StandingClaim, reason: str | None, allow_secret: bool
+    store: Store,
+    caller: Caller,
+    found: StandingClaim,
+    reason: str | None,
+    allow_secret: bool,
+    audit: audits.Audit | None = None,
 ) -> ClaimChange:
     fields: ClaimFields = {
         "claim_id": found.id, "event": "release", "paths": list(found.claim.record["paths"]), "mode": found.claim.record["mode"],
         "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
     }  # fmt: skip
     what = f"releases {paths_text(found.claim.record['paths'])}"
-    commit = _record(store, caller, fields, what, text=reason or "", allow_secret=allow_secret)
+    commit = _record(store, caller, fields, what, text=reason or "", audit=audit, allow_secret=allow_secret)
     change = ClaimChange(found.id, "release", None, commit)
     change.paths = list(found.claim.record["paths"])
     change.next = ["gitmem claim list"]
@@ -226,9 +233,16 @@ def _released(
 
 
 def _record(
-    store: Store, caller: Caller, fields: ClaimFields, what: str, *, text: str = "", allow_secret: bool
+    store: Store,
+    caller: Caller,
+    fields: ClaimFields,
+    what: str,
+    *,
+    text: str = "",
+    audit: audits.Audit | None = None,
+    allow_secret: bool,
 ) -> str | None:
-    """Append a record and return its commit, if it has one yet."""
+    """Append a record, and with it the audit that allows it; return their commit, if they have one yet."""
     line = store.line("claim", fields, allow_secret=allow_secret)
     message = CommitMessage(
         caller.author,
@@ -237,7 +251,12 @@ def _record(
         [("Claim", fields["claim_id"]), *((key, sanitize(value)) for key, value in caller.trailers())],
     )
     own_sessions.touch(store, caller)
-    return store.record([line, *own_sessions.keepalive(store, caller)], message).commit
+    lines = [line, *own_sessions.keepalive(store, caller)]
+    if audit is not None:
+        lines.append(audit.line)
+        message = audit.message
+        message.trailers.append(("Claim", fields["claim_id"]))
+    return store.record(lines, message).commit
 
 
 def _unwritten(store: Store, fields: ClaimFields) -> StandingClaim:

@@ -44,7 +44,7 @@ def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
         )
 
 
-def record(
+def check(
     store: Store,
     caller: Caller,
     others: Sequence[StandingClaim],
@@ -52,8 +52,8 @@ def record(
     anyway: str | None,
     *,
     allow_secret: bool,
-) -> str | None:
-    """Refuse a claim on what others have claimed, or record the reason for it.
+) -> audits.Audit | None:
+    """Refuse a claim on what others have claimed, or return the audit of the reason, which is to be recorded with it.
 
     Args:
         others: Their claims, those known longest first.
@@ -61,7 +61,7 @@ def record(
         anyway: The reason, if there is one.
 
     Returns:
-        The id of the audit; None if nobody else has claimed anything.
+        The audit; None if nobody else has claimed anything.
 
     Raises:
         GateError: There is no reason to pass them. Nothing was written.
@@ -76,10 +76,9 @@ def record(
         return None
     named = ", ".join(each.id for each in others[:NAMED])
     past = f"{others[0].who}'s claim on {paths_text(others[0].claim.record['paths'])}"
-    audit_id, _ = audits.record(
+    return audits.prepare(
         store, caller, audits.CLAIM, past, f"{anyway} ({named})", wu=caller.wu_id, allow_secret=allow_secret
     )
-    return audit_id
 
 
 def notes(others: Sequence[StandingClaim]) -> list[str]:
