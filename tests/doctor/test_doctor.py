@@ -29,6 +29,7 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest, format_at
 from gitmem.mailbox import mailbox_view
 from gitmem.sessions import lifecycle
+from gitmem.sync import fences
 from tests import file_faults
 from tests.clones import BEGINNING, Clone, Hub, git
 from tests.loose_objects import loosen, path_of
@@ -255,6 +256,7 @@ def test_refs_around_the_log_are_looked_at(clone: Clone, hub: Hub, tmp_path: Pat
     git("branch", "gitmem", ref.LOG_REF, cwd=clone.path)
     git("update-ref", "refs/remotes/origin/gitmem", "main", cwd=clone.path)
     git("update-ref", "refs/gitmem/scratch-1", "main", cwd=clone.path)
+    git("update-ref", f"{fences.LOCAL}task-1", "main", cwd=clone.path)  # it stops a second taker
     path = tmp_path / "foreign"
     git("init", "--quiet", str(path), cwd=tmp_path)
     git("commit", "--quiet", "--allow-empty", "-m", "Another first", cwd=path)
@@ -268,6 +270,7 @@ def test_refs_around_the_log_are_looked_at(clone: Clone, hub: Hub, tmp_path: Pat
         "local-branch": ref.BRANCH,
         "leftover-ref": "refs/gitmem/scratch-1",
     }
+    assert not any("fence" in str(each.where) for each in found.findings)
     assert found.healthy
 
 

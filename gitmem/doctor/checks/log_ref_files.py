@@ -12,7 +12,7 @@ from ...log import damaged_objects, log_refs, ref
 from ...log.ref import STALE_LOCK_SECONDS
 from ...log.replaced_project_ids import LOST_PROJECTS, ProjectIds
 from ...store import Store
-from ...sync import rebase, remote, repair_log
+from ...sync import fences, rebase, remote, repair_log
 from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
 from .clone_files import modified, move_aside
@@ -171,7 +171,9 @@ class OtherRefs(Check):
                 "gitmem sync",
             )
         for name, oid in every.items():
-            if name not in OURS and not name.startswith((ref.REMOTES_PREFIX, "refs/gitmem/outbox/")):
+            if name not in OURS and not name.startswith(
+                (ref.REMOTES_PREFIX, "refs/gitmem/outbox/", fences.LOCAL)
+            ):
                 yield note(
                     "leftover-ref",
                     f"{name} is not a ref of gitmem, or was left by a killed command.",
