@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import httpx
 import pytest
@@ -16,13 +16,23 @@ from a2a.utils.constants import TransportProtocol
 if TYPE_CHECKING:
     from a2a.types import SendMessageConfiguration
 
-    from tests.a2a.conftest import Gateway, Local
-
 T = TypeVar("T")
 
 JSONRPC, REST = TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value
 BINDINGS = (JSONRPC, pytest.param(REST, marks=pytest.mark.deep))
 SECONDS = 30.0
+
+
+class Served(Protocol):
+    """A gateway, in whatever process.
+
+    Attributes:
+        url: Where it answers.
+        token: The token of a caller.
+    """
+
+    url: str
+    token: str
 
 
 def message(text: str = "hello", id: str = "m-1", **fields: Any) -> Message:
@@ -43,7 +53,7 @@ def request(
 
 @contextlib.asynccontextmanager
 async def client_of(
-    gateway: Gateway | Local,
+    gateway: Served,
     binding: str = JSONRPC,
     *,
     streaming: bool = False,

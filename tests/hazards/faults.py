@@ -118,14 +118,18 @@ class SystemCall(Fault):
     def _counted(self, real: Callable[..., Any], counts: Callable[..., bool]) -> Any:
         def call(*args: Any, **options: Any) -> Any:
             if counts(*args):
-                self.steps += 1
-                if self.steps == self.step:
-                    if self.kills:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                self.count()
             return real(*args, **options)
 
         return call
+
+    def count(self) -> None:
+        """Count a step; at the chosen one, this process is killed, or OSError raised."""
+        self.steps += 1
+        if self.steps == self.step:
+            if self.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class RunOfGit(Fault):
