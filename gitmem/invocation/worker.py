@@ -12,10 +12,10 @@ import time
 from ..commit_process import NOW
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
-from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, load, rules, task_work
+from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, rules, task_work
 from ..tasks.task_facts import micros
-from ..tasks.task_roles import addressed_by
 from . import received
+from .candidates import Candidates
 from .log_waiter import LogWaiter
 from .runs import RESULT_MAX_BYTES, RunEnd, failure
 from .served_task import Artifact, ServedTask
@@ -36,12 +36,6 @@ PROGRESS_SECONDS = 1.0  # between two records of progress
 POLL_SECONDS = 0.05  # between two looks at a running task: whether it is canceled
 IDLE_SECONDS = 0.5  # between two looks at a log that does not change, and two ticks
 RETRY_SECONDS = 2.0  # after an error of the disk
-CANDIDATES_MAX = 200
-AGAIN_SECONDS = 30.0  # after a take that could not be made, such as because the remote is offline
-_CANDIDATES = (
-    "SELECT task_id FROM task WHERE (agent IN ({marks}) OR (agent IS NULL AND target_role IN (?, ?))) AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
-    " ORDER BY created, task_id LIMIT ?"
-)
 
 
 class Worker:
@@ -79,8 +73,8 @@ class Worker:
         self.report = report
         self.accepts = accepts
         self._waiter = LogWaiter(store, stop)
+        self._candidates = Candidates(store)
         self._failed: list[str] = []  # own tasks whose failure allows another try
-        self._not_before: dict[str, float] = {}  # tasks that could not be taken, and when to try again
         self._renewals: dict[str, float] = {}  # waiting and running tasks, and when to renew their leases
 
     def serve(self) -> None:
@@ -94,6 +88,7 @@ class Worker:
                     task = self._next(caller)
                 if task is not None:
                     self._run(task, caller)
+                if task is not None or self._candidates.is_partial:
                     continue
             except (StoreError, OSError) as error:
                 self.report(f"Cannot use the log ({error}); retrying.")
@@ -103,14 +98,9 @@ class Worker:
 
     def _next(self, caller: Caller) -> FoldedTask | None:
         """Return a task to run that this worker holds now. Taking one whose chain breaks a limit rejects it."""
-        query = _CANDIDATES.format(marks=", ".join("?" * len(caller.ids)))
-        roles = addressed_by(caller)
-        ids = [str(id) for (id,) in self.store.db().execute(query, (*caller.ids, *roles, CANDIDATES_MAX))]
-        for id in filter(self.accepts, [*self._failed, *ids]):
-            # what claims to be from this clone and is not is not run
-            task = load.load(self.store.db(), id, forged=False)
-            if task is not None and self._may_run(task, caller):
-                return find_task.require(self.store, id, writing=True)
+        for task in self._candidates.look(caller, self._failed, self.accepts):
+            if self._may_run(task, caller):
+                return find_task.require(self.store, task.record["task_id"], writing=True)
         return None
 
     def _may_run(self, task: FoldedTask, caller: Caller) -> bool:
@@ -138,13 +128,12 @@ class Worker:
         id, now = task.record["task_id"], self.store.now()
         if id in self._failed:
             self._failed.remove(id)
-        if rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None:
-            return False
-        if time.monotonic() < self._not_before.get(id, 0.0):
-            return False
-        took = self._write(lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000)))
+        is_refused = rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None
+        took = not is_refused and self._write(
+            lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000))
+        )
         if not took:
-            self._not_before[id] = time.monotonic() + AGAIN_SECONDS
+            self._candidates.set_aside(task)
         return took
 
     def _run(self, task: FoldedTask, caller: Caller) -> None:

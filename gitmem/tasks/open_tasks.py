@@ -17,6 +17,7 @@ _OPEN = (
     "SELECT count(*) FROM task t WHERE t.{column} = ?1 AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
     " AND (EXISTS (SELECT 1 FROM own WHERE name = t.caller_session) OR (?2 IS NULL AND t.caller_session IS NULL))"
     " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
+    " AND (deadline IS NULL OR max(deadline, coalesce(until, 0)) > ?3)"  # else nobody may begin it, and nobody works on it
 )
 
 
@@ -37,14 +38,15 @@ def turn(store: Store, *, is_limited: bool = True) -> delivery_lock:
 def refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
     """Raise UsageError if the caller, or the addressee, has so many open tasks that something runs away.
 
-    Only tasks of sessions of this clone count: with others a peer could keep anybody from delegating.
+    Only tasks of sessions of this clone count: with others a peer could keep anybody from delegating. Tasks that nobody took before
+    their deadline do not.
     """
     for column, who, most in (
         ("caller", caller.reader, OPEN_OF_CALLER_MAX),
         ("agent", agent, OPEN_FOR_AGENT_MAX),
     ):
         query = _OPEN.format(column=column)
-        (count,) = store.db().execute(query, (who, caller.session_id)).fetchone()
+        (count,) = store.db().execute(query, (who, caller.session_id, store.now())).fetchone()
         if who is not None and count >= most:
             raise UsageError(
                 f"{sanitize(who)} has {count} open tasks {'of its own' if column == 'caller' else 'to do'}; "

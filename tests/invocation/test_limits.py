@@ -12,9 +12,11 @@ import pytest
 import gitmem
 from gitmem.api import Log
 from gitmem.errors import UsageError
+from gitmem.invocation import DEADLINE_SECONDS, candidates
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
-from gitmem.tasks import chains, find_task, new_task
+from gitmem.store import wall_clock
+from gitmem.tasks import LEASE_MAX_MICROS, chains, find_task, new_task, open_tasks, task_work
 from tests.sandbox import bodies
 
 from .conftest import PLANNER, PRICES, Serve
@@ -128,3 +130,44 @@ def test_a_call_within_none_is_within_no_task(log: Log, other: Log) -> None:
     with gitmem.open(str(log.store.repo.worktree), identity="a:b:c") as third:
         third.sessions.start(name="Curie")
     assert (chain(), chain(within="none")) == ([held], [])
+
+
+@pytest.mark.parametrize("kind", ["taken", "late"])
+def test_tasks_that_nobody_can_take_keep_no_worker_from_the_others(log: Log, serve: Serve, kind: str) -> None:
+    """Taken by a peer for a day, or not begun in time: each look of a worker goes on where the last one ended."""
+    lines = []
+    for number in range(candidates.FOLDED_MAX + 1):
+        fields: Any = {
+            "task_id": f"task-0000{number}", "thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE,
+            "deadline": format_at(1) if kind == "late" else None,
+        }  # fmt: skip
+        lines.append(log.store.line("task", fields))
+        if kind == "taken":
+            take: Any = {
+                "event_id": f"tev-0000{number}", "task_id": fields["task_id"], "event": "take", "sender_identity": PRICES,
+                "sender_session": "sess-peer", "until": format_at(log.store.now() + LEASE_MAX_MICROS),
+            }  # fmt: skip
+            lines.append(log.store.line("task_event", take))
+    log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
+    serve()
+    assert log.call("prices", "hello", timeout=20).message == "HELLO"
+
+
+def test_tasks_that_nobody_took_in_time_do_not_count_as_open(repo: Path) -> None:
+    """Else a caller whose worker was down could call nobody any more. What somebody works on counts."""
+    late = [0]
+    with gitmem.open(str(repo), identity=PLANNER, now=lambda: wall_clock() + late[0]) as log:
+        log.sessions.start(name="Planck")
+        with gitmem.open(str(repo), identity=PRICES) as worker:
+            worker.sessions.start(name="prices")
+            made = [
+                log.call("prices", str(number), wait=False) for number in range(open_tasks.OPEN_OF_CALLER_MAX)
+            ]
+            with pytest.raises(UsageError, match="open tasks"):
+                log.call("prices", "one too many", wait=False)
+            task_work.take(worker.store, worker.caller, made[0].results[0].task_id)
+        late[0] = 1_000_000 * int(DEADLINE_SECONDS) + 1_000_000
+        for number in range(open_tasks.OPEN_OF_CALLER_MAX - 1):
+            log.call("prices", f"again {number}", wait=False)
+        with pytest.raises(UsageError, match="open tasks"):
+            log.call("prices", "one too many", wait=False)
