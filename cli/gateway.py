@@ -85,7 +85,7 @@ def log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
 
     store = at.store(long_lived=True)
     store.after_record = lambda: background.start_committer(at)
-    found = ServedLog(store, lambda: autosync.start_if_due(at))
+    found = ServedLog(store, lambda: autosync.start_if_due(at), report=note)
     if push:
         from gitmem.a2a.push import Push
         from gitmem.a2a.push_url import Poster

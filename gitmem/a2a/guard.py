@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+from collections import Counter
 
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.utils.error_handlers import build_rest_error_payload
@@ -15,19 +17,22 @@ from . import BODY_MAX_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     # Returns the name of the caller that a token belongs to.
     CallerOf = Callable[[str], str | None]
+    Caller = tuple[str, tuple[str, ...]]  # a caller's name, and the tenants that it may use
 
-CALLER = "gitmem.caller"  # in the scope of a request: its caller's name, and the tenants that it may use
+CALLER = "gitmem.caller"  # in the scope of a request: its `Caller`
 CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that before A2A 1.0
 BODY_SECONDS = 20.0
+RUNNING_MAX = 100  # requests of one caller at a time, such as event streams
+CHECK_SECONDS = 1.0  # between two looks whether the token of a running request is still valid
 _TYPES = ("application/json", "application/a2a+json")
 _REST = "/rest/"
-_STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "DEADLINE_EXCEEDED", 413: "OUT_OF_RANGE"}  # fmt: skip
+_STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "DEADLINE_EXCEEDED", 413: "OUT_OF_RANGE", 429: "RESOURCE_EXHAUSTED"}  # fmt: skip
 
 
 class Guard:
@@ -57,6 +62,7 @@ class Guard:
         self._anonymous = anonymous
         self._cards = frozenset(cards)
         self._body_seconds = body_seconds
+        self._running: Counter[Caller] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with an error."""
@@ -66,12 +72,38 @@ class Guard:
         if scope["type"] != "http":
             return
         refused = self._refuse(scope)
-        if refused is None and scope["method"] in ("POST", "PUT", "PATCH"):
+        caller = scope.get(CALLER)
+        if refused is not None or caller is None:
+            await (refused or self._app)(scope, receive, send)
+            return
+        if self._running[caller] >= RUNNING_MAX:
+            await _error(429, f"You have {RUNNING_MAX} requests that are not answered yet, the most allowed.")(scope, receive, send)  # fmt: skip
+            return
+        self._running[caller] += 1
+        try:
+            await self._answer(caller, scope, receive, send)
+        finally:
+            self._running[caller] -= 1
+
+    async def _answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a caller's request, until its token is no longer valid."""
+        if scope["method"] in ("POST", "PUT", "PATCH"):
             body = await self._body(receive)
-            refused = body if isinstance(body, JSONResponse) else None
             if isinstance(body, bytes):
                 receive = _replay(body, receive)
-        await (refused or self._app)(scope, receive, send)
+                body = _no_json(body)
+            if body is not None:
+                await body(scope, receive, send)
+                return
+        answer = asyncio.ensure_future(_awaited(self._app(scope, receive, send)))
+        try:
+            while not (await asyncio.wait([answer], timeout=CHECK_SECONDS))[0]:
+                if self._caller(Headers(scope=scope)) != caller:
+                    return  # an answer that is not complete closes the connection
+        finally:
+            answer.cancel()
+            await asyncio.wait([answer])
+        answer.result()
 
     def _refuse(self, scope: Scope) -> JSONResponse | None:
         """Return the error that answers a request by its head alone, or note its caller."""
@@ -89,6 +121,8 @@ class Guard:
                 401, "A valid token is needed: Authorization: Bearer TOKEN.", {"WWW-Authenticate": "Bearer"}
             )
         scope[CALLER] = caller
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return _error(400, "The request has both a Content-Length and a Transfer-Encoding.")
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:12]) > BODY_MAX_BYTES:
             return _error(413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed.")
@@ -97,7 +131,7 @@ class Guard:
             return _wrong_type(kind, is_rest=_REST in path)
         return None
 
-    def _caller(self, headers: Headers) -> tuple[str, tuple[str, ...]] | None:
+    def _caller(self, headers: Headers) -> Caller | None:
         """Return the name of the caller and its tenants."""
         given = headers.getlist("authorization")
         if not given:
@@ -141,6 +175,35 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return left.pop() if left else await receive()
 
     return again
+
+
+async def _awaited(answer: Awaitable[None]) -> None:
+    await answer
+
+
+def _no_json(body: bytes) -> JSONResponse | None:
+    """Return the error that answers a body which readers of JSON understand differently; None for others, also those that all refuse."""
+    try:
+        json.loads(body.decode(), parse_constant=_refuse_number, parse_float=_finite, object_pairs_hook=_once)
+    except json.JSONDecodeError:
+        return None
+    except (ValueError, RecursionError) as error:
+        return _error(400, f"The body is not valid JSON: {str(error)[:200]}.")
+    return None
+
+
+def _refuse_number(text: str) -> float:
+    raise ValueError(f"{text[:20]} is not a number")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    return found if math.isfinite(found) else _refuse_number(text)
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> None:
+    if len(pairs) != len(dict(pairs)):
+        raise ValueError("an object has a name twice")
 
 
 def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -51,14 +51,20 @@ class ServedLog:
         store: The store, which only this object uses.
         tick: Called about once a second, such as to sync.
         push: What notifies clients; None if nothing does.
+        report: Called with a sentence about each error of the store.
     """
 
     def __init__(
-        self, store: Store, tick: Callable[[], object] = lambda: None, push: Push | None = None
+        self,
+        store: Store,
+        tick: Callable[[], object] = lambda: None,
+        push: Push | None = None,
+        report: Callable[[str], object] = lambda sentence: None,
     ) -> None:
         self.store = store
         self.push = push
         self._tick = tick
+        self._report = report
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gitmem a2a")
         self._stop = threading.Event()
         self._changed = asyncio.Event()
@@ -79,7 +85,8 @@ class ServedLog:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, locked)
         except StoreError as error:
-            raise InternalError(message=error.message) from error
+            self._report(error.message)  # it may name paths of this machine, which clients are not told
+            raise InternalError(message=f"The log can't be used now: {error.code}.") from error
         except UsageError as error:
             refused = UnsupportedOperationError if error.code in _QUOTA else InvalidParamsError
             raise refused(message=error.message) from error
@@ -123,9 +130,14 @@ class ServedLog:
         """Record a task for an agent.
 
         Raises:
+            InvalidParamsError: It refers to a task that is not the caller's, or not here. Nothing was written.
             UsageError: See `new_task.create` (also RecordError, SecretError). Nothing was written.
             StoreError: It can't be recorded.
         """
+        for each in message.references:
+            task = load.load(self.store.db(), each, forged=False)
+            if task is None or task.caller[0] != caller.reader:
+                raise InvalidParamsError(message=f"No such task: {each!r}.")
         (resolved,) = addressing.from_addresses(self.store, [agent])
         made = new_task.create(
             self.store,

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Router
 
 from .card import REST, card_of
+from .connections import CONNECTIONS_MAX, HEAD_SECONDS, Connection
 from .guard import CALLER, CARDS, Guard
 from .handler import TENANTS, Handler
 
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from .guard import CallerOf
     from .served_log import ServedLog
 
-CONNECTIONS_MAX = 200  # of all clients together
-IDLE_SECONDS, HEADS_MAX_BYTES, END_SECONDS = 15, 16 * 1024, 3
+HEADS_MAX_BYTES, END_SECONDS = 16 * 1024, 3
 _CACHE = "public, max-age=300"
 
 
@@ -120,10 +120,10 @@ def server_of(app: ASGIApp, on_start: Callable[[], object]) -> uvicorn.Server:
         ws="none",
         server_header=False,
         limit_concurrency=CONNECTIONS_MAX,
-        timeout_keep_alive=IDLE_SECONDS,
+        timeout_keep_alive=int(HEAD_SECONDS),
         timeout_graceful_shutdown=END_SECONDS,
         h11_max_incomplete_event_size=HEADS_MAX_BYTES,
-        http="h11",
+        http=Connection,
     )
     return _Server(config, on_start)
 
