@@ -29,6 +29,9 @@ def replace(
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f"{TEMPORARY}{name}-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    if private:
+        remove_quietly(temporary)
+        flags |= os.O_EXCL  # else another user who may write to the folder could have opened it before
     try:
         handle = os.open(temporary, flags, 0o600) if private else shared_mode.open_file(temporary, flags)
         try:

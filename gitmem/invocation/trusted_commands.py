@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
 
-FOLDER = "trusted"
+FOLDER, FILE_MAX_BYTES = "trusted", 256 * 1024
 
 
 def find(store: Store, name: str, *, trust: bool = False) -> str:
@@ -46,7 +46,7 @@ def find(store: Store, name: str, *, trust: bool = False) -> str:
     path = os.path.join(store.repo.state, FOLDER, _digest(alias.name, alias.exec))
     if trust:
         _record(store, path, alias.name, alias.exec)
-    if not os.path.isfile(path):
+    if not _is_trusted(path, alias.name, alias.exec):
         raise UsageError(
             f"The command for {alias.name} in {roles_file.FILE} is not trusted on this machine: {sanitize(alias.exec)}. Nothing was written.",
             hint="Whoever can push can change that file. Only your user may decide to run it.",
@@ -60,11 +60,24 @@ def _digest(name: str, text: str) -> str:
     return sha256(f"{fold(name)}\n{text}".encode()).hexdigest()
 
 
+def _is_trusted(path: str, name: str, text: str) -> bool:
+    """Return whether this user has recorded that a command is trusted: others may write to the folders of a shared repository."""
+    try:
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            value = json.loads(file.read(FILE_MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return False
+    if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
+        return False
+    return isinstance(value, dict) and value.get("agent") == name and value.get("exec") == text
+
+
 def _record(store: Store, path: str, name: str, text: str) -> None:
     content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
     try:
         shared_mode.make_dirs(os.path.dirname(path))
-        atomic_write.replace(path, content.encode())
+        atomic_write.replace(path, content.encode(), private=True)
     except OSError as error:
         raise StoreError(
             f"Cannot record the trust in {store.repo.state}: {error.strerror}. Nothing was written.",

@@ -54,7 +54,8 @@ class Lock:
             import fcntl  # noqa: F401  (whether it is there)
         except ImportError:  # Windows
             return self._take_filelock()
-        fd = shared_mode.open_file(self.path, os.O_RDWR | os.O_CREAT)
+        # who may read a file may lock it, and so stop others
+        fd = shared_mode.open_file(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if self._is_background:
                 return self._take_filelock()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import shared_mode
+from gitmem import atomic_write, shared_mode
 from gitmem.index import index_file
 from tests.conftest import Git
 
@@ -205,3 +205,15 @@ def test_who_is_in_no_group_is_told_so(tmp_path: Path, git: Git) -> None:
     done = gitmem(repo, "signal", "hello", "--broadcast", "--as", "Planck", before=bare_of_power)
 
     assert done.returncode == 4 and "core.sharedRepository" in done.stderr, done
+
+
+def test_a_private_file_is_not_written_to_one_that_another_user_has_open(tmp_path: Path) -> None:
+    """In a folder of a shared repository another user can make a file with the name that is written first."""
+    path = tmp_path / "push.json"
+    planted = tmp_path / f"{atomic_write.TEMPORARY}push.json-{os.getpid()}"
+    with planted.open("w+b") as theirs:
+        planted.chmod(0o666)
+        atomic_write.replace(str(path), b"credentials", private=True)
+        assert theirs.read() == b""
+    assert path.read_bytes() == b"credentials"
+    assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600

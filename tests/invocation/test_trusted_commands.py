@@ -94,3 +94,19 @@ def test_i6_serve_agent_runs_a_trusted_command(run: Call, repo: Path, tmp_path: 
     with serving(repo, repo, "--input", "text"):
         assert "| AGAIN" in run("call", "prices", "again", "--timeout", "30s").out
     assert os.listdir(repo / ".git" / "gitmem" / "trusted")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_i6_only_this_user_can_record_that_a_command_is_trusted(log: Log, repo: Path) -> None:
+    """Others may write to the folders of a shared repository, and move the files of its owner in them."""
+    write(repo, "'tr a-z A-Z'")
+    trusted_commands.find(log.store, "prices", trust=True)
+    (path,) = (Path(log.store.repo.state) / trusted_commands.FOLDER).iterdir()
+    own = path.read_bytes()
+    path.chmod(0o660)
+    assert refused(log).code == "not-trusted"
+    path.chmod(0o600)
+    assert trusted_commands.find(log.store, "prices") == "tr a-z A-Z"
+    for content in (b"", b"[]", own.replace(b"tr a-z", b"tr b-z")):
+        path.write_bytes(content)
+        assert refused(log).code == "not-trusted"

@@ -162,3 +162,17 @@ def test_a_lock_file_has_the_mode_of_a_shared_repository(repo: Path, kind: Kind)
     with kind(str(path)) as lock:
         assert lock.take()
     assert path.read_text() == "12\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_other_users_of_the_machine_cannot_lock_a_lock_file(repo: Path, kind: Kind) -> None:
+    """Who may read a file may lock it: then no line of this clone would be committed, and two workers would take one task."""
+    path = repo / ".git" / "gitmem" / "a lock"
+    path.parent.mkdir(exist_ok=True)
+    before = os.umask(0o022)
+    try:
+        with kind(str(path)) as lock:
+            assert lock.take()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
