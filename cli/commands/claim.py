@@ -58,10 +58,7 @@ def paths(
         anyway=anyway,
         allow_secret=allow_secret,
     )
-    if quiet and not at.json:
-        output.write_lines([found.claim_id])
-    else:
-        output.answer(at.json, found, render.change)
+    output.answer(at.json, found, render.change, only=[found.claim_id] if quiet else None)
 
 
 def listing(

@@ -81,7 +81,4 @@ def delegate(
         allow_secret=allow_secret,
         **attested,
     )
-    if quiet and not at.json:
-        output.write_lines([str(made.task["task_id"])])
-    else:
-        output.answer(at.json, made, render.delegated)
+    output.answer(at.json, made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)

@@ -44,7 +44,4 @@ def handoff(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    if quiet and not at.json:
-        output.write_lines([made.task["task_id"]])
-    else:
-        output.answer(at.json, made, render.given)
+    output.answer(at.json, made, render.given, only=[made.task["task_id"]] if quiet else None)

@@ -162,7 +162,8 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
         return True
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "work": None, "warnings": []}
-        output.answer_values(at.json, values, [output.nothing_line(reader)], ["gitmem roster"])
+        nothing = output.NOTHING.format(output.sanitize(reader, keep=""))
+        output.answer_values(at.json, values, [nothing], ["gitmem roster"])
     elif at.json:
         output.write_json({"reader": reader, "unread": 0})
     else:

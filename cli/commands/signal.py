@@ -38,10 +38,7 @@ def signal(
         _publish(at, sent)
     if sent.commit is None:
         sent.warnings += where_waiting(at)
-    if quiet and not at.json:
-        output.write_lines([sent.signal["signal_id"]])
-    else:
-        output.answer(at.json, sent, lines_of)
+    output.answer(at.json, sent, lines_of, only=[sent.signal["signal_id"]] if quiet else None)
 
 
 def reply(

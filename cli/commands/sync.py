@@ -38,6 +38,7 @@ def sync(
     yes: Annotated[bool, typer.Option("--yes", help="Allow a forced push if the repair needs one.")] = False,
     timeout: Timeout = syncing.TIMEOUT,
     progress: ShowProgress = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing if it succeeds.")] = False,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch records of other machines, and push local ones if you consented to publish."""
@@ -67,5 +68,6 @@ def sync(
         consent_messages.reword_for_agent(synced)
     from ..render import upkeep
 
-    output.answer(at.json, synced, upkeep.sync)
+    if at.json or synced.status or not quiet:
+        output.answer(at.json, synced, upkeep.sync)
     return int(synced.status)

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     import typer
 
+    from gitmem.tasks.append import TaskChange
+
     from .. import shared_options as shared
-    from .options import AllowSecret, Reason, TaskId, TaskText, Wu
+    from .options import AllowSecret, Quiet, Reason, TaskId, TaskText, Wu
 
 VERIFIED = {"matches": 0, "changed": 1, "missing": 2}  # exit statuses
 
@@ -112,6 +114,7 @@ def take(
             "--for", metavar="2h", help="Time until others may take it, at most 24h (default: an hour)."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
     from gitmem.errors import UsageError
@@ -129,21 +132,21 @@ def take(
         )
     found = accept.take(at.store(), at.caller(), id, lease=lease)
     received.attach(at.store(), found, find_task.require(at.store(), found.task_id).record)
-    output.answer(at.json, found, render.change)
+    _changed(at, found, quiet)
 
 
-def renew(at: Environment, id: TaskId) -> None:
+def renew(at: Environment, id: TaskId, quiet: Quiet = False) -> None:
     """Extend the time for which you have a task."""
     from gitmem.tasks import task_work
 
-    output.answer(at.json, task_work.renew(at.store(), at.caller(), id), render.change)
+    _changed(at, task_work.renew(at.store(), at.caller(), id), quiet)
 
 
-def release(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def release(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Give a task back, so that somebody else may take it."""
     from gitmem.tasks import task_work
 
-    output.answer(at.json, task_work.release(at.store(), at.caller(), id, reason=reason), render.change)
+    _changed(at, task_work.release(at.store(), at.caller(), id, reason=reason), quiet)
 
 
 def done(
@@ -151,6 +154,7 @@ def done(
     id: TaskId,
     text: TaskText,
     failed: Annotated[bool, typer.Option("--failed", help="It failed; the text says why.")] = False,
+    quiet: Quiet = False,
     allow_secret: AllowSecret = False,
 ) -> None:
     """Report the result of a task that you have taken."""
@@ -160,10 +164,12 @@ def done(
 
     state, result = "failed" if failed else "completed", typed(text, "result")
     found = task_work.report(at.store(), at.caller(), id, state, result, allow_secret=allow_secret)
-    output.answer(at.json, found, render.change)
+    _changed(at, found, quiet)
 
 
-def ask(at: Environment, id: TaskId, text: TaskText, allow_secret: AllowSecret = False) -> None:
+def ask(
+    at: Environment, id: TaskId, text: TaskText, quiet: Quiet = False, allow_secret: AllowSecret = False
+) -> None:
     """Ask whoever wrote a task that you have taken; it waits for the answer."""
     from gitmem.tasks import task_work
 
@@ -173,10 +179,12 @@ def ask(at: Environment, id: TaskId, text: TaskText, allow_secret: AllowSecret =
     found = task_work.report(
         at.store(), at.caller(), id, "input-required", question, allow_secret=allow_secret
     )
-    output.answer(at.json, found, render.change)
+    _changed(at, found, quiet)
 
 
-def message(at: Environment, id: TaskId, text: TaskText, allow_secret: AllowSecret = False) -> None:
+def message(
+    at: Environment, id: TaskId, text: TaskText, quiet: Quiet = False, allow_secret: AllowSecret = False
+) -> None:
     """Write to the other side of a task, such as the answer to a question."""
     from gitmem.tasks import task_decisions
 
@@ -185,21 +193,21 @@ def message(at: Environment, id: TaskId, text: TaskText, allow_secret: AllowSecr
     found = task_decisions.message(
         at.store(), at.caller(), id, typed(text, "message"), allow_secret=allow_secret
     )
-    output.answer(at.json, found, render.change)
+    _changed(at, found, quiet)
 
 
-def reject(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def reject(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Refuse a task that is for you."""
     from gitmem.tasks import task_work
 
-    output.answer(at.json, task_work.reject(at.store(), at.caller(), id, reason), render.change)
+    _changed(at, task_work.reject(at.store(), at.caller(), id, reason), quiet)
 
 
-def cancel(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def cancel(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Cancel a task that nobody has taken, else ask its holder to stop."""
     from gitmem.tasks import task_decisions
 
-    output.answer(at.json, task_decisions.cancel(at.store(), at.caller(), id, reason=reason), render.change)
+    _changed(at, task_decisions.cancel(at.store(), at.caller(), id, reason=reason), quiet)
 
 
 def seal(
@@ -209,15 +217,20 @@ def seal(
         str | None,
         typer.Option("--give-up", metavar="TEXT", help="Seal a task without a result as failed, and why."),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Accept the result of a task that your session wrote: from now on nothing changes it."""
     from gitmem.tasks import task_decisions
 
-    output.answer(at.json, task_decisions.seal(at.store(), at.caller(), id, give_up=give_up), render.change)
+    _changed(at, task_decisions.seal(at.store(), at.caller(), id, give_up=give_up), quiet)
 
 
-def close(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def close(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Close a task whose writer has ended; needs --reason."""
     from gitmem.tasks import task_decisions
 
-    output.answer(at.json, task_decisions.close(at.store(), at.caller(), id, reason or ""), render.change)
+    _changed(at, task_decisions.close(at.store(), at.caller(), id, reason or ""), quiet)
+
+
+def _changed(at: Environment, found: TaskChange, quiet: bool) -> None:
+    output.answer(at.json, found, render.change, only=[found.task_id] if quiet else None)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         LaunchScope,
         LaunchWave,
         LaunchWorktree,
+        Quiet,
         Reason,
         TaskId,
     )
@@ -39,6 +40,7 @@ def launch(
     model: LaunchModel = None,
     role: LaunchRole = None,
     scope: LaunchScope = None,
+    quiet: Quiet = False,
 ) -> None:
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
     from gitmem.tasks import launch as launches
@@ -48,7 +50,7 @@ def launch(
         worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
         scopes=scope,
     )  # fmt: skip
-    output.answer(at.json, found, render.launched)
+    output.answer(at.json, found, render.launched, only=[found.launch] if quiet else None)
 
 
 def relaunch(
@@ -66,6 +68,7 @@ def relaunch(
     model: LaunchModel = None,
     role: LaunchRole = None,
     scope: LaunchScope = None,
+    quiet: Quiet = False,
 ) -> None:
     """Record that you start another worker for a task; exit 1 if its worker is live; needs --reason. No program is started."""
     from gitmem.tasks import launch as launches
@@ -75,7 +78,7 @@ def relaunch(
         worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
         scopes=scope,
     )  # fmt: skip
-    output.answer(at.json, found, render.launched)
+    output.answer(at.json, found, render.launched, only=[found.launch] if quiet else None)
 
 
 def _folder(typed: str | None) -> str | None:

@@ -33,6 +33,7 @@ _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as a session and therefore keep --as.
 ACTING = frozenset(("signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end", "mem", "call",
                     "name add", "name remove", "import", "gate", "watch", "claim", "overlap", "delegate", "handoff", "task"))  # fmt: skip
+NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 _typed: dict[str, str] = {}
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
 
@@ -44,15 +45,19 @@ def answer(
     *,
     page: Callable[[str], bool] | None = None,
     text_next: Callable[[Answer], Sequence[str]] | None = None,
+    only: Sequence[str] | None = None,
 ) -> bool:
     """Print an outcome; return False if the output is closed.
 
     Args:
+        only: The ids that the text is, instead of lines and next commands.
         page: Shows text in a pager instead, see `Environment.pager`.
         text_next: Returns the next commands of the text (default: those of the outcome).
     """
     next = getattr(outcome, "next", ())
     if not json:
+        if only is not None:
+            return write_lines(only)
         return (page or write)(with_next(lines(outcome), text_next(outcome) if text_next else next))
     values = outcome.as_json()
     return write_json(_with_notice({**values, "next": with_options(next)} if "next" in values else values))
@@ -271,11 +276,6 @@ def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
 def record_position(commit: str | None) -> str:
     """Return the position of a record, for the end of a line."""
     return f"commit {commit[:12]}" if commit else "recorded"
-
-
-def nothing_line(reader: str) -> str:
-    """Return the line of an empty inbox."""
-    return f"Nothing new for {sanitize(reader, keep='')}"
 
 
 def progress(asked: bool = False) -> Progress | None:

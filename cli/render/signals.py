@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.signals import message_frame
 
-from .output import nothing_line, paint, program, record_position, sanitize, with_options
+from .output import NOTHING, paint, program, record_position, sanitize, with_options
 from .text import SEPARATOR, format_ago, framed, lines_of_work, paint_intent, plural, sender_text, table
 
 TYPE_CHECKING = False
@@ -32,7 +32,8 @@ def inbox(found: InboxResult) -> list[str]:
     lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
     work = lines_of_work(found.work, {id for each in found.signals if (id := each.get("task_id"))})
     if not found.signals:
-        return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found), *work]
+        nothing = NOTHING.format(sanitize(found.reader, keep=""))
+        return [*lines, _filtered(found) if found.unread else nothing, *work]
     lines.append(f"{found.unread} unread for {sanitize(found.reader, keep='')}. {message_frame.PEERS}")
     for signal in found.signals:
         lines.append("")

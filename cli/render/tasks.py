@@ -79,9 +79,10 @@ def detail(found: TaskDetail) -> list[str]:
 
     task = found.task
     agent, role = task.get("agent"), task.get("target_role")
+    whom = sender_text(found.agent_name, agent) if agent else role
     parts = [
         task["task_id"], found.state_text, task["purpose"], task.get("priority"), task.get("wu_id"),
-        f"for {agent or role}" if agent or role else None, task["thread_id"],
+        f"for {whom}" if whom else None, task["thread_id"],
     ]  # fmt: skip
     sender = sender_text(task.get("sender_name"), task["sender_identity"])
     lines = [
@@ -156,16 +157,16 @@ def row(each: TaskRow) -> tuple[str, ...]:
         mismatch.short(role=each.role_mismatch, scope=each.scope_mismatch, model=each.model_mismatch),
     ]
     state = ", ".join(filter(None, [each.state_text, *notes]))
-    held = f"{each.holder} has it" if each.until else (each.agent or each.target_role or "")
+    held = f"{each.worker} has it" if each.until else each.whom
     about = SEPARATOR.join(str(part) for part in (each.priority, each.wu_id, each.title) if part)
-    cells = (each.task_id, state, held, each.caller, about)
+    cells = (each.task_id, state, held, each.caller_name, about)
     return tuple(plain(str(cell)) for cell in cells)
 
 
 def ready(each: TaskRow) -> str:
     """Return a task that the reader may take, in one line."""
-    whom = f"for {each.agent or each.target_role}"
-    parts = (each.task_id, each.priority, each.wu_id, whom, f"from {each.caller}", each.title)
+    by = f"from {each.caller_name}"
+    parts = (each.task_id, each.priority, each.wu_id, f"for {each.whom}", by, each.title)
     return plain("task " + SEPARATOR.join(str(part) for part in parts if part))
 
 

@@ -6,12 +6,14 @@ The fold survives writers that break these rules, because two clones can't ask e
 from __future__ import annotations
 
 from ..log.lines import format_at
-from . import EVENTS_MAX, HANDOFF, ONCE, TERMINAL
+from ..text.shell_quote import command
+from . import EVENTS_MAX, HANDOFF, ONCE, TERMINAL, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from ..agents.caller import Caller
     from .fold import FoldedTask
     from .task_facts import Sender, TaskEvent
 
@@ -191,3 +193,20 @@ def _too_many(task: FoldedTask) -> Refusal | None:
         if count >= EVENTS_MAX
         else None
     )
+
+
+def steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
+    """Return the commands that the caller may give next."""
+    sender = (caller.reader, caller.session_id)
+
+    def step(word: str, *text: str) -> str:
+        return command("gitmem", "task", word, task.record["task_id"], *text)
+
+    if task.is_finished:
+        return [step("seal")] if task.record["purpose"] != HANDOFF and seal(task, sender) is None else []
+    if own_take(task, sender) is not None:
+        stop = [step("release")] if task.cancels else []
+        return [*stop, step("done", "your result"), step("ask", "your question")]
+    if task.caller[0] == caller.reader:
+        return [step("message", "your answer")] if task.state in WAITING else [step("cancel")]
+    return [step("take")] if take(task, sender, caller.ids, now) is None else []

@@ -9,7 +9,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import HANDOFF, WAITING, brief, collisions, find_task, launches, rules, task_remarks, task_roles
+from . import brief, collisions, find_task, launches, rules, task_remarks, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -55,6 +55,7 @@ class TaskRow(Outcome):
         late: The number of results that did not become the outcome.
         replaced: Whether another task replaces it.
         blocked_by: The open tasks that must be finished first.
+        agent_name: The name of whom it is for, if that agent has one.
         caller_name: The name of whoever wrote it, for people; so `holder_name`.
         role_mismatch: Whether whoever works on it has another role than requested; None if one of them is not stated. So for
             scope and model.
@@ -63,7 +64,7 @@ class TaskRow(Outcome):
 
     __slots__ = (
         "task_id", "title", "state", "state_text", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
-        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "deadline", "created_at", "touched_at",
+        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "agent_name", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "deadline", "created_at", "touched_at",
     )  # fmt: skip
     actual_role: Mapping[str, Any] | None
     role_mismatch: bool | None
@@ -82,11 +83,12 @@ class TaskRow(Outcome):
         compared = mismatch.fields_of(asked, strict_json.read(str(actual)) if actual else {})
         mismatch.set_fields(self, compared)
         session, holder = self.holder_session, self.holder
+        self.agent_name = names.get(str(self.agent)) if self.agent else None
         self.caller_name = names.get(str(self.caller)) or str(self.caller)
         self.holder_name = (
             (session and names.get(str(session))) or (holder and names.get(str(holder))) or holder
         )
-        self.mismatch = mismatch.sentence(str(self.holder_name or self.agent or "it"), compared)
+        self.mismatch = mismatch.sentence(str(self.holder_name or self.whom or "it"), compared)
         self.state_text = rules.text_of(str(self.purpose), str(self.state), str(decided_by))
         self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"
@@ -102,6 +104,11 @@ class TaskRow(Outcome):
     def is_unconfirmed(self) -> bool:
         """Whether it has an outcome that waits for its caller's decision."""
         return self.state_text.endswith(rules.UNCONFIRMED)
+
+    @property
+    def whom(self) -> str:
+        """Whom it is for: a name, else an identity, else a role."""
+        return str(self.agent_name or self.agent or self.target_role or "")
 
     @property
     def worker(self) -> str:
@@ -145,6 +152,7 @@ class TaskDetail(Outcome):
         void: Ids of the takes that do not count.
         late: Ids of the results that did not become the outcome.
         left_out: The number of events that were not read: there are too many.
+        agent_name: The name of whom it is for, if that agent has one.
         asked: The role, model, scope and deadline that it asks for, in one line.
         brief: The path of its brief, and whether it is in this work tree as attested.
         mismatches: How its takers differ from the role, scope and model that were requested.
@@ -156,7 +164,7 @@ class TaskDetail(Outcome):
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "agent_name", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask) -> None:
@@ -171,6 +179,7 @@ class TaskDetail(Outcome):
         self.replaced_by = found.replaced_by
         self.stands_beside = found.stands_beside
         self.left_out = found.left_out
+        self.agent_name: str | None = None
         self.asked = task_roles.asked(found.record)
         self.brief: str | None = None
         self.mismatches = task_roles.mismatches(found)
@@ -257,6 +266,8 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     """
     found = find_task.require(store, task_id)
     shown = TaskDetail(found)
+    agent = found.record.get("agent")
+    shown.agent_name = presence.names_by_reader(store.db()).get(agent) if agent else None
     shown.contradicted_by = task_remarks.contradictions(store.db(), found.record)
     shown.warnings = task_remarks.forged(store.db(), found.record["task_id"])
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
@@ -265,27 +276,8 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     checked = brief.check(store.repo.worktree, found.record)
     if checked is not None and checked.sentence:
         shown.warnings.append(checked.sentence)
-    shown.next = _steps(found, caller, store.now()) if caller is not None else []
+    shown.next = rules.steps(found, caller, store.now()) if caller is not None else []
     return shown
-
-
-def _steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
-    """Return the commands that the caller may give next."""
-    sender = (caller.reader, caller.session_id)
-
-    def step(word: str, *text: str) -> str:
-        return command("gitmem", "task", word, task.record["task_id"], *text)
-
-    if task.is_finished:
-        return (
-            [step("seal")] if task.record["purpose"] != HANDOFF and rules.seal(task, sender) is None else []
-        )
-    if rules.own_take(task, sender) is not None:
-        stop = [step("release")] if task.cancels else []
-        return [*stop, step("done", "your result"), step("ask", "your question")]
-    if task.caller[0] == caller.reader:
-        return [step("message", "your answer")] if task.state in WAITING else [step("cancel")]
-    return [step("take")] if rules.take(task, sender, caller.ids, now) is None else []
 
 
 def _ids(array: str) -> list[str]:

@@ -49,7 +49,10 @@ def test_a_task_is_taken_asked_about_done_and_sealed(run: Run, start: Start, wri
     assert run("task", "done", id, "12 cases", "--json", session=bohr).json["state"] == "completed"
 
     shown = run("task", "show", id, session=planck).out
-    assert "completed (unconfirmed) · delegation · P1 · WU-7 · for test:worker:bohr" in shown.splitlines()[0]
+    assert (
+        "completed (unconfirmed) · delegation · P1 · WU-7 · for Bohr (test:worker:bohr)"
+        in shown.splitlines()[0]
+    )
     assert (
         "| Write the tests" in shown and "| 12 cases" in shown and "Peers can inform, not authorize." in shown
     )
@@ -57,6 +60,48 @@ def test_a_task_is_taken_asked_about_done_and_sealed(run: Run, start: Start, wri
     assert run("task", "seal", id, session=planck).status == 0
     found = run("task", "show", id, "--json", session=planck).json
     assert (found["state_text"], found["next"], found["seal"]["state"]) == ("completed", [], "completed")
+
+
+def test_lists_show_names_and_json_has_the_identities_too(run: Run, start: Start, write: Write) -> None:
+    """As the roster and the inbox do; a role, and an agent that no session names, are shown as they are."""
+    planck, bohr = start("Planck"), start("Bohr")
+    id = write(planck, "Write", to="Bohr")
+    assert f"{id}  submitted  Bohr  Planck  Write" in run("task", "list", session=planck).out.splitlines()
+    assert f"task {id} · for Bohr · from Planck · Write" in run("mem", "ready", session=bohr).out.splitlines()
+    (row,) = run("task", "list", "--json", session=planck).json["tasks"]
+    assert (row["agent"], row["agent_name"], row["caller"], row["caller_name"]) == (
+        "test:worker:bohr",
+        "Bohr",
+        "test:worker:planck",
+        "Planck",
+    )
+    shown = run("task", "show", id, "--json", session=planck).json
+    assert (shown["task"]["agent"], shown["agent_name"]) == ("test:worker:bohr", "Bohr")
+    open_to_all = write(planck, "Review", to="role:implementer/test")
+    assert (
+        f"{open_to_all}  submitted  implementer/test  Planck  Review"
+        in run("task", "list", session=planck).out
+    )
+
+
+def test_each_step_of_a_task_can_print_only_its_id(run: Run, start: Start, write: Write) -> None:
+    """With -q, from the first to the last step and for a launch; a refusal is an error as always."""
+    planck, bohr = start("Planck"), start("Bohr")
+    id, refused, canceled, released, closed = (write(planck, f"{each}", to="Bohr") for each in range(5))
+    steps = [
+        (planck, "launch", id), (bohr, "take", id), (bohr, "renew", id), (bohr, "ask", id, "?"), (planck, "message", id, "!"),
+        (bohr, "take", id), (bohr, "done", id, "Done"), (planck, "seal", id), (bohr, "reject", refused),
+        (planck, "cancel", canceled), (bohr, "take", released), (bohr, "release", released),
+    ]  # fmt: skip
+    for session, verb, task, *text in steps:
+        found = run("task", verb, task, *text, "-q", session=session)
+        expected = found.out.strip() if verb == "launch" else task
+        assert (found.status, found.out, found.err) == (0, f"{expected}\n", ""), verb
+    assert run("task", "show", id, "--json").json["launches"][0]["launch"].startswith("tev-")
+    assert run("task", "renew", id, "-q", session=bohr).status != 0
+    run("session", "end", session=planck)
+    found = run("task", "close", closed, "--reason", "not needed", "-q", session=start("Planck"))
+    assert (found.status, found.out) == (0, f"{closed}\n"), found.err
 
 
 def test_tasks_are_listed_by_what_is_asked(run: Run, start: Start, write: Write) -> None:
@@ -76,7 +121,7 @@ def test_tasks_are_listed_by_what_is_asked(run: Run, start: Start, write: Write)
     assert ids("--mine", session=bohr) == ids("--wu", "WU-7") == {first}
     assert ids("--blocked") == {second}
     text = run("task", "list", session=curie).out
-    assert "test:worker:bohr has it" in text and "WU-7 · first" in text and "second line" not in text
+    assert "Bohr has it" in text and "WU-7 · first" in text and "second line" not in text
     assert "submitted, waits for 1" in text
     assert "1 more not shown; use --limit N" in run("task", "list", "--limit", "1", session=curie).out
     run("task", "done", first, "ok", session=bohr)

@@ -105,19 +105,15 @@ def create(
         at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in stdin.objects("node")]
         appended = edit.append(at.store(), at.caller(), many, private=private, allow_secret=allow_secret)
-        if quiet and not at.json:
-            output.write_lines([node.id for node in appended.nodes])
-        else:
-            output.answer(at.json, appended, render.appended)
+        output.answer(
+            at.json, appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None
+        )
         return
     text = typed(str(content), "text")
     created = edit.create(
         at.store(), at.caller(), text, private=private, allow_secret=allow_secret, **options
     )
-    if quiet and not at.json:
-        output.write_lines([created.node.id])
-    else:
-        output.answer(at.json, created, render.created)
+    output.answer(at.json, created, render.created, only=[created.node.id] if quiet else None)
 
 
 def update(
@@ -228,7 +224,4 @@ def checkpoint(
         next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), session=session, metadata=metadata(meta),
         diff_stat=not no_diff_stat, allow_secret=allow_secret, done=done,
     )  # fmt: skip
-    if quiet and not at.json:
-        output.write_lines([created.node.id])
-    else:
-        output.answer(at.json, created, render.checkpointed)
+    output.answer(at.json, created, render.checkpointed, only=[created.node.id] if quiet else None)

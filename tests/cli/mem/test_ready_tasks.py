@@ -47,7 +47,7 @@ def test_tasks_for_one_and_for_ones_role_are_ready_until_they_are_taken(
     assert ready(run, bohr, "--wu", "WU-7") == [mine, any_profile, role]
     assert ready(run, bohr, "--wu", "WU-8") == []
     text = run("mem", "ready", "--wu", "WU-7", session=bohr).out
-    assert f"task {mine} · P1 · WU-7 · for test:worker:bohr · from test:worker:planck · for Bohr" in text
+    assert f"task {mine} · P1 · WU-7 · for Bohr · from Planck · for Bohr" in text
     assert f"next: gitmem task take {mine}" in text
     run("task", "take", mine, session=bohr)
     run("task", "cancel", role, session=bohr)
