@@ -19,7 +19,7 @@ from gitmem import __version__
 from gitmem.errors import UsageError, bad_number
 
 from ..render import output as rendered
-from . import tool_results
+from . import tool_results, tool_words
 from .call_tools import CallTools
 from .claim_tools import ClaimTools
 from .delivery import SignalDelivery
@@ -50,7 +50,7 @@ Begin with session (set your work unit), mem_recover and roster. Call inbox at n
 finish, unless hooks deliver signals. Propose with signal, intent PROPOSE and requires_ack, and continue \
 when converged says so. Ask others with call if you need the answer to go on, else with delegate; take and finish it with task; give open work away with handoff. Record findings \
 and decisions with mem_create; search with mem_search first. \
-`next` in a result lists shell commands to run next; instead of the reply command, call signal with reply_to."""
+`next` in a result lists shell commands to run next, in an error also calls of tools; instead of the reply command, call signal with reply_to."""
 
 NAMES = (
     "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "role", "call", "delegate", "task", "handoff", "claim",
@@ -79,6 +79,9 @@ class Server(MCPServer[Any]):
         self._fields = fields
         every = {name: getattr(group, name) for group in groups for name in NAMES if hasattr(group, name)}
         self._ours = {name: _tool(every[name], name) for name in NAMES}
+        tool_words.PARAMETERS.update(
+            {name: tuple(each.parameters["properties"]) for name, each in self._ours.items()}
+        )
         super().__init__(
             "gitmem", instructions=INSTRUCTIONS, version=__version__, tools=[*self._ours.values()],
             log_level="ERROR", subscriptions=False,
@@ -103,7 +106,7 @@ class Server(MCPServer[Any]):
             message = f"Unknown tool: {name!r}."
             return tool_results.of_error(_usage(message, difflib.get_close_matches(name, self._ours)), name)
         known = [*tool.parameters["properties"]]
-        shown = f"gitmem {name.replace('_', ' ', 1)} --help"
+        shown = tool_words.call(name, dict.fromkeys(tool.parameters.get("required", ()), tool_words.ELLIPSIS))
         for word in arguments:
             if word not in known:
                 message = f"Unknown argument of {name}: {word!r}."
@@ -135,7 +138,7 @@ def _sentence(wrong: ErrorDetails, properties: dict[str, Any]) -> str:
     return f"{place}: {wrong['msg']}."
 
 
-def _usage(message: str, suggestions: list[str] | None = None, next: str = "gitmem --help") -> UsageError:
+def _usage(message: str, suggestions: list[str] | None = None, next: str = "session()") -> UsageError:
     return UsageError(f"{message} Nothing was written.", suggestions=suggestions or [], next=[next])
 
 

@@ -20,6 +20,7 @@ from gitmem.text.sanitize import sanitize_for_model
 
 from .. import failure
 from ..render import output
+from . import tool_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -245,6 +246,7 @@ def _known(error: Exception, where: str) -> GitmemError:
         known.hint = REPHRASE
     if not known.next:
         known.next = ["gitmem roster" if isinstance(known, UsageError) else "gitmem doctor"]
+    tool_words.translate(known, where)
     return known
 
 

@@ -124,7 +124,7 @@ def test_done_without_a_checkpoint_is_refused_by_the_gate(serve: Serve, shop: Pa
 
 
 def test_a_wrong_argument_is_refused_with_what_is_missing(serve: Serve) -> None:
-    """And its tool's command; an intent may be in lower case, as on the command line."""
+    """And the call of the tool; an intent may be in lower case, as on the command line."""
 
     async def talk() -> None:
         async with serve(json=False) as agent:
@@ -133,7 +133,7 @@ def test_a_wrong_argument_is_refused_with_what_is_missing(serve: Serve) -> None:
                 "signal", {"message": "Split?", "broadcast": True, "intent": "propose"}
             )
             assert refused.is_error and "Missing: message." in text(refused)
-            assert "\n  message\n" in text(refused) and "gitmem signal --help" in text(refused)
+            assert "\n  message\n" in text(refused) and "next: signal(message=" in text(refused)
             assert "PROPOSE" in text(sent)
 
     within(talk)

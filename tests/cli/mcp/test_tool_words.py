@@ -1,0 +1,154 @@
+"""Errors of tools in the words of tools: a model has parameters and calls, and no command line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.mcp import server, tool_words
+from cli.mcp.tool_words import call_of
+from cli.parser_table import COMMANDS
+from gitmem.errors import UsageError
+
+from .conftest import Serve, text, within
+
+
+@pytest.fixture(autouse=True)
+def known() -> None:
+    """The parameters of all tools, as a server has them."""
+    made: Any = server.Server(*server.groups(None, None, None))  # type: ignore[arg-type]
+    assert set(tool_words.PARAMETERS) == set(made._ours)
+
+
+def test_each_command_that_a_tool_does_is_one_of_ours() -> None:
+    functions = {declared.split()[0] for declared in COMMANDS.values()}
+    assert set(tool_words.CALLS) <= functions
+    assert {tool for tool, _ in tool_words.CALLS.values()} == set(server.NAMES)
+    for tool, given in tool_words.CALLS.values():
+        assert set(given) <= {*tool_words.PARAMETERS[tool]}
+    for tool, renamed in tool_words.RENAMED.items():
+        names = {each[0] if isinstance(each, tuple) else each for each in renamed.values()}
+        assert names <= {*tool_words.PARAMETERS[tool]}, tool
+
+
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("gitmem roster --all", "roster(all=true)"),
+        ("gitmem roster Bohr", "roster()"),
+        ("gitmem gate --help", "gate()"),
+        ("gitmem mem show --help", 'mem_show(id="…")'),
+        ("gitmem signal 'May I?' --to Bohr,Curie", 'signal(message="May I?", to=["Bohr,Curie"])'),
+        ("gitmem reply sig-1 agreed --agree", 'signal(message="agreed", intent="AGREE", reply_to="sig-1")'),
+        ("gitmem task take task-1", 'task(action="take", id="task-1")'),
+        (
+            "gitmem task release task-1 --reason 'not now'",
+            'task(action="release", id="task-1", text="not now")',
+        ),
+        ("gitmem task list --open", 'task(action="list", only="open")'),
+        ("gitmem claim docs --for 2h", 'claim(paths=["docs"], lease="2h")'),
+        ("gitmem converged sig-1 --wait 60s", 'converged(id="sig-1", wait_seconds=60)'),
+        ("gitmem --as Bohr session set --role x", 'session(role="x")'),
+        ("gitmem task relaunch task-1 --reason x", None),  # no tool does it
+        ("gitmem signal x --to Bohr --fuzzy", None),  # the tool can't
+        ("gitmem doctor", None),
+        ("git config x y", None),
+        ("gitmem roster 'unclosed", None),
+    ],
+)
+def test_a_command_is_the_call_that_does_the_same_or_stays(command: str, call: str | None) -> None:
+    assert call_of(command) == call
+
+
+def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
+    error = UsageError(
+        "--to has an empty name; --for 40d is too long; '--to=x' was typed.",
+        hint="Name it with --role; `gitmem role list` lists them, `gitmem session set --role` states one. To everybody: --broadcast. "
+        "`gitmem doctor --fix` repairs. Send with --fuzzy.",
+        next=["gitmem role list", "gitmem doctor --fix"],
+    )
+    tool_words.translate(error, "delegate")
+    assert (
+        error.message
+        == "`to` has an empty name; `--for` of the command line 40d is too long; '--to=x' was typed."
+    )
+    assert error.hint == (
+        'Name it with `role`; `role()` lists them, `session(role="…")` states one. To everybody: `broadcast` of signal. '
+        "`gitmem doctor --fix` repairs. Send with `--fuzzy` of the command line."
+    )
+    assert error.next == ["role()", "gitmem doctor --fix"]
+    of_claim = UsageError("--for 40d: at most 24h.")
+    tool_words.translate(of_claim, "claim")
+    assert of_claim.message == "`lease` 40d: at most 24h."
+
+
+def test_no_error_of_a_tool_names_an_option(serve: Serve, shop: Path) -> None:
+    """All that a call can provoke: names, roles, times, paths, ids, and arguments that are missing or contradict others."""
+    id = "task-abcdef"
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("role", {"role": "nonsense"}), ("session", {"scope": ["lane=a,b"]}), ("session", {"name": "all"}), ("session", {"name": "Bohr"}),
+        ("session", {"agent_identity": "x"}), ("session", {"wu": "a b"}), ("session", {"done": True}),
+        ("session", {"done": True, "name": "x"}), ("session", {"role": "x/y/z"}),
+        ("signal", {"message": "x"}), ("signal", {"message": "x", "to": ["Nobody"]}), ("signal", {"message": "x", "to": ["a:b:c"]}),
+        ("signal", {"message": "x", "to": ["all"]}), ("signal", {"message": "x", "to": [""]}), ("signal", {"message": " ", "broadcast": True}),
+        ("signal", {"message": "x", "to": ["Bohr"], "broadcast": True}), ("signal", {"message": "x", "to": ["role:reviewer/docs"]}),
+        ("signal", {"message": "x", "reply_to": "thread-abcdef"}), ("signal", {"message": "x", "reply_to": "sig-abcdef"}),
+        ("signal", {"message": "x", "thread": "sig-abcdef", "intent": "AGREE"}), ("signal", {"text": "x"}),
+        ("inbox", {"thread": "sig-abcdef"}), ("thread", {"id": "sig-abcdef"}), ("converged", {"id": "sig-abcdef"}),
+        ("receipts", {"id": "sig-abcdef"}), ("receipts", {"since": "soon"}), ("roster", {"limit": 0}),
+        ("delegate", {"message": "x"}), ("delegate", {"message": "x", "to": "Nobody", "wu": "WU-7"}), ("delegate", {"message": "x", "to": "Bohr"}),
+        ("delegate", {"message": "x", "to": "Bohr", "role": "tester"}), ("delegate", {"message": "x", "to": "Bohr", "role": "implementer/test"}),
+        ("delegate", {"message": "x", "to": "all", "wu": "WU-7"}), ("delegate", {"message": "x", "to": "role:nobody", "wu": "WU-7"}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "wu": "WU-7", "brief": "../../etc/passwd"}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "wu": "WU-7", "brief": "none.md"}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "wu": "WU-7", "deadline": "soon"}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "wu": "WU-7", "priority": "P9"}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "wu": "WU-7", "within": id}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "wu": "WU-7", "blocked_by": [id]}),
+        ("delegate", {"message": "x", "to": "role:implementer/test", "scope": ["/etc"]}),
+        ("task", {"action": "take", "id": id}), ("task", {"action": "show", "id": "x"}), ("task", {"action": "done", "id": id, "text": "x"}),
+        ("task", {"action": "take"}), ("call", {"agent": "Nobody", "message": "x"}), ("call", {"agent": "", "message": "x"}),
+        ("call", {"agent": "Bohr", "message": " "}), ("claim", {"paths": ["../outside"]}), ("claim", {"paths": ["a"], "lease": "40d"}),
+        ("claim", {"paths": ["a"], "lease": "x"}), ("claim", {"paths": ["zzz/*.nothing"]}), ("claim", {"action": "release", "id": "claim-abcdef"}),
+        ("claim", {"action": "release"}), ("handoff", {"to": "Nobody"}), ("handoff", {"to": ""}), ("handoff", {"to": "Bohr"}),
+        ("overlap", {"branch": "none"}), ("sync", {"remotes": ["none"]}), ("sync", {}), ("gate", {}), ("gate", {"wu": "WU-99"}),
+        ("mem_create", {"content": " "}), ("mem_create", {"content": "x", "type": "y"}), ("mem_create", {"content": "x", "wu": "a b"}),
+        ("mem_show", {"id": "mem-abcdef"}), ("mem_update", {"id": "mem-abcdef", "content": "x"}), ("mem_promote", {"tag": "decision"}),
+        ("mem_delete", {"ids": ["mem-abcdef"]}), ("mem_search", {"query": " "}), ("mem_ready", {"type": "x"}), ("mem_serch", {}),
+        ("mem_export", {"wu": "a b"}), ("mem_context", {"wu": "a b"}), ("mem_checkpoint", {"note": " "}),
+    ]  # fmt: skip
+    kept: set[str] = set()
+    named: list[tuple[str, Any, str]] = []
+    refused = 0
+
+    async def talk() -> None:
+        nonlocal refused
+        async with serve(json=False) as agent, serve() as other:
+            await other.call_tool("session", {"name": "Bohr"})
+            for tool, given in wrong:
+                found = await agent.call_tool(tool, given)
+                if not found.is_error:
+                    continue
+                refused += 1
+                commands = re.findall(r"`(gitmem [^`]*)`|next: (gitmem .*)", text(found))
+                every = [re.sub(r" --as \S+", "", quoted or after) for quoted, after in commands]
+                kept.update(" ".join(each.split()[:3]) for each in every)
+                said = re.sub(
+                    r"`gitmem [^`]*`|next: gitmem .*|`--[a-z-]+`( of the command line)?", "", text(found)
+                )
+                if re.search(r"(?<![\w-])--[a-z]", said) or "next: " not in text(found):
+                    named.append((tool, given, text(found)))
+
+    within(talk)
+    assert named == []
+    assert kept == {
+        "gitmem session end",
+        "gitmem mem list",
+        "gitmem name list",
+        "gitmem log",
+        "gitmem serve-agent",
+    }
+    assert refused > len(wrong) * 3 // 4
