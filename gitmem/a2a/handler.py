@@ -51,7 +51,7 @@ WAIT_SECONDS = 600.0  # for a result; then the task is answered as it is
 STREAM_SECONDS = 3600.0  # after which a client has to subscribe again
 CANCEL_SECONDS = 5.0  # for whoever has the task to stop
 FIRST_SECONDS = 1.0  # in which a worker may answer with a message; then the stream begins with the task
-LISTED_MAX = 1_000
+LISTED_MAX, LISTED_AT_ONCE = 1_000, 50
 
 
 def _notifies(handler: Handler) -> bool:
@@ -89,10 +89,12 @@ class Handler(RequestHandler):
         if params.HasField("page_size"):
             validate_page_size(params.page_size)
         log, name = self._of(context, params)
-        tasks = await log.run(lambda: log.list(log.caller(name), self.agent, LISTED_MAX))
+        ids = await log.run(lambda: log.ids(log.caller(name), self.agent, LISTED_MAX))
         store = InMemoryTaskStore(owner_resolver=lambda _: "", use_copying=False)
-        for each in tasks:
-            await store.save(wire.task_of(each), context)
+        for first in range(0, len(ids), LISTED_AT_ONCE):  # other requests come between
+            some = ids[first : first + LISTED_AT_ONCE]
+            for each in await log.run(lambda some=some: log.list(some)):  # type: ignore[misc]
+                await store.save(wire.task_of(each), context)
         page = await store.list(params, context)
         for task in page.tasks:
             if not params.include_artifacts:

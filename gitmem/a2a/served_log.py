@@ -185,10 +185,14 @@ class ServedLog:
                 pass  # the next look seals it
         return task, is_over
 
-    def list(self, caller: Caller, agent: str, limit: int) -> Sequence[FoldedTask]:
-        """Return the caller's tasks for an agent, at most the last ones."""
+    def ids(self, caller: Caller, agent: str, limit: int) -> Sequence[str]:
+        """Return the ids of the caller's tasks for an agent, at most the last ones."""
         rows = self.store.db().execute(_OF_CALLER, (caller.reader, agent, limit)).fetchall()
-        found = (load.load(self.store.db(), str(id), forged=False) for (id,) in rows)
+        return [str(id) for (id,) in rows]
+
+    def list(self, ids: Sequence[str]) -> Sequence[FoldedTask]:
+        """Return tasks by their ids."""
+        found = (load.load(self.store.db(), id, forged=False) for id in ids)
         return [each for each in found if each is not None]
 
     def _thread_of(self, caller: Caller, context_id: str) -> str | None:

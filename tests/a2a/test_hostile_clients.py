@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from gitmem.a2a import connections, guard
-from tests.a2a.conftest import Local
+from gitmem.a2a.handler import LISTED_AT_ONCE
+from gitmem.a2a.tokens import identity_of
+from gitmem.log.entry import CommitMessage
+from tests.a2a.conftest import IDENTITY, PLANNER, Local
 from tests.a2a.test_bad_requests import SEND, post, rpc, written
 
 pytestmark = pytest.mark.deep  # each starts a gateway
@@ -130,3 +133,25 @@ def test_i30_an_error_of_the_store_tells_a_client_no_path(local: Local) -> None:
     assert error["message"].startswith("The log can't be used now: ")
     assert str(local.repo) not in error["message"]
     assert post(local).status_code == 200
+
+
+def test_i30_a_list_of_many_tasks_has_each_once(local: Local) -> None:
+    """It is read in parts, and others' requests come between: one caller's lists keep nobody waiting for long."""
+    count = 2 * LISTED_AT_ONCE + 1
+    lines = [
+        local.log.store.line("task", {
+            "task_id": f"task-many{number}", "thread_id": "thread-0001", "message": "x", "agent": IDENTITY,
+            "sender_identity": identity_of(PLANNER),
+        })
+        for number in range(count)
+    ]  # fmt: skip
+    local.log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
+    found: list[str] = []
+    token = ""
+    while True:
+        page = post(local, body=rpc({"pageSize": 40, "pageToken": token}, "ListTasks")).json()["result"]
+        found += [each["id"] for each in page["tasks"]]
+        token = page["nextPageToken"]
+        if not token:
+            break
+    assert sorted(found) == sorted(f"task-many{number}" for number in range(count))
