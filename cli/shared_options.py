@@ -158,6 +158,7 @@ TASK_LIMIT = Option(
 CLAIM_PATHS = Option("Files, folders, or patterns with *, ? and ** in quotes.")
 CLAIM_FOR = Option("Time until it ends, at most 24h; it is renewed while you work (default: 1h).")
 CLAIM_REASON = Option("What you are about to do.")
+CLAIM_TASK = Option("Task that it ends with, or none (default: the one open task of your session).")
 OVERLAP_BRANCH = Option("Only pairs with this branch.")
 
 NODE_ID = Option("A node id (mem-…) or a unique prefix.")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .options import AllowSecret, Paths, Quiet, Reason, Wu
 
 CLAIMED = 1
+NO_TASK = "none"  # of --task
 STAGED_MAX = 16 * 1024 * 1024  # bytes of names that git's pre-commit hook passes
 
 
@@ -29,7 +30,7 @@ def paths(
     for_: Annotated[str, typer.Option("--for", metavar="2h", help=shared.CLAIM_FOR.help)] = "1h",
     shared: Annotated[bool, typer.Option("--shared", help="Let others claim them as shared, too.")] = False,
     wu: Wu = None,
-    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Task that it ends with.")] = None,
+    task: Annotated[str | None, typer.Option("--task", metavar="ID", help=shared.CLAIM_TASK.help)] = None,
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help)
     ] = None,
@@ -42,7 +43,6 @@ def paths(
 ) -> None:
     """Claim files, folders and patterns before you change them; exit 1 if somebody else has claimed them."""
     from gitmem.claims import claim_work
-    from gitmem.tasks import find_task
 
     from ..values import duration
 
@@ -53,12 +53,21 @@ def paths(
         lease=int(duration(for_) * 1_000_000),
         shared=shared,
         wu=wu,
-        task_id=find_task.resolve(at.store().db(), task, writing=True) if task else None,
+        task_id=_task_id(at, task),
         reason=reason,
         anyway=anyway,
         allow_secret=allow_secret,
     )
     output.answer(at.json, found, render.change, only=[found.claim_id] if quiet else None)
+
+
+def _task_id(at: Environment, text: str | None) -> str | None:
+    """Return the id of a task for `claim_work.claim`: None for its default, empty for none."""
+    from gitmem.tasks import find_task
+
+    if text is None:
+        return None
+    return "" if text in ("", NO_TASK) else find_task.resolve(at.store().db(), text, writing=True)
 
 
 def listing(

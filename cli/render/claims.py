@@ -26,6 +26,8 @@ def change(found: ClaimChange) -> list[str]:
     """Return a claim that was made or renewed."""
     verb = "renewed" if found.event == "renew" else "yours"
     line = f"{found.claim_id}{SEPARATOR}{verb} until {minute(found.until)}{SEPARATOR}{_paths(found.paths)}"
+    if found.task_id:
+        line += f"{SEPARATOR}ends with {found.task_id}"
     return [output.sanitize(line), *(f"note: {output.sanitize(each)}" for each in found.warnings)]
 
 

@@ -25,17 +25,19 @@ class ClaimChange(Outcome):
         event: `claim`, `renew` or `release`.
         until: Its end in ISO 8601; None after a release.
         paths: What it covers.
+        task_id: The task that it ends with, or None.
         commit: Its commit; None while it waits for one.
         audit_id: The audit of the release of somebody else's claim.
     """
 
-    __slots__ = ("claim_id", "event", "until", "paths", "commit", "audit_id", "warnings", "next")
+    __slots__ = ("claim_id", "event", "until", "paths", "task_id", "commit", "audit_id", "warnings", "next")
 
     def __init__(self, claim_id: str, event: str, until: str | None, commit: str | None) -> None:
         self.claim_id = claim_id
         self.event = event
         self.until = until
         self.paths: list[str] = []
+        self.task_id: str | None = None
         self.commit = commit
         self.audit_id: str | None = None
         self.warnings: list[str] = []

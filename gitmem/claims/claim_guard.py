@@ -188,12 +188,9 @@ def _was_changed_after(
 
 
 def _of_same_task(claim: StandingClaim, callers: Sequence[Caller], found: Sequence[StandingClaim]) -> bool:
-    """Return whether a caller has claimed something for the same task."""
-    task = claim.claim.record.get("task_id")
+    """Return whether a caller has claimed something for the same task, together with the claim's owner."""
     ids = {each for caller in callers for each in caller.ids}
-    return task is not None and any(
-        each.is_of(ids) and each.claim.record.get("task_id") == task for each in found
-    )
+    return any(each.is_of(ids) and standing_claims.are_of_one_task(each, claim) for each in found)
 
 
 def _passed(store: Store, callers: Sequence[Caller]) -> set[str]:

@@ -9,6 +9,8 @@ from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
+from ..records.ids import unit_key
+from ..tasks import chains, find_task
 from ..text.shell_quote import command
 from . import claim_fold, claim_list, passed_claims, path_patterns, standing_claims
 from .claim_answers import ClaimChange, paths_text, text_of
@@ -49,7 +51,8 @@ def claim(
         paths: From the top of the work tree, with `*`, `?` and `**`; a folder covers its content.
         lease: For how long, in microseconds: at most 24 hours.
         shared: Whether others may claim the paths as shared, too.
-        task_id: The task that it belongs to and ends with.
+        task_id: The task that it belongs to and ends with; by default the one open task that the caller's session has, if it
+            has exactly one, and not of another work unit. Empty for none.
         anyway: The reason for claiming what others have claimed; an audit records it.
 
     Raises:
@@ -62,14 +65,15 @@ def claim(
     with delivery_lock(store, LOCK, wait_seconds=LOCK_WAIT_SECONDS):
         known = standing_claims.standing(store, forged=False)
         same = next((each for each in known if _is_same(each, caller, patterns, shared)), None)
-        until = format_at(store.now() + lease)
+        until, unit = format_at(store.now() + lease), caller.wu_id if wu is None else wu or None
         if same is not None:
             return _renewed(store, caller, same, until)
         fields: ClaimFields = {
             "claim_id": ids.new_id("claim", store.random), "event": "claim", "paths": patterns,
-            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason, "task_id": task_id,
+            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
+            "task_id": _only_task(store, caller, unit) if task_id is None else task_id or None,
             "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
-            "sender_name": caller.name, "wu_id": caller.wu_id if wu is None else wu or None,
+            "sender_name": caller.name, "wu_id": unit,
         }  # fmt: skip
         wanted = _unwritten(store, fields)
         overlapping = [each for each in known if path_patterns.may_overlap(wanted.patterns, each.patterns)]
@@ -82,7 +86,8 @@ def claim(
             store, caller, fields, f"claims {paths_text(patterns)}", audit=audit, allow_secret=allow_secret
         )
     change = ClaimChange(fields["claim_id"], "claim", until, commit)
-    change.paths, change.audit_id = patterns, audit.id if audit is not None else None
+    change.paths, change.task_id = patterns, fields["task_id"]
+    change.audit_id = audit.id if audit is not None else None
     change.warnings = [
         *filter(None, [caller.remark]),
         *passed_claims.notes(first),
@@ -179,6 +184,14 @@ def _checked(paths: Sequence[str]) -> list[str]:
     return found
 
 
+def _only_task(store: Store, caller: Caller, wu: str | None) -> str | None:
+    """Return the one open task that the caller's session has, unless the claim is of another work unit."""
+    task_id = chains.only_held(store.db(), caller)
+    record = find_task.record_of(store.db(), task_id) if task_id is not None else None
+    theirs = unit_key(record.get("wu_id")) if record is not None else None
+    return None if wu and theirs and unit_key(wu) != theirs else task_id
+
+
 def _check_lease(lease: int) -> None:
     if not 0 < lease <= claim_fold.LEASE_MAX_MICROS:
         hours = claim_fold.LEASE_MAX_MICROS // HOUR
@@ -206,7 +219,7 @@ def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> 
     appended = store.record([renewal(store, found, until), *own_sessions.keepalive(store, caller)], message)
     own_sessions.touch(store, caller)
     change = ClaimChange(found.id, "renew", until, appended.commit)
-    change.paths = list(found.claim.record["paths"])
+    change.paths, change.task_id = list(found.claim.record["paths"]), found.claim.record.get("task_id")
     change.warnings = [f"{text_of(each)}: contested." for each in found.against]
     change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change

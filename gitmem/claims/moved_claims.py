@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 AFTER_MAX = 64  # claims that a claim names as seen
+_FINISHED = "SELECT 1 FROM task WHERE task_id = ? AND decided_by IS NOT NULL"
 
 
 class MovedClaims:
@@ -57,7 +58,12 @@ def move(
         if claim is None:
             found.kept.append((claim_id, "is not in this log"))
         elif why := why_not(
-            claim.owner, owner, claim.until, store.now(), is_released=claim.released is not None
+            store,
+            claim.owner,
+            owner,
+            claim.until,
+            claim.record.get("task_id"),
+            is_released=claim.released is not None,
         ):
             found.kept.append((claim_id, why))
         elif other := _in_the_way(claim, known, caller):
@@ -73,14 +79,26 @@ def reason_of(task_id: str) -> str:
 
 
 def why_not(
-    owner: tuple[str, str | None], giver: tuple[str, str | None], until: int, now: int, *, is_released: bool
+    store: Store,
+    owner: tuple[str, str | None],
+    giver: tuple[str, str | None],
+    until: int,
+    task_id: str | None,
+    *,
+    is_released: bool,
 ) -> str | None:
     """Return why a claim is not a giver's to hand over, or None if it is. It is also if its session has ended."""
     if owner != giver:
         return "is not the giver's"
     if is_released:
         return "was released"
-    return "has ended" if until <= now else None
+    if until <= store.now():
+        return "has ended"
+    return (
+        "has ended with its task"
+        if task_id and store.db().execute(_FINISHED, (task_id,)).fetchone()
+        else None
+    )
 
 
 def _in_the_way(

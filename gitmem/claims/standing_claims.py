@@ -9,6 +9,7 @@ writing clone in turn, of each of its owners in turn, beginning with the clone t
 
 from __future__ import annotations
 
+import json
 import os
 
 from .. import atomic_write, records
@@ -38,10 +39,11 @@ COMPARE_STEPS_MAX = 500_000  # in one answer; further claims are not compared
 EXCLUSIVE = "exclusive"
 SEEN = os.path.join("claims", "seen")  # below the state folder, see `local_state`
 
-# A claim ends with its session and with its task. The file of a line names the clone that wrote it.
+# A claim ends with its session and with its task, or once its owner has given that up. The file of a line names the clone that wrote it.
 _STANDING = (
     "WITH known AS (SELECT c.claim_id, c.line, c.owner, f.name AS writer, c.until, c.released, s.ended >= c.since AS ended,"
-    " CASE WHEN t.decided_by IS NOT NULL THEN c.task_id END AS done,"
+    " CASE WHEN t.decided_by IS NOT NULL OR (t.gave_up IS NOT NULL AND c.owner IN (SELECT value FROM json_each(t.gave_up)))"
+    " THEN c.task_id END AS done,"
     " EXISTS (SELECT 1 FROM path_claim_event e JOIN forged x ON x.line = e.line WHERE e.claim_id = c.claim_id) AS forged,"
     " EXISTS (SELECT 1 FROM own WHERE name = c.session) AS ours,"
     " c.claim_id IN (SELECT value FROM json_each(:seen)) AS seen"
@@ -58,6 +60,8 @@ _STANDING = (
     f" ORDER BY NOT ours, (turn - 1) / {TURN}, met.id, NOT seen, line LIMIT :most"
 )
 _LINES = "SELECT l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ?{but} ORDER BY l.body LIMIT ?"
+_TAKERS = "SELECT takers FROM task WHERE task_id = ? AND takers IS NOT NULL"
+_ANY_FORGED = "SELECT 1 FROM forged LIMIT 1"
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
@@ -72,9 +76,10 @@ class StandingClaim:
         rank: Its place among those that were read: this clone's own are first, then those of the clones known longest.
         against: The claims in its way, and it in theirs: neither writer had seen the other's.
         before: The claims in its way that its writer had seen.
+        takers: The agents that have taken its task, if there are several.
     """
 
-    __slots__ = ("against", "before", "claim", "is_here", "is_over", "patterns", "rank")
+    __slots__ = ("against", "before", "claim", "is_here", "is_over", "patterns", "rank", "takers")
 
     def __init__(self, claim: FoldedClaim, *, is_over: bool, is_here: bool, rank: int = 0) -> None:
         self.claim = claim
@@ -84,6 +89,7 @@ class StandingClaim:
         self.rank = rank
         self.against: list[StandingClaim] = []
         self.before: list[StandingClaim] = []
+        self.takers: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -172,11 +178,14 @@ def standing(
             forged or not is_here
         ):  # else a forged record has ended a session that is at work here
             continue
-        if done is not None and (forged or _is_done(db, done)):  # else a forged record has ended its task
+        if done is not None and (
+            forged or _is_done(db, done, claim.owner[0])
+        ):  # else a forged record has ended it
             continue
         is_over = claim.until <= now
         if not is_over or (not is_here and claim.until > since):
             found.append(StandingClaim(claim, is_over=is_over, is_here=is_here, rank=len(found)))
+    _add_takers(db, found, forged=forged)
     compare(found)
     return sorted(found, key=lambda each: (each.claim.since, each.id))
 
@@ -190,10 +199,28 @@ def _is_here(store: Store, claim: FoldedClaim) -> bool:
     return mac is not None and mac.is_valid(claim.line)
 
 
-def _is_done(db: sqlite3.Connection, task_id: str) -> bool:
-    """Return whether a task has ended by lines that are not forged."""
+def _is_done(db: sqlite3.Connection, task_id: str, owner: str) -> bool:
+    """Return whether a task has ended, or its owner has given it up, by lines that are not forged."""
     task = load_task.load(db, task_id, forged=False)
-    return task is None or task.decided_by is not None
+    return task is None or task.decided_by is not None or owner in task.gave_up()
+
+
+def _add_takers(db: sqlite3.Connection, found: Iterable[StandingClaim], *, forged: bool) -> None:
+    """Add who has taken the tasks of claims: see `_may_conflict`."""
+    named: dict[str, list[StandingClaim]] = {}
+    for each in found:
+        if (task_id := each.claim.record.get("task_id")) is not None:
+            named.setdefault(task_id, []).append(each)
+    for task_id, claims in named.items():
+        row = db.execute(_TAKERS, (task_id,)).fetchone()
+        if row is None:
+            continue
+        takers = frozenset(json.loads(row[0]))
+        if not forged and any(each.is_here for each in claims) and db.execute(_ANY_FORGED).fetchone():
+            task = load_task.load(db, task_id, forged=False)
+            takers = task.takers() if task is not None else takers
+        for each in claims:
+            each.takers = takers
 
 
 def load(
@@ -220,7 +247,7 @@ def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> N
     standing = [each for each in found if not each.is_over]
     for place, two in enumerate(standing):
         for one in standing[:place]:
-            if not _may_conflict(one.claim, two.claim):
+            if not _may_conflict(one, two):
                 continue
             if not path_patterns.may_overlap(one.patterns, two.patterns, budget):
                 if budget.is_spent:
@@ -237,13 +264,22 @@ def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> N
 
 def are_in_conflict(one: StandingClaim, two: StandingClaim) -> bool:
     """Return whether two claims, one of them exclusive, may cover the same path for different owners and tasks."""
-    return _may_conflict(one.claim, two.claim) and path_patterns.may_overlap(one.patterns, two.patterns)
+    return _may_conflict(one, two) and path_patterns.may_overlap(one.patterns, two.patterns)
 
 
-def _may_conflict(ours: FoldedClaim, theirs: FoldedClaim) -> bool:
-    task = ours.record.get("task_id")
+def are_of_one_task(one: StandingClaim, two: StandingClaim) -> bool:
+    """Return whether two owners work together on a task, and did not both take it: then each of them works on all of it, alone."""
+    task = one.claim.record.get("task_id")
     return (
-        EXCLUSIVE in (ours.record["mode"], theirs.record["mode"])
-        and ours.owner[0] != theirs.owner[0]
-        and (task is None or task != theirs.record.get("task_id"))
+        task is not None
+        and task == two.claim.record.get("task_id")
+        and not {one.claim.owner[0], two.claim.owner[0]} <= one.takers | two.takers
+    )
+
+
+def _may_conflict(one: StandingClaim, two: StandingClaim) -> bool:
+    return (
+        EXCLUSIVE in (one.claim.record["mode"], two.claim.record["mode"])
+        and one.claim.owner[0] != two.claim.owner[0]
+        and not are_of_one_task(one, two)
     )

@@ -183,7 +183,7 @@ def _add_tasks(store: Store, found: HandoffContent, record: Mapping[str, Any], g
 
 
 def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], giver: Sender | None) -> None:
-    db, now = store.db(), store.now()
+    db = store.db()
     for claim_id in first(record.get("handoff_claims")):
         row = db.execute(_CLAIM, (claim_id,)).fetchone()
         begun = records.read_kind("claim", row[0].encode()) if row is not None else None
@@ -192,7 +192,9 @@ def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], 
             continue
         _, owner, session, until, released = row
         why = (
-            moved_claims.why_not((owner, session), giver, until, now, is_released=bool(released))
+            moved_claims.why_not(
+                store, (owner, session), giver, until, begun.get("task_id"), is_released=bool(released)
+            )
             if giver
             else None
         )

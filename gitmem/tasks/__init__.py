@@ -14,6 +14,7 @@ HANDOFF, DELEGATION = "handoff", "delegation"
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over
 HANDOFF_MICROS = 24 * 3600 * 1_000_000  # for which a handoff waits for an answer
+TAKERS_MAX = 100  # agents that have taken a task, whose claims are compared
 EVENTS_MAX = 200  # events of a task that writers write; renewals, outcomes and releases may follow
 READ_MAX = 1_000  # lines of a task's events that readers read: a peer may have written any number
 LEASE_MAX_MICROS = 24 * 3600 * 1_000_000

@@ -85,15 +85,22 @@ def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
     if within:
         parent = _enclosing(store, within)
     else:
-        held = db.execute(_HELD, (caller.reader, caller.session_id)).fetchall()
-        if caller.session_id is None or len(held) != 1:
+        held = only_held(db, caller)
+        if held is None:
             return []
-        parent = str(held[0][0])
-        task = load.load(db, parent, forged=False)
-        if task is None or rules.own_take(task, (caller.reader, caller.session_id)) is None:
-            return []
+        parent = held
     record = find_task.record_of(db, parent)
     return [*(record.get("chain") or () if record is not None else ()), parent]
+
+
+def only_held(db: sqlite3.Connection, caller: Caller) -> str | None:
+    """Return the open task that the caller's session has taken, if it has exactly one. Forged lines of this clone do not count."""
+    found = db.execute(_HELD, (caller.reader, caller.session_id)).fetchall()
+    if caller.session_id is None or len(found) != 1:
+        return None
+    task = load.load(db, str(found[0][0]), forged=False)
+    is_taken = task is not None and rules.own_take(task, (caller.reader, caller.session_id)) is not None
+    return str(found[0][0]) if is_taken else None
 
 
 def _enclosing(store: Store, within: str) -> str:

@@ -7,7 +7,7 @@ had seen and on the time in its own line.
 
 from __future__ import annotations
 
-from . import HANDOFF, SUBMITTED, TERMINAL, WAITING, WORKING, task_facts
+from . import HANDOFF, SUBMITTED, TAKERS_MAX, TERMINAL, WAITING, WORKING, task_facts
 from .event_order import EventOrder, in_order
 
 TYPE_CHECKING = False
@@ -200,6 +200,23 @@ class FoldedTask:
     def is_released(self, take: TaskEvent) -> bool:
         """Return whether its taker has given a take back."""
         return any(map(self.counts, self._of_take.get(("release", take.id), ())))
+
+    def takers(self) -> frozenset[str]:
+        """Return the first agents that have taken it, if there are several; also by void takes, whose writers may be at work."""
+        found = dict.fromkeys(each.sender[0] for each in in_order([*self.takes, *self.void]))
+        return frozenset(list(found)[:TAKERS_MAX]) if len(found) > 1 else frozenset()
+
+    def gave_up(self) -> frozenset[str]:
+        """Return the agents that have released or ended each take of theirs that none of their later ones has seen."""
+        over = {each.take for each in self._ends if self.counts(each)}
+        own: dict[str, list[TaskEvent]] = {}
+        for each in self.takes:
+            own.setdefault(each.sender[0], []).append(each)
+        return frozenset(
+            agent
+            for agent, takes in own.items()
+            if all(each.id in over or self.is_released(each) for each in self._order.heads(takes))
+        )
 
     def _decide(self) -> str | None:
         """Set the outcome and return the terminal state, or None while there is none."""

@@ -28,7 +28,7 @@ _BASE = (
 )  # fmt: skip
 _STATE = (
     "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "taken", "touched", "actual",
-    "mismatch", "since", "first_take", "ended",
+    "mismatch", "since", "first_take", "ended", "takers", "gave_up",
 )  # fmt: skip
 _PUT = (
     f"INSERT INTO task (task_id, {', '.join(_BASE)}) VALUES (?{', ?' * len(_BASE)}) ON CONFLICT (task_id)"
@@ -165,8 +165,13 @@ def _state(task: FoldedTask) -> tuple[Value, ...]:
     differs = bool(said) and compare_fields({**task.record, **said}).is_any
     return (
         task.state, task.decided_by, holder, session, until, int(task.conflict), len(task.cancels), len(task.late),
-        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), *_times(task), task.record["task_id"],
+        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), *_times(task), *map(_json, (task.takers(), task.gave_up())),
+        task.record["task_id"],
     )  # fmt: skip
+
+
+def _json(agents: frozenset[str]) -> str | None:
+    return as_json(sorted(agents)) if agents else None
 
 
 def _times(task: FoldedTask) -> tuple[int, int | None, int | None]:

@@ -12,14 +12,14 @@ import gitmem
 from gitmem import records
 from gitmem.agents import audits, caller
 from gitmem.agents.caller import CallerClaims
-from gitmem.claims import claim_list, claim_work, standing_claims
+from gitmem.claims import claim_guard, claim_list, claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.sync import noop_check
-from gitmem.tasks import new_task, task_decisions
+from gitmem.tasks import new_task, task_decisions, task_work
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, acting, bodies, carry, new_repo, open_store, worktree
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -118,6 +118,102 @@ def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Cloc
     assert list(states(store)) == ["a:b:3"]
     task_decisions.cancel(store, agents[0].caller, task)
     assert states(store) == {}
+
+
+def test_a_claim_ends_with_the_one_open_task_of_its_session(store: Store) -> None:
+    """Not of another session or with two open tasks, nor if none is asked for; a renewal keeps it."""
+    bohr, again = Agent(store, BOHR).caller, Agent(store, BOHR).caller
+    first, second = (
+        str(new_task.create(store, again, text, target_role="implementer/test").task["task_id"])
+        for text in ("Write", "Test")
+    )
+    assert claim_work.claim(store, bohr, ["none"]).task_id is None
+    task_work.take(store, bohr, first)
+    made = claim_work.claim(store, bohr, ["src"])
+    assert made.task_id == first
+    assert claim_work.claim(store, bohr, ["left out"], task_id="").task_id is None
+    assert claim_work.claim(store, again, ["docs"]).task_id is None
+    task_work.take(store, bohr, second)
+    assert claim_work.claim(store, bohr, ["two"]).task_id is None
+    renewed = claim_work.claim(store, bohr, ["src"])
+    assert (renewed.event, renewed.task_id) == ("renew", first)
+
+    task_work.report(store, bohr, first, "completed", "Done.")
+
+    assert made.claim_id not in {each.claim_id for each in claim_list.list_claims(store).claims}
+    assert claim_work.claim(store, bohr, ["tests"]).task_id == second
+
+
+def test_a_claim_of_another_work_unit_is_not_of_the_open_task(store: Store) -> None:
+    """Or it would end, and be handed over, with work that it is not for. A task or claim without a unit fits any."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    for who, unit in ((bohr, "WU-7"), (curie, None)):
+        made = new_task.create(
+            store, who, "Write", target_role="implementer/test", **({"wu": unit} if unit else {})
+        )
+        task_work.take(store, who, str(made.task["task_id"]))
+    named = [claim_work.claim(store, who, [f"src/{number}"], wu=wu).task_id is not None
+             for number, (who, wu) in enumerate([(bohr, "WU-8"), (bohr, "wu-7"), (bohr, None), (curie, "WU-8")])]  # fmt: skip
+    assert named == [False, True, True, True]
+
+
+@pytest.mark.parametrize("claims_first", [True, False])
+def test_claims_of_two_who_took_one_task_apart_are_contested(
+    store: Store, far: Store, clock: Clock, claims_first: bool
+) -> None:
+    """Each of them does all of the task. Who works with one of them on it and did not take it is in nobody's way."""
+    bohr, curie, planck = Agent(store, BOHR).caller, Agent(far, CURIE).caller, Agent(far, PLANCK).caller
+    task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
+    carry(store, far)
+    for place, who in ((store, bohr), (far, curie)):
+        if claims_first:
+            claim_work.claim(place, who, ["src"], task_id=task)
+        task_work.take(place, who, task)
+        if not claims_first:
+            claim_work.claim(place, who, ["src"])
+        clock.forward(MINUTE)
+    claim_work.claim(far, planck, ["src"], task_id=task)
+    carry(store, far)
+    assert states(store) == states(far) == {BOHR: "contested", CURIE: "contested", PLANCK: "held"}
+    assert claim_work.claim(store, bohr, ["src"]).warnings[0].endswith("contested.")
+    task_work.release(store, bohr, task)
+    carry(store, far)
+    assert states(store) == states(far) == {CURIE: "held", PLANCK: "held"}
+
+
+def test_who_took_a_task_after_a_lapsed_lease_is_refused_the_paths_of_the_first(
+    store: Store, clock: Clock
+) -> None:
+    """It is perhaps at work still, and nobody holds the task with it. Once it gives the task up its claims of the task end."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
+    task_work.take(store, bohr, task, lease=10 * MINUTE)
+    claim_work.claim(store, bohr, ["src"])
+    other = claim_work.claim(store, bohr, ["docs"], task_id="")
+    clock.forward(11 * MINUTE)
+    task_work.take(store, curie, task)
+    with pytest.raises(GateError, match="Already claimed"):
+        claim_work.claim(store, curie, ["src"])
+    (blocked,) = claim_guard.check(store, [curie], ["src/a.py"], before_edit=True).blocks
+    assert blocked.owner == BOHR
+    task_work.release(store, curie, task)
+    task_work.take(store, bohr, task)
+    task_work.release(store, bohr, task)
+    task_work.take(store, curie, task)
+    assert claim_work.claim(store, curie, ["src"]).task_id == task
+    assert other.claim_id in {each.id for each in standing_claims.standing(store)}
+
+
+def test_who_failed_at_a_task_and_may_not_go_on_has_no_claims_of_it(store: Store) -> None:
+    """Another agent takes the task again, which is open then, and claims the same paths."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
+    task_work.take(store, bohr, task)
+    claim_work.claim(store, bohr, ["src"])
+    task_work.report(store, bohr, task, "failed", "No tests here.", payload={"error": {"retryable": True}})
+    task_work.take(store, curie, task)
+    assert claim_work.claim(store, curie, ["src"]).task_id == task
+    assert states(store) == {CURIE: "held"}
 
 
 def test_what_ended_elsewhere_is_perhaps_renewed_for_a_while(store: Store, far: Store, clock: Clock) -> None:

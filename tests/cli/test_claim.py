@@ -184,3 +184,16 @@ def test_a_pattern_that_matches_nothing_is_a_note(run: Run, start: Start) -> Non
 def test_claim_with_a_path_is_claim_paths(args: list[str], meant: list[str]) -> None:
     """A file with the name of a command is claimed by the long form."""
     assert front.claims_first(args) == meant
+
+
+def test_a_claim_says_with_which_task_it_ends(run: Run, start: Start) -> None:
+    """By default with the one that its session has; with none if that is asked for."""
+    bohr, curie = start("Bohr"), start("Curie")
+    args = ("--to", "Curie", "--role", "implementer/test", "--scope", "src/**", "-q")
+    task = run("delegate", "Write", *args, session=bohr).out.strip()
+    assert run("task", "take", task, session=curie).status == 0
+    (line, *_) = run("claim", "src", session=curie).out.splitlines()
+    assert line.endswith(f" · src · ends with {task}")
+    assert run("claim", "docs", "--task", task, "--json", session=bohr).json["task_id"] == task
+    for none in ("none", ""):
+        assert run("claim", f"{none}.py", "--task", none, "--json", session=curie).json["task_id"] is None

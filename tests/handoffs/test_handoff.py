@@ -101,24 +101,34 @@ def test_an_offer_can_be_judged_before_it_is_accepted(work: Work) -> None:
 
 
 def test_an_offer_of_which_the_giver_has_nothing_left_is_marked(work: Work) -> None:
-    """Bohr finishes the task and releases the claim meanwhile; what is gone is named with the reason."""
+    """Bohr finishes the task, with which a claim ends, and releases another one meanwhile; what is gone is named with the reason."""
+    docs = claim_work.claim(work.here, work.bohr, ["docs/**"], wu="WU-7", task_id="").claim_id
     handoff = given(work)
     task_work.report(work.here, work.bohr, work.task_id, "completed", "done after all")
     work.sync()
     found = detail.show(work.there, handoff, work.curie)
     assert [(each.id, each.reason) for each in found.handoff.left_out] == [
-        (work.task_id, "is finished: completed")
+        (work.task_id, "is finished: completed"),
+        (work.claim_id, "has ended with its task"),
     ]
-    assert (found.handoff.tasks, len(found.handoff.claims), found.warnings) == ([], 1, [])
+    assert (found.handoff.tasks, [each.claim_id for each in found.handoff.claims], found.warnings) == (
+        [],
+        [docs],
+        [],
+    )
     assert not handoff_list.of_caller(work.there, work.curie).offered[0].gone
-    claim_work.release(work.here, work.bohr, [work.claim_id])
+    claim_work.release(work.here, work.bohr, [docs])
     work.sync()
     found = detail.show(work.there, handoff, work.curie)
-    assert [each.reason for each in found.handoff.left_out] == ["is finished: completed", "was released"]
+    assert {each.reason for each in found.handoff.left_out} == {
+        "is finished: completed",
+        "has ended with its task",
+        "was released",
+    }
     assert found.warnings == [detail.NOTHING_LEFT]
     (offered,) = handoff_list.of_caller(work.there, work.curie).offered
     assert offered.gone
-    assert "1 task · 1 claim · 2 threads" in offered.text
+    assert "1 task · 2 claims · 2 threads" in offered.text
     assert "but has none of its tasks and claims any more" in offered.text
     (row,) = handoff_list.of_caller(work.here, work.bohr).given
     assert "waiting, of which you have no task or claim any more" in row.text
