@@ -100,10 +100,10 @@ def take(state: str, session: str) -> list[str]:
     return lines
 
 
-def drop(state: str, session: str, beginning: str) -> None:
-    """Drop the sentences with this beginning, which an answer to the session has. Never raises: it is told twice then."""
+def drop(state: str, session: str, beginning: str) -> list[str]:
+    """Drop and return the sentences with this beginning, which an answer to the session has. Never raises: it is told twice then."""
     if not heartbeats.is_safe(session):
-        return
+        return []
     where = os.path.join(state, NOTICES, session)
     lines = read_small(where).splitlines(keepends=True)
     left = [each for each in lines if not each.startswith(beginning.encode())]
@@ -113,4 +113,5 @@ def drop(state: str, session: str, beginning: str) -> None:
         elif lines and not left:
             atomic_write.remove_quietly(where)
     except OSError:
-        return
+        pass
+    return [each.decode("utf-8", "replace").rstrip("\n") for each in lines if each not in left]

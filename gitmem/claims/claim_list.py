@@ -6,7 +6,7 @@ import os
 
 from ..agents import edited_paths, presence
 from ..commit_message import sanitize
-from . import path_patterns, standing_claims
+from . import owner_notices, path_patterns, standing_claims
 from .claim_answers import ClaimCheck, ClaimPage, EditRow, paths_text
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .standing_claims import StandingClaim
 
+FORGED_MAX = 20  # claims that forged records have ended
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
     "SELECT DISTINCT e.claim_id, f.name FROM forged f CROSS JOIN path_claim_event e ON e.line = f.line"
@@ -99,7 +100,8 @@ def unclaimed_edits(
 def forged_warnings(store: Store) -> list[str]:
     """Return warnings about records of claims that claim to be from this clone and are not."""
     rows = store.db().execute(_FORGED, (store.now(),)).fetchall()
-    return [
+    ended = [sentence for _, sentence in owner_notices.ended_by_forgeries(store, store.db())[:FORGED_MAX]]
+    return ended + [
         f"FORGED: a record of {sanitize(claim_id)} claims to be from {sanitize(name)} of this clone but was not written here. "
         "It has no effect on commands here; other clones count it."
         for claim_id, name in rows

@@ -12,7 +12,7 @@ from ..records import ids
 from ..records.ids import unit_key
 from ..tasks import chains, find_task
 from ..text.shell_quote import command
-from . import claim_fold, claim_list, passed_claims, path_patterns, standing_claims
+from . import claim_fold, claim_list, claimed_edits, passed_claims, path_patterns, standing_claims
 from .claim_answers import ClaimChange, paths_text, text_of
 from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
 
@@ -93,6 +93,7 @@ def claim(
         *passed_claims.notes(first),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
         *claim_list.notes(store, patterns),
+        *claimed_edits.of_answer(store, caller, change.claim_id),
     ]  # fmt: skip
     change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 from .. import atomic_write, shared_mode
 from ..agents import heartbeats, session_notices
 from ..agents.heartbeats import ONLY_OWN
 from ..overlap import branches
 from ..repo import read_small
-from . import owner_notices, path_patterns, standing_claims
+from . import claimed_edits, owner_notices, path_patterns, standing_claims
 from .claim_answers import contest_text
 
 TYPE_CHECKING = False
@@ -83,7 +84,7 @@ def _update(store: Store) -> None:
 
 
 def _see(store: Store, new: Collection[StandingClaim]) -> None:
-    """Note when this clone first sees claims, and which of the files that they cover have been changed before."""
+    """Note when this clone first sees claims, and which of the files that they cover have been changed before, and tell who did."""
     if not new:
         return
     until = time.monotonic() + CHANGES_SECONDS
@@ -92,6 +93,7 @@ def _see(store: Store, new: Collection[StandingClaim]) -> None:
     budget = path_patterns.Budget(CHANGES_STEPS)
     for claim in sorted(new, key=lambda each: each.weight):
         rows = [(folder, file) for folder, files in given for file in claim.touched(files, budget)]
+        session_notices.tell_once(store, partial(claimed_edits.news, store, claim, rows))
         content = os.fsencode("".join(f"{folder}\0{file}\0" for folder, file in rows))
         atomic_write.replace(
             path(store.repo.state, SEEN, claim.id), content if len(content) <= CHANGES_BYTES_MAX else b""

@@ -1,4 +1,4 @@
-"""What owners of claims are told once: that somebody passed a claim of theirs with a reason, or released it."""
+"""What owners of claims are told once: that somebody passed a claim of theirs with a reason, released it, or ended it by forged records."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from .claim_answers import paths_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
     from ..store import Store
     from .claim_fold import FoldedClaim
+    from .standing_claims import StandingClaim
 
 LOOKED_MAX = 50  # newest releases, and audits
 OF_AUDIT_MAX = 20  # claims that an audit names
@@ -43,6 +45,9 @@ def news(store: Store) -> Iterator[tuple[str, str, str]]:
             who = record.get("sender_name") or record["sender_identity"]
             text = _sentence("released", who, claim, record.get("reason") or "")
             yield session, f"released/{claim_id}", text
+    for each, sentence in ended_by_forgeries(store, db):
+        if (session := each.claim.owner[1] or "") in here:
+            yield session, f"forged/{each.id}", sentence
     since = format_at(max(0, now - claim_fold.LEASE_MAX_MICROS))
     until = format_at(now + claim_fold.AHEAD_MICROS)
     for (body,) in db.execute(_AUDITS, (since, until, audits.CLAIM, LOOKED_MAX)).fetchall():
@@ -56,6 +61,25 @@ def news(store: Store) -> Iterator[tuple[str, str, str]]:
                 about = sha256(audit["sender_identity"].encode()).hexdigest()[:12]
                 reason = audit["reason"].rpartition(" (")[0]
                 yield session, f"passed/{claim_id}/{about}", _sentence("passed", who, claim, reason)
+
+
+def ended_by_forgeries(store: Store, db: sqlite3.Connection) -> list[tuple[StandingClaim, str]]:
+    """Return the claims of this clone that stand here and not elsewhere, with a sentence.
+
+    Records that claim to be from this clone, and are not, have released them, or ended their session or task.
+    """
+    if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
+        return []
+    elsewhere = {each.id for each in standing_claims.standing(store, db=db)}
+    return [
+        (
+            each,
+            f"FORGED: records not written in this clone end the claim {each.id} on {paths_text(each.claim.record['paths'])}. "
+            "It stands here; other clones no longer show it. `gitmem doctor` lists forged records.",
+        )
+        for each in standing_claims.standing(store, forged=False, db=db)
+        if each.is_here and not each.is_over and each.id not in elsewhere
+    ]
 
 
 def _sentence(what: str, who: str, claim: FoldedClaim, reason: str) -> str:

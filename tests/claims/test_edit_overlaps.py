@@ -20,9 +20,9 @@ from gitmem.claims import (
 )
 from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
-from tests.sandbox import Agent, Clock, open_store, worktree
+from tests.sandbox import MINUTE, Agent, Clock, carry, open_store, worktree
 
-from .conftest import BOHR, CURIE
+from .conftest import BOHR, CURIE, PLANCK
 
 
 def write(where: Path, *names: str) -> None:
@@ -52,14 +52,70 @@ def test_two_sessions_that_edit_the_same_path_are_told_once(
 
     assert edit_overlaps.note(store) == 0
     assert edit_overlaps.note(other) == 2
-    (ours,) = renewals.at_command(store, bohr)
-    (theirs,) = renewals.at_command(other, curie)
+    (ours, theirs) = (
+        next(each for each in renewals.at_command(place, who) if each.startswith("also edited, unclaimed: "))
+        for place, who in ((store, bohr), (other, curie))
+    )
     assert ours.startswith("also edited, unclaimed: src/a.py, by ") and "in the worktree linked" in ours
     assert f"--to {CURIE}" in ours and f"--to {BOHR}" in theirs
     assert [edit_overlaps.note(each) for each in (store, other, store)] == [0, 0, 0]
     assert os.path.lexists(os.path.join(store.repo.state, "flags", bohr.session_id or ""))
     write(linked, "src/only.py")
     assert edit_overlaps.note(other) == 2
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_who_has_changed_a_path_is_told_of_a_claim_made_later_and_so_is_who_claims_it(
+    store: Store, other: Store, clock: Clock, noticed: bool
+) -> None:
+    """Each once, whether or not a hook has noticed the change. Nobody is told of other paths, shared claims, and claims of its own agent."""
+    bohr, curie, again = Agent(store, BOHR).caller, Agent(other, CURIE).caller, Agent(store, CURIE).caller
+    write(Path(other.repo.worktree or ""), "src/a.py", "src/shared.py", "src/mine.py", "docs/b.md")
+    if noticed:
+        edit_overlaps.note(other)
+    clock.forward(MINUTE)
+
+    answers = [
+        claim_work.claim(store, bohr, ["src/shared.py"], shared=True),
+        claim_work.claim(store, again, ["src/mine.py"]),
+        claim_work.claim(store, bohr, ["tests"]),
+    ]
+    made = claim_work.claim(store, bohr, ["src/a*"], reason="rounding")
+    standing_claims.standing(other)
+
+    name = curie.name
+    mine = f"edited before your claim {made.claim_id} and not committed: src/a.py by {name} in the worktree linked. Agree before you change them."
+    assert not any("edited before" in text for each in answers for text in each.warnings)
+    assert mine in made.warnings
+    (theirs,) = renewals.at_command(other, curie)
+    since = claim_list.list_claims(store).claims[-1].since
+    assert theirs.startswith(
+        f"claimed: {bohr.name} claims src/a.py since {since[:10]} {since[11:16]} UTC; you have changed it since your last commit. "
+    )
+    assert f"--to {BOHR}" in theirs
+    clock.forward(2 * MINUTE)
+    for place, who in ((store, bohr), (other, curie), (store, again)):
+        standing_claims.standing(place)
+        assert renewals.at_command(place, who) == []
+
+
+def test_who_has_changed_a_path_is_told_of_a_claim_that_arrives(store: Store, far: Store, repo: Path) -> None:
+    """From another clone; in a worktree of two sessions only who edited the path, if a hook noted that. Its text is data."""
+    bohr, planck, curie = (
+        Agent(store, BOHR).caller,
+        Agent(store, PLANCK).caller,
+        Agent(far, CURIE, name="Ada").caller,
+    )
+    write(repo, "src/a.py", "src/\x1b[31mb.py")
+    edited_paths.update_flags(store)
+    edited_paths.note_edit(store, bohr.session_id or "", ["src/a.py", "src/\x1b[31mb.py"])
+    claim_work.claim(far, curie, ["src"])
+    carry(store, far)
+    standing_claims.standing(store)
+    assert renewals.at_command(store, planck) == []
+    (told,) = renewals.at_command(store, bohr)
+    assert "src/a.py" in told and "you have changed them" in told
+    assert told.isprintable()
 
 
 def test_what_sessions_edit_is_listed_until_it_is_committed(

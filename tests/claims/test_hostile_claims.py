@@ -10,12 +10,12 @@ import pytest
 from cli.render import claims as claim_render
 from gitmem import records
 from gitmem.agents import audits
-from gitmem.claims import claim_guard, claim_list, claim_work, passed_claims, standing_claims
+from gitmem.claims import claim_guard, claim_list, claim_work, passed_claims, renewals, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import Store
-from gitmem.tasks import new_task, task_decisions
+from gitmem.tasks import new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -192,10 +192,10 @@ def test_a_forged_end_of_a_session_does_not_end_its_claims_here(
 
 
 def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: Store, clock: Clock) -> None:
-    """M4: as with sessions. The end that its caller writes does."""
+    """M4: as with sessions. Its owner is told, once, and where claims are listed. The end that its caller writes does."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"]
-    claim_work.claim(store, bohr, ["src"], task_id=task_id)
+    made = claim_work.claim(store, bohr, ["src"], task_id=task_id)
     clock.forward(MINUTE)
     cancel = records.line("task_event", clock(), {
         "event_id": "tev-forged", "task_id": task_id, "event": "seal", "state": "canceled", "sender_identity": BOHR,
@@ -207,9 +207,41 @@ def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: 
     assert standing(far) == standing(store) == set()
     with pytest.raises(GateError, match="Already claimed"):
         claim_work.claim(store, curie, ["src"])
-    clock.forward(MINUTE)
+    said = f"FORGED: records not written in this clone end the claim {made.claim_id} on src. It stands here; other clones no longer show it."
+    assert [each[: len(said)] for each in claim_list.list_claims(store).warnings] == [said]
+    clock.forward(2 * MINUTE)
+    standing(store)
+    assert [each[: len(said)] for each in renewals.at_command(store, bohr)] == [said]
+    clock.forward(2 * MINUTE)
+    standing(store)
+    assert renewals.at_command(store, bohr) == renewals.at_command(store, curie) == []
+    assert claim_list.list_claims(far).warnings == []
     assert task_decisions.cancel(store, bohr, task_id).state == "canceled"
+    assert claim_list.list_claims(store).warnings == []
     assert claim_work.claim(store, curie, ["src"]).event == "claim"
+
+
+def test_a_forged_take_makes_no_claims_of_one_task_collide_here(
+    store: Store, far: Store, clock: Clock
+) -> None:
+    """M4: elsewhere two agents seem to have taken it. Here who helps with a task claims the same paths as who took it."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
+    task_work.take(store, curie, task_id)
+    claim_work.claim(store, curie, ["src"])
+    clock.forward(MINUTE)
+    take = records.line("task_event", clock(), {
+        "event_id": "tev-forged", "task_id": task_id, "event": "take", "until": format_at(clock() + HOUR), "sender_identity": BOHR,
+        "sender_session": bohr.session_id,
+    })  # fmt: skip
+    carry(store, far)
+    far.record([("tasks", take)], CommitMessage("Mallory <m@example.org>", "forged"))
+    carry(store, far)
+    assert claim_work.claim(store, bohr, ["src/a.py"], task_id=task_id).event == "claim"
+    carry(store, far)
+    for place, forged, status in ((store, False, "held"), (store, True, "behind"), (far, True, "behind")):
+        found = {each.claim.owner[0]: each.status for each in standing_claims.standing(place, forged=forged)}
+        assert found == {CURIE: "held", BOHR: status}
 
 
 def test_many_patterns_stop_the_guard_in_time_and_it_says_so(store: Store, repo: Path, clock: Clock) -> None:
