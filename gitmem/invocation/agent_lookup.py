@@ -54,6 +54,11 @@ class Callee:
         return self.address or f"{role_holders.PREFIX}{self.role}"
 
 
+def typed(agents: Sequence[str]) -> list[str]:
+    """Return the names of a call, as typed; at least an empty one."""
+    return [part.strip() for text in agents for part in text.split(",")] or [""]
+
+
 def find(store: Store, caller: Caller, agents: Sequence[str], *, waits: bool = True) -> list[Callee]:
     """Return whom a call names, each once.
 
@@ -63,9 +68,8 @@ def find(store: Store, caller: Caller, agents: Sequence[str], *, waits: bool = T
     Raises:
         UsageError: `unknown-agent`, `ambiguous-agent`, `no-role-holder` or `too-many-agents`. Nothing was written.
     """
-    typed = [part.strip() for text in agents for part in text.split(",")]
     found: dict[str, Callee] = {}
-    for text in typed or [""]:
+    for text in typed(agents):
         one = _find(store, caller, text, waits=waits)
         found.setdefault(one.key, one)
     if len(found) > AGENTS_MAX:

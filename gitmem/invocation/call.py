@@ -89,6 +89,11 @@ def begin(
         )
     named = [agents] if isinstance(agents, str) else agents
     with store.lock:
+        same = store.with_one_snapshot(
+            lambda: call_tasks.of_key(store, caller, named, message, options), exact=True
+        )
+        if same is not None:
+            return CallResult(join, same[1], same[0])
         handed = bundle_of(store, caller, options)  # before the snapshot: a search may write to the index
         results, thread = store.with_one_snapshot(
             lambda: call_tasks.record(store, caller, named, message, options, handed), exact=True

@@ -62,6 +62,53 @@ if TYPE_CHECKING:
         tick: NotRequired[Callable[[], object] | None]
 
 
+def of_key(
+    store: Store, caller: Caller, agents: Sequence[str], message: str, options: CallOptions
+) -> tuple[list[AgentResult], str] | None:
+    """Return the tasks of a call's idempotency key, and their thread, if all of them were recorded before: see `keyed_task.find`."""
+    key = options.get("idempotency_key")
+    if not key:
+        return None
+    texts = agent_lookup.typed(agents)
+    if len(texts) == 1:
+        found = [_of_key(store, caller, message, texts[0], [key])]
+    else:
+        found = [
+            _of_key(
+                store, caller, message, text, [f"{key} {text}", f"{key} {agent_lookup.identity_of(text)}"]
+            )
+            for text in texts
+        ]
+    if None in found:
+        try:
+            callees = agent_lookup.find(store, caller, agents, waits=False)
+        except UsageError:
+            return None  # `record` refuses it
+        keys = [key if len(callees) == 1 else f"{key} {each.key}" for each in callees]
+        found = [
+            _of_key(store, caller, message, each.query, [own])
+            for each, own in zip(callees, keys, strict=True)
+        ]
+    known = [each for each in found if each is not None]
+    return (known, _thread(caller, key)) if len(known) == len(found) else None
+
+
+def _of_key(store: Store, caller: Caller, message: str, text: str, keys: Sequence[str]) -> AgentResult | None:
+    for key in keys:
+        made = new_task.of_key(store, caller, message, {"purpose": CALL, "to": text, "idempotency_key": key})
+        if made is not None:
+            address = made.task.get("agent") or ""
+            name = made.task.get("requested_to") or address
+            return AgentResult(
+                made.task["task_id"], address, name, made.task.get("resolved_by") or "", made.warnings
+            )
+    return None
+
+
+def _thread(caller: Caller, key: str) -> str:
+    return ids.keyed_id("thread", caller.reader, f"{CALL} {key}")
+
+
 def record(
     store: Store,
     caller: Caller,
@@ -76,9 +123,7 @@ def record(
     again = bool(options.get("again"))
     _refuse_calling_oneself(caller, found, again=again)
     key = options.get("idempotency_key")
-    thread = (
-        ids.keyed_id("thread", caller.reader, f"{CALL} {key}") if key else ids.new_id("thread", store.random)
-    )
+    thread = _thread(caller, key) if key else ids.new_id("thread", store.random)
     chain = chains.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
         "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread, "allow_secret": bool(options.get("allow_secret")),

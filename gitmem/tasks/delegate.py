@@ -61,6 +61,8 @@ def delegate(
         UsageError: `no-role`, `no-scope`, or another invalid input (also RecordError, SecretError). Nothing was written.
         StoreError: It can't be recorded.
     """
+    if (same := new_task.of_key(store, caller, message, options)) is not None:
+        return same
     new_task.check(store, options)
     to = options.pop("to", None) or f"{role_holders.PREFIX}{options.get('target_role')}"
     roles = roles_file.read(store.repo.worktree)

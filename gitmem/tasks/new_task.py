@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import send
 from ..text.shell_quote import command
-from . import DELEGATION, HANDOFF, append, chains, find_task, open_tasks
+from . import DELEGATION, HANDOFF, append, chains, find_task, keyed_task, open_tasks
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _NOT_FIELDS = ("to", "resolved", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
 _TASKS = ("blocked_by", "supersedes", "references", "chain")
-# Tasks of one key must agree in these.
-_COMPARED = ("message", "purpose", "agent", "target_role", "wu_id")
 
 
 class NewTask(Outcome):
@@ -97,6 +95,8 @@ def create_with_signal(
         UsageError: Invalid input (also RecordError, SecretError): nothing was written.
         StoreError: The task can't be recorded.
     """
+    if (same := of_key(store, caller, message, options)) is not None:
+        return same
     check(store, options)
     resolved = _addressee(store, caller, options)
     with open_tasks.turn(store, is_limited=options.get("purpose") != HANDOFF):
@@ -120,7 +120,8 @@ def _create(
     fields = _fields(store, caller, message, resolved, options)
     task_id = fields["task_id"]
     if key and (before := find_task.record_of(db, task_id)) is not None:
-        return _already_recorded(before, fields, resolved)
+        keyed_task.refuse_another(before, fields)
+        return _already_recorded(before, resolved)
     _refuse_foreign(store, caller, fields["supersedes"])
     if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
         open_tasks.refuse_too_many(store, caller, fields["agent"])
@@ -159,7 +160,7 @@ def _fields(
         UsageError: A task that it names is unknown.
     """
     key = options.get("idempotency_key")
-    task_id = ids.keyed_id("task", caller.reader, key) if key else ids.new_id("task", store.random)
+    task_id = keyed_task.id_of(caller, key) if key else ids.new_id("task", store.random)
     fields: dict[str, Any] = {
         "task_id": task_id,
         "thread_id": options.get("thread") or (f"thread-{task_id[5:]}" if key else ids.new_id("thread", store.random)),
@@ -243,16 +244,13 @@ def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved |
     return found[0]
 
 
-def _already_recorded(before: TaskRecord, fields: Mapping[str, Any], resolved: Resolved | None) -> NewTask:
-    """Return the task of the key, unless the caller means another one."""
-    for name in _COMPARED:
-        if (before.get(name) or None) != (fields.get(name) or None):
-            raise UsageError(
-                f"The idempotency key belongs to {before['task_id']}, which has another {name}. Nothing was written.",
-                hint="Use a new key for a new task.",
-                code="key-reused",
-                next=[command("gitmem", "task", "show", before["task_id"])],
-            )
+def of_key(store: Store, caller: Caller, message: str, options: TaskOptions) -> NewTask | None:
+    """Return the task of an idempotency key that was recorded before, see `keyed_task.find`."""
+    before = keyed_task.find(store, caller, message, options)
+    return _already_recorded(before, None) if before is not None else None
+
+
+def _already_recorded(before: TaskRecord, resolved: Resolved | None) -> NewTask:
     found = NewTask(records.shown(before), resolved)
     found.warnings = ["This task is already recorded. Nothing was written."]
     found.next = [command("gitmem", "task", "show", before["task_id"])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from gitmem.tasks import find_task
 from tests.sandbox import bodies
 
 from .conftest import PLANNER, PRICES, Serve
+
+if TYPE_CHECKING:
+    from gitmem.invocation.call_tasks import CallOptions
 
 
 def test_i5_i6_a_function_answers_and_the_callers_session_seals(log: Log, serve: Serve) -> None:
@@ -177,6 +181,34 @@ def test_i11_the_same_key_is_the_same_task(log: Log, serve: Serve) -> None:
     second = log.call("prices", "x", idempotency_key="k", timeout=20)
     assert first.results[0].task_id == second.results[0].task_id and second.message == "one"
     assert len(runs) == 1
+
+
+@pytest.mark.parametrize(
+    "agents", [PRICES, f"{PRICES},claude:rates:shop", "prices, rates", "role:reviewer/docs"]
+)
+def test_i11_a_key_is_the_same_call_after_its_enclosing_task_is_finished(
+    repo: Path, log: Log, agents: str
+) -> None:
+    """Nothing is written, also if what it hands over is gone. Another text and further agents are refused."""
+    for name in ("prices", "rates"):
+        with gitmem.open(str(repo), identity=f"claude:{name}:shop") as own:
+            own.sessions.start(name=name, role="reviewer/docs")
+    outer = log.call(PRICES, "outer", wait=False).results[0].task_id
+    options: CallOptions = {"idempotency_key": "k", "within": outer, "wait": False}
+    first = log.call(agents, "x", **options)
+    log.tasks.cancel(outer)
+    before = bodies(log.store)
+    again = log.call(agents, "x", memory=["mem-gone"], **options)
+    assert (again.thread_id, [each.task_id for each in again.results]) == (
+        first.thread_id, [each.task_id for each in first.results]
+    )  # fmt: skip
+    assert [(each.agent, each.resolved_by) for each in again.results] == [
+        (each.agent, each.resolved_by) for each in first.results
+    ]
+    for other, text in ((agents, "y"), (f"{agents},{PLANNER}", "x")):
+        with pytest.raises(GitmemError, match="Nothing was written"):
+            log.call(other, text, again=True, **options)
+    assert bodies(log.store) == before
 
 
 def test_i11_the_ids_of_a_call_with_a_key_are_those_of_the_format(log: Log, serve: Serve) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from gitmem.agents.caller import Caller
 from gitmem.errors import GateError, UsageError
 from gitmem.records import RecordError, SecretError
 from gitmem.records.record_types import SignalFields
+from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, new_task, task_decisions, task_work
 from gitmem.tasks.fold import FoldedTask
@@ -327,6 +328,40 @@ def test_a_key_is_one_task(office: Office) -> None:
     assert bodies(office.store) == before
     office.refused("key-reused", new_task.create, office.planner, "Other work", target_role="implementer/test",
                    idempotency_key="deploy-1")  # fmt: skip
+
+
+@pytest.mark.parametrize("write", [new_task.create, delegate.delegate])
+@pytest.mark.parametrize("to", ["role:implementer/test", BOHR, "Bohr"])
+def test_a_key_is_one_task_whatever_has_changed_since(
+    office: Office, clock: Clock, write: Callable[..., new_task.NewTask], to: str
+) -> None:
+    """Its deadline is over, its enclosing task finished, its addressee's name somebody else's, and its caller has too many open tasks."""
+    again = Agent(office.store, BOHR, name="Bohr")
+    outer = office.new()
+    options: dict[str, object] = {
+        "idempotency_key": "k",
+        "within": outer,
+        "deadline": clock() + HOUR,
+        "wu": "WU-7",
+    }
+    is_role = to.startswith("role:") and write is new_task.create
+    whom = {"target_role": "implementer/test"} if is_role else {"to": to}
+    role = {} if write is new_task.create or to.startswith("role:") else {"role": "implementer/test"}
+    first = write(office.store, office.planner, "Write", **whom, **role, **options)
+    task_decisions.cancel(office.store, office.planner, outer)
+    clock.forward(2 * HOUR)
+    lifecycle.end(office.store, again.caller)
+    Agent(office.store, CURIE, name="Bohr")
+    for _ in range(19):
+        office.new()
+    before = bodies(office.store)
+    second = write(office.store, office.planner, "Write", **whom, **options)
+    assert (second.task, second.recorded) == (first.task, False)
+    for other in ({"message": "Other"}, {"wu": "WU-8"}, {"to": CURIE}):
+        said = {"message": "Write", **whom, **role, **options, **other}
+        with pytest.raises(UsageError, match="Nothing was written"):
+            write(office.store, office.planner, said.pop("message"), **said)
+    assert bodies(office.store) == before
 
 
 def test_a_caller_has_at_most_twenty_open_tasks(office: Office) -> None:
