@@ -14,6 +14,7 @@ from gitmem.claims import (
     claim_list,
     claim_work,
     edit_overlaps,
+    local_state,
     published_edits,
     renewals,
     standing_claims,
@@ -275,3 +276,36 @@ def test_no_agent_floods_the_log_with_what_it_edits(store: Store, repo: Path, cl
     assert [len(found[str(each)]) for each in made[:4]] == [64] * 4
     clock.forward(published_edits.HOUR + 1)
     assert published_edits.publish(fresh, session) is not None
+
+
+def test_a_worktree_in_which_nobody_works_is_nobodys_edit(store: Store, other: Store, repo: Path) -> None:
+    """What an ended session has left changed there is told to nobody, and a later session there is."""
+    Agent(store, BOHR)
+    write(repo, "src/a.py")
+    write(Path(other.repo.worktree or ""), "src/a.py")
+    assert [edit_overlaps.note(each) for each in (store, other, store)] == [0, 0, 0]
+    Agent(other, CURIE)
+    assert edit_overlaps.note(other) == 2
+
+
+def test_edits_of_others_are_not_mine(store: Store, other: Store, repo: Path) -> None:
+    """`claim list --mine --edited` lists what the caller changes."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
+    write(repo, "src/a.py")
+    write(Path(other.repo.worktree or ""), "docs/b.md")
+    edit_overlaps.note(store)
+    edit_overlaps.note(other)
+    for who, path in ((bohr, "src/a.py"), (curie, "docs/b.md")):
+        assert [each.paths for each in claim_list.list_claims(store, who, mine=True, edited=True).edits] == [
+            [path]
+        ]
+
+
+def test_a_session_id_is_no_path(store: Store, clock: Clock) -> None:
+    """A name from a client's hook opens no file elsewhere."""
+    state = store.repo.state
+    where = Path(local_state.path(state, local_state.DUE))
+    where.mkdir(parents=True)
+    (where.parent / "elsewhere").touch()
+    os.utime(where.parent / "elsewhere", (0, 0))
+    assert not local_state.has_work(state, "../elsewhere", clock())

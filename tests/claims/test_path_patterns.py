@@ -183,3 +183,10 @@ def test_no_pattern_makes_a_match_slow(pattern: str) -> None:
 def test_only_so_many_patterns_of_a_claim_are_read() -> None:
     """A line of a peer may have any number."""
     assert len(path_patterns.prepared(["a"] * 5_000)) == path_patterns.PATTERNS_MAX
+
+
+@pytest.mark.parametrize("letter", ["a", "é"])
+def test_a_path_above_the_limit_is_not_covered(letter: str) -> None:
+    """Section 16: 4096 characters."""
+    whole, longest = PathPattern("src"), "src/" + letter * (path_patterns.PATH_MAX - 4)
+    assert (whole.matches(longest), whole.matches(f"{longest}{letter}")) == (True, False)
