@@ -34,16 +34,19 @@ def news(
     """
     if claim.is_over or claim.claim.record["mode"] != standing_claims.EXCLUSIVE:
         return
+    owner, claimer = claim.claim.owner
     files: dict[tuple[str, str], list[str]] = {}
     for folder, file in changed[:FILES_MAX]:
         where = edited_paths.EditedPaths(folder, 0, {}, 0)
-        for session in edited_paths.sessions_of(store, where, file):
+        sessions = edited_paths.sessions_of(store, where, file)
+        for session in (
+            () if claimer in sessions else sessions
+        ):  # else the change is perhaps the claimer's own
             files.setdefault((session, folder), []).append(file)
-    owner, claimer = claim.claim.owner
     editors = []
     for (session, folder), names in files.items():
         one = presence.get(store, session)
-        if one is None or session == claimer or one.reader == owner:
+        if one is None or one.reader == owner:
             continue
         editors.append(_by(names, one.name or one.reader, folder))
         yield session, f"claimed/{claim.id}", _to_editor(claim, names)

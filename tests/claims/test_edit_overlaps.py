@@ -100,6 +100,18 @@ def test_who_has_changed_a_path_is_told_of_a_claim_made_later_and_so_is_who_clai
         assert renewals.at_command(place, who) == []
 
 
+def test_what_a_claimer_has_perhaps_changed_itself_is_nobody_elses_edit(store: Store, repo: Path) -> None:
+    """Two sessions work in one worktree, and no hook has noted which of them edited the file. Once one has, its session is told."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    write(repo, "src/a.py", "src/b.py")
+    assert claim_work.claim(store, bohr, ["src/a.py"]).warnings == []
+    edited_paths.update_flags(store)
+    edited_paths.note_edit(store, curie.session_id or "", ["src/b.py"])
+    assert len(claim_work.claim(store, bohr, ["src/b.py"]).warnings) == 1
+    (told,) = renewals.at_command(store, curie)
+    assert "src/b.py" in told and "src/a.py" not in told
+
+
 def test_who_has_changed_a_path_is_told_of_a_claim_that_arrives(store: Store, far: Store, repo: Path) -> None:
     """From another clone; in a worktree of two sessions only who edited the path, if a hook noted that. Its text is data."""
     bohr, planck, curie = (
