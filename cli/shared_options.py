@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence  # noqa: TC003  (nothing that must start fast imports this module)
 from typing import Any
 
+from gitmem.invocation.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
@@ -135,7 +136,9 @@ TASK_KEY = Option("Repeating a task with the same key records nothing new.")
 WITHIN = Option("Task that it belongs to, or none.")
 AGAIN = Option("Allow an agent who is already in the chain of delegations.")
 CALL_AGENTS = Option("Agents to call: name, identity or alias of a role, separated by commas.")
-CALL_JOIN = Option("Wait for all results, or return with the first (default: all).")
+CALL_JOIN = Option(
+    f"Wait for all results, or return with the first (default: {ALL}).", default=ALL, values=(ALL, ANY)
+)
 CALL_CONTEXT = Option(
     "Hand over your working memory: what you wrote in this session, your last checkpoint and signals."
 )
@@ -165,7 +168,7 @@ NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")
 VERIFIED = Option("Confirm that it is still true for the current code; clears `stale`.")
 TAXONOMY = Option(f"{_listed(node_fields.TAXONOMY)}.", values=node_fields.TAXONOMY)
-NODE_WU = Option("Work unit: WU-123, #123 or fix-login (default: your session's).")
+NODE_WU = Option("Work unit (default: your session's).")
 ONLY_WU = Option("Only nodes of this work unit, or `unlinked`.")
 NODE_TYPE = Option(
     f"{_listed(TYPES)}; {_listed(ALIASES, 'and')} create a discovery with that tag.", default=DEFAULT_TYPE

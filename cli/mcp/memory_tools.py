@@ -14,9 +14,7 @@ from .calls import Ctx, ToolCalls, Words
 from .mcp_session import CallEnvironment
 
 Files = Annotated[Words, Field(description=shared.PATHS.help)]
-Wu = Annotated[
-    str, Field(description="Default: your session's.")
-]  # `session` and `signal` say what it may be
+Wu = Annotated[str, Field(description=shared.NODE_WU.help)]  # `session` and `signal` say what it may be
 
 
 class MemoryTools(ToolCalls):
@@ -59,8 +57,7 @@ class MemoryTools(ToolCalls):
             int, Field(ge=1, le=shared.SEARCH_LIMIT.tool_most)
         ] = shared.SEARCH_LIMIT.tool_default,
     ) -> CallToolResult:
-        """Search the memory, best match first. Search before you decide or repeat work. Words in double quotes
-        match as a phrase."""
+        """Search the memory, best match first, before you decide or repeat work. Double quotes make a phrase."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import search
@@ -92,8 +89,7 @@ class MemoryTools(ToolCalls):
         return await self._do(ctx, "mem_context", job)
 
     async def mem_recover(self, ctx: Ctx, wu: str = "") -> CallToolResult:
-        """Return what you need after a compaction or restart: your identity, the last checkpoint, changes since then,
-        and the context."""
+        """Return what you need after a compaction or restart: identity, last checkpoint, changes since then, context."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import recover

@@ -105,8 +105,7 @@ class TaskTools(ToolCalls):
         wu: Annotated[str, Field(description=shared.HANDOFF_WU.help)] = "",
         dry_run: Annotated[bool, Field(description=shared.DRY_HANDOFF.help)] = False,
     ) -> CallToolResult:
-        """Offer your checkpoint, tasks, claims and open threads to another agent, before your session ends. It is yours until
-        they take it with task."""
+        """Offer your checkpoint, tasks, claims and threads to another agent before your session ends. They stay yours until taken with task."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.handoffs import give

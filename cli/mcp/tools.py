@@ -49,8 +49,7 @@ class Tools(ToolCalls):
 
     @with_signal_options
     async def signal(self, ctx: Ctx, message: str, **options: Unpack[SignalOptions]) -> CallToolResult:
-        """Send a message to agents or people who share this git repository. It is recorded when this returns.
-        Give one of: `to` (exact names from roster); `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
+        """Send a message to agents or people who share this git repository. Give one of: `to` (exact names from roster); `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
         `requires_ack` asks for a decision; answer one with `reply_to` and AGREE, REJECT or COUNTER."""
         if not (
             options.get("to") or options.get("reply_to") or options.get("thread") or options.get("broadcast")
@@ -201,7 +200,7 @@ class Tools(ToolCalls):
 
     async def sync(self, ctx: Ctx, remotes: Words) -> CallToolResult:
         """Exchange signals and memory with other machines through git remotes, by name (default: the
-        branch's upstream). The other tools work offline. If nobody has agreed to publish, nothing is pushed: ask your user."""
+        branch's upstream). If nobody has agreed to publish, nothing is pushed: ask your user."""
         try:
             return await exchange(self._session, self._network, ctx, remotes)
         except Exception as error:

@@ -98,6 +98,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
     schemas = {name: schema for name, (schema, _) in shared().items()}
     assert {name: schema["default"] for name, schema in schemas.items() if "default" in schema} == {
         "signal.intent": shared_options.INTENT.default,
+        "call.join": shared_options.CALL_JOIN.default,
         "mem_create.type": shared_options.NODE_TYPE.default,
         **{name: option.tool_default for name, option in LIMITS.items() if name in schemas},
     }
@@ -108,6 +109,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         assert option.default in (None, option.tool_default) or option in shorter
     assert tool_schemas()["mem_update.status"]["enum"] == ["", *node_fields.STATUSES]
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
+    assert schemas["call.join"]["enum"] == [*shared_options.CALL_JOIN.values]
     for operation, name, option in (
         (search.search, "limit", shared_options.SEARCH_LIMIT),
         (listing.listing, "limit", shared_options.LIST_LIMIT),
