@@ -44,7 +44,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
-TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=7)
+TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=8)
 CLAIMS = claim_view.VIEW
 SENDERS = sender_view(lambda: None)
 VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, SENDERS)

@@ -33,6 +33,8 @@ def change(found: TaskChange) -> list[str]:
         what = "asked to stop"
     elif found.event == "message" and found.told and found.state == "submitted":
         what = "answered"
+    elif found.reported and found.reported != found.state:
+        what = found.reported
     told = f"told {', '.join(found.told[:TOLD_SHOWN])}" if found.told else None
     if found.handoff is not None:
         has: HandoffContent = found.handoff

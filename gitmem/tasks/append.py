@@ -62,6 +62,7 @@ class TaskChange(Outcome):
         event_id: The event; that of the earlier one if nothing was written.
         event: What happened.
         state: The state of the task after it.
+        reported: Of a report: the state that it says, which may not be that of the task.
         until: The end of the caller's lease in ISO 8601, of a take or renewal.
         role_mismatch: Whether the taker has another role than requested; None if one of them is not stated. So for scope and model.
         asked: Of a take: the role, model, scope and deadline that were asked for, in one line; so `brief`: its path, and its state here.
@@ -73,7 +74,7 @@ class TaskChange(Outcome):
     """
 
     __slots__ = (
-        "task_id", "event_id", "event", "state", "until", *mismatch.COMPARED, "asked", "brief", "told", "recorded", "commit", "handoff", "received", "warnings", "next",
+        "task_id", "event_id", "event", "state", "reported", "until", *mismatch.COMPARED, "asked", "brief", "told", "recorded", "commit", "handoff", "received", "warnings", "next",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,7 @@ class TaskChange(Outcome):
         self.event_id = event_id
         self.event = event
         self.state = state
+        self.reported: str | None = None
         self.until: str | None = None
         self.asked: str | None = None
         self.brief: str | None = None

@@ -186,9 +186,8 @@ class FoldedTask:
             return False
         failed = {each.take for each in ends}
         for other in self._order.heads(other for id, other in self._valid.items() if had_seen(id)):
-            releases = self._of_take.get(("release", other.id), ())
             is_free = other is given or other.id in failed or self.lease(other, take) <= take.at
-            if not (is_free or any(had_seen(each.id) and self.counts(each) for each in releases)):
+            if not (is_free or self.is_released(other, take)):
                 return False
         return True
 
@@ -197,9 +196,25 @@ class FoldedTask:
         named = self.events.get(self.seal.record.get("outcome") or "") if self.seal is not None else None
         return named is not None and named.event == "status" and named.take == take.id
 
-    def is_released(self, take: TaskEvent) -> bool:
-        """Return whether its taker has given a take back."""
-        return any(map(self.counts, self._of_take.get(("release", take.id), ())))
+    def is_released(self, take: TaskEvent, seen_by: TaskEvent | None = None) -> bool:
+        """Return whether its taker has given a take back; with an event, whether its writer had seen that."""
+        return any(
+            self.counts(each) and (seen_by is None or self.has_seen(seen_by, each))
+            for each in self._of_take.get(("release", take.id), ())
+        )
+
+    def rejection_by(self, sender: task_facts.Sender) -> TaskEvent | None:
+        """Return the rejection of a sender that still stands."""
+        return next((each for each in self.rejections if each.sender == sender and self._stands(each)), None)
+
+    def _stands(self, rejection: TaskEvent) -> bool:
+        """Return whether nobody whom a rejection concerns has a take that its writer had not seen, or not seen released.
+
+        It concerns its writer; the rejection of a task for one agent concerns all.
+        """
+        if self.record.get("agent"):
+            return all(self.is_released(take, rejection) for take in self._order.heads(self.takes))
+        return all(self.has_seen(rejection, take) for take in self.takes if take.sender == rejection.sender)
 
     def takers(self) -> frozenset[str]:
         """Return the first agents that have taken it, if there are several; also by void takes, whose writers may be at work."""
@@ -228,8 +243,8 @@ class FoldedTask:
         given_up = {take.replaces for take in self.takes}
         candidates = [each for each in self._kind("status") if self._may_be_outcome(each, given_up)]
         agent = self.record.get("agent")
-        if not candidates and not self.takes and agent:
-            candidates = [each for each in self.rejections if agent in each.sender]
+        if not candidates and agent:
+            candidates = [each for each in self.rejections if agent in each.sender and self._stands(each)]
         self.outcome = self._order.first(candidates)
         if self.outcome is None:
             return None
@@ -245,10 +260,7 @@ class FoldedTask:
         """Return whether an event reports an end that becomes the outcome if the caller decides nothing else."""
         if not event.is_terminal or event.take in given_up or not self.counts(event):
             return False
-        released = self._of_take.get(("release", event.take), ())
-        if any(self._order.has_seen(event, each.id) and self.counts(each) for each in released):
-            return False
-        return not self._was_retried(event)
+        return not (self.is_released(self._valid[event.take or ""], event) or self._was_retried(event))
 
     def _was_retried(self, event: TaskEvent) -> bool:
         """Return whether somebody took the task again because an event reports a failure that allows it."""

@@ -46,7 +46,7 @@ def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[Tas
         task = load.load(db, str(row.task_id), forged=False)
         if task is None or rules.take(task, sender, caller.ids, now) is not None:
             continue
-        if not any(each.sender == sender for each in task.rejections):
+        if task.rejection_by(sender) is None:
             found.append(row)
     return found[:LISTED]
 

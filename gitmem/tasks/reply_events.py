@@ -65,7 +65,7 @@ def _may_take(store: Store, caller: Caller, task: FoldedTask) -> bool:
 def _reject(store: Store, caller: Caller, task: FoldedTask, found: TaskAnswer, fields: SignalFields) -> None:
     """Add the event with which an addressee refuses a task, unless it has taken or refused it before."""
     task_id, sender = task.record["task_id"], (caller.reader, caller.session_id)
-    why = rules.refuse(task, caller.ids)
+    why = rules.refuse(task, sender, caller.ids)
     if rules.own_take(task, sender) is not None:
         found.warnings = [f"You have {task_id}, and this REJECT does not give it back."]
         found.next = [command("gitmem", "task", "release", task_id, "--reason", "your reason")]
@@ -73,7 +73,7 @@ def _reject(store: Store, caller: Caller, task: FoldedTask, found: TaskAnswer, f
         found.warnings = [f"{task_id} is not rejected: only its addressee does that."]
     elif why is not None:
         found.warnings = [f"{task_id} {why[1]}: this REJECT changes nothing of it."]
-    elif not any(each.sender == sender for each in task.rejections):
+    elif task.rejection_by(sender) is None:
         text = fields["message"]
         content: EventContent = {
             "state": "rejected",

@@ -141,13 +141,16 @@ def report(task: FoldedTask, sender: Sender, state: str) -> Refusal | None:
     return None if state in (*TERMINAL, "renew", "release") else _too_many(task)
 
 
-def refuse(task: FoldedTask, addresses: Collection[str]) -> Refusal | None:
-    """Return why a caller may not reject a task that it has not taken."""
-    agent = task.record.get("agent")
+def refuse(task: FoldedTask, sender: Sender, addresses: Collection[str]) -> Refusal | None:
+    """Return why a caller may not reject a task; one for a single agent not while another session has it."""
+    agent, holder = task.record.get("agent"), task.holder
     if task.is_finished:
         return "finished-task", f"is finished: {state_text(task)}"
     if agent is not None and agent not in addresses:
         return "not-for-you", f"is for {agent}"
+    if agent is not None and holder is not None and own_take(task, sender) is None:
+        by = f"another session of {agent}" if holder.sender[0] in addresses else holder.sender[0]
+        return TAKEN, f"was taken by {by}, and can be rejected once that has given it back"
     return None
 
 

@@ -114,10 +114,9 @@ def mismatches(task: FoldedTask) -> list[TakeMismatch]:
 
 
 def worker_take(task: FoldedTask) -> TaskEvent | None:
-    """Return the take of whoever did the task, else of its holder, else the last one."""
+    """Return the take of whoever did the task, else of its holder; None if nobody has it."""
     by_outcome = task.outcome.take if task.outcome is not None else None
-    named = next((each for each in task.takes if each.id == by_outcome), None)
-    return named or task.holder or (task.takes[-1] if task.takes else None)
+    return next((each for each in task.takes if each.id == by_outcome), None) or task.holder
 
 
 def fields_of(task: FoldedTask, take_id: str | None = None) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def _reject_chain(store: Store, caller: Caller, task: FoldedTask) -> None:
     code, sentence = why
     sender = sender_of(caller)
     said = "You have rejected it before."
-    if not any(each.sender == sender for each in task.rejections):
+    if task.rejection_by(sender) is None:
         error = {"code": code, "message": sentence, "retryable": False}
         fields: EventContent = {"state": "rejected", "reason": sentence, "payload": {"error": error}}
         write(store, caller, task, "status", fields, "rejects", text=sentence)
@@ -214,15 +214,23 @@ def report(
 
 
 def reject(store: Store, caller: Caller, task_id: str, reason: str | None = None) -> TaskChange:
-    """Refuse a task that is for the caller, without taking it.
+    """Refuse a task that is for the caller, without taking it or after giving it back. Refusing it again returns the refusal.
 
     Raises:
+        GateError: Another session has it. Nothing was written.
         UsageError: It is for somebody else, or finished. Nothing was written.
         StoreError: It can't be recorded.
     """
     task = find_task.require(store, task_id, writing=True)
-    refuse(task, rules.refuse(task, caller.ids))
-    mine = rules.own_take(task, sender_of(caller))
+    sender = sender_of(caller)
+    why = rules.refuse(task, sender, caller.ids)
+    is_own = task.holder is not None and task.holder.sender[0] == caller.reader
+    refuse(task, why, "release" if why is not None and why[0] == rules.TAKEN and is_own else "show")
+    mine, before = rules.own_take(task, sender), task.rejection_by(sender)
+    if mine is None and before is not None:
+        found = unchanged(task, before)
+        found.warnings = ["You have rejected it before. Nothing was written."]
+        return found
     fields: EventContent = {
         "state": "rejected",
         "reason": reason,
@@ -236,13 +244,13 @@ def sender_of(caller: Caller) -> tuple[str, str | None]:
     return caller.reader, caller.session_id
 
 
-def refuse(task: FoldedTask, why: Refusal | None) -> None:
-    """Raise UsageError if there is a reason; GateError if somebody else has taken the task."""
+def refuse(task: FoldedTask, why: Refusal | None, next: str = "show") -> None:
+    """Raise UsageError if there is a reason, with the next command; GateError if somebody else has taken the task."""
     if why is not None:
         code, sentence = why
-        show = command("gitmem", "task", "show", task.record["task_id"])
+        step = command("gitmem", "task", next, task.record["task_id"])
         refused = GateError if code == rules.TAKEN else UsageError
-        raise refused(f"{task.record['task_id']} {sentence}. Nothing was written.", code=code, next=[show])
+        raise refused(f"{task.record['task_id']} {sentence}. Nothing was written.", code=code, next=[step])
 
 
 def write(
@@ -272,6 +280,7 @@ def write(
     told.announce(store)
     after = load.load(store.db(), task.record["task_id"]) or task
     found = TaskChange(task.record["task_id"], id, event, after.state, task_roles.fields_of(after, id))
+    found.reported = fields.get("state") if event == "status" else None
     found.recorded, found.commit = True, appended.commit
     found.told = told.names
     found.warnings = [*([caller.remark] if caller.remark else []), *collisions.about_result(after, id)]
@@ -293,4 +302,5 @@ def unchanged(task: FoldedTask, event: TaskEvent) -> TaskChange:
         task.record["task_id"], event.id, event.event, task.state, task_roles.fields_of(task, event.id)
     )
     found.until = format_at(task.lease(event)) if event.event == "take" else None
+    found.reported = event.state if event.event == "status" else None
     return found

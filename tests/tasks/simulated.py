@@ -57,6 +57,7 @@ class World:
     def __init__(self, seed: int, fold: type[FoldedTask] = FoldedTask) -> None:
         self.folded = fold
         self.random = random.Random(seed)
+        self.refusing = random.Random(f"{seed} rejects")  # apart: the other draws of a seed stay as they were
         self.now = 0
         self.count = 0
         self.wrong: list[str] = []
@@ -240,15 +241,8 @@ class World:
     def work(self, who: Actor, task: FoldedTask) -> None:
         """What a worker does with a task."""
         mine = rules.own_take(task, who.sender)
-        if mine is None and task.takes and self.random.random() < 0.1:  # a writer with an error in it
-            self.err(who, task)
-            return
         if mine is None:
-            if rules.take(task, who.sender, who.addresses, self.clock(who.clone)) is None:
-                until = format_at(self.clock(who.clone) + LEASE * SECOND)
-                self.event(who, task, "take", until=until)
-            elif self.random.random() < 0.1 and rules.refuse(task, who.addresses) is None:
-                self.event(who, task, "status", state="rejected")
+            self.begin(who, task)
             return
         do = self.random.choice(
             ["renew", "release", "working", "input-required", "completed", "completed", "failed", "hand"]
@@ -260,6 +254,9 @@ class World:
             self.event(who, task, "renew", take=mine.id, until=until)
         elif do == "release":
             self.event(who, task, "release", take=mine.id)
+            given_back = self.known(who, task.record["task_id"])
+            if given_back is not None and self.refusing.random() < 0.7:
+                self.reject(who, given_back)
         elif do == "hand":
             self.give(who, task, mine)
         else:
@@ -275,6 +272,22 @@ class World:
                 payload=payload,
                 message=f"{do} by {who.sender[1]}",
             )
+
+    def begin(self, who: Actor, task: FoldedTask) -> None:
+        """What a worker does with a task that it does not have."""
+        if task.takes and self.random.random() < 0.1:  # a writer with an error in it
+            self.err(who, task)
+        elif task.takes and task.record.get("agent") and self.refusing.random() < 0.1:
+            self.event(who, task, "status", state="rejected")  # whatever another session does with it
+        elif rules.take(task, who.sender, who.addresses, self.clock(who.clone)) is None:
+            until = format_at(self.clock(who.clone) + LEASE * SECOND)
+            self.event(who, task, "take", until=until)
+        elif self.random.random() < 0.1:
+            self.reject(who, task)
+
+    def reject(self, who: Actor, task: FoldedTask) -> None:
+        if rules.refuse(task, who.sender, who.addresses) is None:
+            self.event(who, task, "status", state="rejected")
 
     def err(self, who: Actor, task: FoldedTask) -> None:
         """End or hand over what another one has."""
@@ -409,6 +422,15 @@ class World:
             and [each for each in task.takes if each.replaces == last.id],
             "was taken and shows as replaced": task.is_replaced and task.takes,
             "was sealed by somebody else": task.seal and task.seal.sender != task.caller,
+            "is rejected by somebody who had not seen each take given back": task.decided_by == "status"
+            and task.outcome in task.rejections
+            and not self.is_refused_after_all_takes(task, task.outcome),
+            "is open although its addressee has refused it": not task.is_finished
+            and [
+                each
+                for each in task.rejections
+                if task.record.get("agent") in each.sender and self.is_refused_after_all_takes(task, each)
+            ],
             "waits although its caller has answered": task.state == "input-required"
             and self.is_answered(task),
             "ignores an acceptance": self.ignored(task),
@@ -435,6 +457,13 @@ class World:
             return False  # somebody had taken it over before
         ends = [each for each in task.events.values() if each.take == other.id and task.has_seen(one, each)]
         return not any(each.event == "release" or each.is_retryable for each in ends)
+
+    def is_refused_after_all_takes(self, task: FoldedTask, rejection: TaskEvent) -> bool:
+        """Whether each take that no other one had seen was given back by its agent before a rejection."""
+        before = [each for each in task.events.values() if task.has_seen(rejection, each)]
+        back = {(each.take, each.sender[0]) for each in before if each.event == "release"}
+        last = [one for one in task.takes if not any(task.has_seen(each, one) for each in task.takes)]
+        return all((one.id, one.sender[0]) in back for one in last)
 
     def is_answered(self, task: FoldedTask) -> bool:
         events = task.events.values()

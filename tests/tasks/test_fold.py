@@ -124,6 +124,35 @@ def test_t2_a_refusal_needs_no_take_and_ends_only_what_was_for_that_agent() -> N
     assert (open_to_all.fold().state, len(open_to_all.fold().rejections)) == ("submitted", 2)
 
 
+def test_t2_a_refusal_counts_once_each_take_was_given_back_and_a_later_take_ends_it() -> None:
+    """Its writer had seen the last take released; nobody rejects what another session has, or takes meanwhile."""
+    task = Task(agent=BOHR)
+    first = task.take(BOHR, 1)
+    task.add("status", BOHR, 2, state="rejected", sender_session="sess-other")
+    assert task.fold().state == "working"
+    back = task.add("release", BOHR, 3, take=first.id)
+    assert (task.fold().state, task.fold().rejection_by(back.sender)) == ("submitted", None)
+    refused = task.add("status", BOHR, 4, state="rejected")
+    assert (task.fold().state, task.fold().outcome) == ("rejected", refused)
+    assert task.fold().rejection_by(refused.sender) == refused
+    again = task.take(BOHR, 5, sender_session="sess-third", seen=[back])
+    assert task.fold().state == "working"
+    task.add("release", BOHR, 6, take=again.id, sender_session="sess-third")
+    assert task.fold().state == "submitted"
+    second = task.add("status", BOHR, 7, state="rejected")
+    assert task.fold().outcome == second
+
+
+def test_t2_a_refusal_needs_no_release_of_a_take_that_was_taken_over() -> None:
+    """A session crashed; the next one of the agent took the task over after its lease, and gave it back."""
+    task = Task(agent=BOHR)
+    task.take(BOHR, 1)
+    over = task.take(BOHR, 100, sender_session="sess-next")
+    task.add("release", BOHR, 101, take=over.id, sender_session="sess-next")
+    task.add("status", BOHR, 102, state="rejected", sender_session="sess-next")
+    assert task.fold().state == "rejected"
+
+
 def test_t3_the_seal_decides_whatever_arrives() -> None:
     """I7: no result that the caller had acted on changes, also not by an earlier report that comes late."""
     task = Task()

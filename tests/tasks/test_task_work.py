@@ -127,6 +127,36 @@ def test_a_task_for_somebody_else_is_not_taken(office: Office) -> None:
     assert task_work.reject(office.store, office.bohr, task_id, "no time").state == "rejected"
 
 
+def test_the_only_addressee_rejects_what_it_has_given_back(office: Office) -> None:
+    """Once: a second time is refused, and another session of the agent has to give the task back first."""
+    task_id = office.new(to=BOHR)
+    task_work.take(office.store, office.bohr, task_id)
+    other = Agent(office.store, BOHR).caller
+    before = bodies(office.store)
+    with pytest.raises(GateError, match=f"another session of {BOHR}") as error:
+        task_work.reject(office.store, other, task_id)
+    assert error.value.next == [f"gitmem task release {task_id}"]
+    assert bodies(office.store) == before
+    task_work.release(office.store, office.bohr, task_id)
+    found = task_work.reject(office.store, office.bohr, task_id, "no time")
+    assert (found.state, found.reported) == ("rejected", "rejected")
+    office.refused("finished-task", task_work.reject, office.bohr, task_id)
+
+
+def test_one_of_several_rejects_a_task_once(office: Office) -> None:
+    """Each repetition would tell the caller again; after a take of its own it may reject it again."""
+    task_id = office.new()
+    first = task_work.reject(office.store, office.bohr, task_id)
+    assert (first.state, first.reported) == ("submitted", "rejected")
+    before = bodies(office.store)
+    again = task_work.reject(office.store, office.bohr, task_id)
+    assert (again.event_id, again.recorded, again.reported) == (first.event_id, False, "rejected")
+    assert bodies(office.store) == before
+    task_work.take(office.store, office.bohr, task_id)
+    task_work.release(office.store, office.bohr, task_id)
+    assert task_work.reject(office.store, office.bohr, task_id).recorded
+
+
 def test_a_task_after_its_deadline_is_not_begun(office: Office) -> None:
     """T8: the fold does not know of it, the writer does."""
     task_id = office.new(deadline=office.clock.value + HOUR)
