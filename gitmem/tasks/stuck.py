@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..agents import presence
 from ..commit_message import sanitize
 from ..log.lines import format_at
+from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
@@ -86,7 +87,7 @@ def find(
     """Return the stuck tasks, those of sessions of this clone first, then the longest first.
 
     Args:
-        caller: Only tasks that it wrote, holds, or is asked to do.
+        caller: Only its tasks, as in `task_list.list_tasks`.
         wu: Only tasks on this work unit.
         limit: The number of tasks to return.
     """
@@ -96,8 +97,8 @@ def find(
         "ahead": now + AHEAD_MICROS, "limit": limit, "wu": unit_key(wu), "before": now - LEVELS[-1][0],
     }  # fmt: skip
     if caller is not None:
-        where.append("(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session))")
-        values |= {"reader": caller.reader, "session": caller.session_id}
+        where.append(task_list.OF_CALLER)
+        values |= waiting_work.values_for(caller, now)
     if wu:
         where.append("t.wu_id = :wu")
     source = f"FROM ({_STUCK.format(where=' AND '.join(where))}) WHERE {_AT} <= :before"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records, strict_json
 from ..agents import presence
 from ..log.lines import format_at
+from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
@@ -32,6 +33,11 @@ TITLE_SHOWN = 60  # characters, where a task is named beside others
 BLOCKERS = (
     "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
     " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
+)
+# Tasks that a caller wrote, holds, or is asked to do, itself or as one who has the role; `waiting_work.values_for` has the values.
+OF_CALLER = (
+    "(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session)"
+    f" OR t.task_id IN ({waiting_work.OFFERED}))"
 )
 _ASKED = (*mismatch.REQUESTED, "target_role", "deadline")
 _COLUMNS = (
@@ -204,7 +210,7 @@ def list_tasks(
     """Return tasks, open ones first, then by priority, the latest first.
 
     Args:
-        caller: Only tasks that it wrote, holds, or is asked to do.
+        caller: Only tasks that it wrote, holds, or is asked to do; also as one who has the role, while nobody has taken them.
         open: Only tasks without an outcome that no other task replaces.
         blocked: Only tasks that wait for others.
         wu: Only tasks on this work unit.
@@ -213,8 +219,8 @@ def list_tasks(
     where = ["1"]
     values: dict[str, str | int | None] = {"wu": unit_key(wu)}
     if caller is not None:
-        where.append("(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session))")
-        values |= {"reader": caller.reader, "session": caller.session_id}
+        where.append(OF_CALLER)
+        values |= waiting_work.values_for(caller, store.now())
     if open:
         where.append("t.decided_by IS NULL AND t.replaced <> 1")
     if blocked:

@@ -14,7 +14,7 @@ import pytest
 import gitmem
 from gitmem.sessions import work_units
 from gitmem.store import Store
-from gitmem.tasks import new_task, task_decisions, task_list, task_work
+from gitmem.tasks import new_task, stuck, task_decisions, task_list, task_work
 from tests.sandbox import HOUR, Agent, Clock, open_store
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
@@ -60,6 +60,21 @@ def test_a_list_has_what_is_open_first_and_says_what_waits(store: Store, clock: 
     assert not work_units.is_known(store, "WU-8")
     short = task_list.list_tasks(store, limit=1)
     assert (ids(short), short.more) == ([made[1]], 3)
+
+
+def test_a_list_of_one_s_own_has_what_its_role_is_asked_to_do(store: Store, clock: Clock) -> None:
+    """The inbox counts such tasks and names this list; whoever takes one takes it off the lists of the others."""
+    planner = Agent(store, PLANNER).caller
+    bohr, curie = (Agent(store, each, role="implementer/test").caller for each in (BOHR, CURIE))
+    task_id = str(new_task.create(store, planner, "Write", target_role="implementer/test").task["task_id"])
+    for name in ("reviewer/docs", "implementer/ui"):
+        new_task.create(store, planner, "Other", target_role=name)
+    assert ids(task_list.list_tasks(store, bohr, open=True)) == [task_id]
+    clock.forward(2 * HOUR)
+    assert [each.task.task_id for each in stuck.find(store, bohr).stuck] == [task_id]
+    task_work.take(store, curie, task_id)
+    assert ids(task_list.list_tasks(store, bohr)) == []
+    assert ids(task_list.list_tasks(store, curie)) == [task_id]
 
 
 def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
