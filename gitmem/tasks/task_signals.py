@@ -7,6 +7,7 @@ from ..agents import addressing, headline
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..signals import reply, send
+from ..text.shell_quote import command
 from . import DELEGATION, HANDOFF
 
 TYPE_CHECKING = False
@@ -98,6 +99,8 @@ def about(
         return found
     found.resolved = addressing.from_addresses(store, to)
     said = _said(task, word, text) or what
+    if event == "cancel":
+        said += f"\nTo give it back: {command('gitmem', 'task', 'release', task.record['task_id'])}"
     context = _context(store.db(), task)
     fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
     fields |= thread_fields(task.record)

@@ -139,15 +139,8 @@ def renew(store: Store, caller: Caller, task_id: str) -> TaskChange:
     length = last.until - last.at
     length = max(length, min(2 * length, RENEWED_MAX_MICROS))
     until = max(store.now() + length, task.lease(mine))
-    found = write(
-        store,
-        caller,
-        task,
-        "renew",
-        {"take": mine.id, "until": format_at(until)},
-        "goes on with",
-        deferred=True,
-    )
+    fields: EventContent = {"take": mine.id, "until": format_at(until)}
+    found = write(store, caller, task, "renew", fields, "goes on with", deferred=True)
     found.until = format_at(until)
     return found
 
@@ -155,7 +148,8 @@ def renew(store: Store, caller: Caller, task_id: str) -> TaskChange:
 def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = None) -> TaskChange:
     """Give a task back, so that somebody else may take it. Another session of the same agent may do that, too.
 
-    A task whose cancellation was asked for ends with it: nobody else may take it.
+    A task whose cancellation was asked for ends with it: nobody else may take it. Another session's release ends it when its writer
+    sees that: see `delivered_results`.
 
     Raises:
         UsageError: The caller does not hold the task, or it is finished. Nothing was written.
@@ -170,7 +164,10 @@ def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = 
     assert mine is not None
     if task.cancels and mine.sender == sender_of(caller):
         return report(store, caller, task_id, "canceled", reason)
-    return write(store, caller, task, "release", {"take": mine.id, "reason": reason}, "releases")
+    found = write(store, caller, task, "release", {"take": mine.id, "reason": reason}, "releases")
+    if task.cancels:
+        found.warnings.append("It ends as canceled when its writer sees that it was given back.")
+    return found
 
 
 def report(
@@ -200,12 +197,8 @@ def report(
             code="no-question",
         )
     task, mine = own(store, caller, task_id, state)
-    fields: EventContent = {
-        "take": mine.id,
-        "state": state,
-        "message": message,
-        "payload": dict(payload or {}),
-    }
+    fields: EventContent = {"take": mine.id, "state": state, "message": message}
+    fields["payload"] = dict(payload or {})
     found = write(
         store, caller, task, "status", fields, f"{state}:", text=message or "", allow_secret=allow_secret
     )

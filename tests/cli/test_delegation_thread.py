@@ -177,7 +177,8 @@ def test_r17_the_holder_learns_that_the_task_is_to_be_canceled(
     inbox(run, bohr)
     run("task", "take", id, session=bohr)
     run("task", "cancel", id, "--reason", "not needed", session=planck)
-    assert [each["message"] for each in inbox(run, bohr)] == ["Please stop: not needed"]
+    (told,) = inbox(run, bohr)
+    assert told["message"] == f"Please stop: not needed\nTo give it back: gitmem task release {id}"
 
 
 def test_a_long_result_is_cut_in_its_signal_and_whole_in_the_task(

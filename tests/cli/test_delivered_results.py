@@ -69,6 +69,26 @@ def test_another_session_of_the_identity_seals_nothing(run: Run, start: Start, o
     assert office.is_sealed(id)
 
 
+def test_a_release_by_another_session_ends_what_its_writer_wants_canceled(
+    run: Run, start: Start, office: Office
+) -> None:
+    """That session can't report an end, and nobody may take the task: its writer's wish ends it, when the writer sees the release."""
+    planck = start("Planck")
+    twin = start("Bohr-two", "--agent-identity", "test:worker:bohr")
+    id = run("delegate", "Write it", "--to", "Bohr", "-q", session=planck).out.strip()
+    run("inbox", session=office.bohr)
+    run("task", "take", id, session=office.bohr)
+    run("task", "cancel", id, "--reason", "not needed", session=planck)
+    told = run("inbox", session=office.bohr).out
+    assert f"Please stop: not needed\n| To give it back: gitmem task release {id}\n" in told, told
+    given = run("task", "release", id, session=twin)
+    assert "note: It ends as canceled when its writer sees" in given.out
+    run("inbox", "--for", "Planck", session=office.bohr)
+    assert run("task", "show", id, "--json").json["state"] == "submitted"
+    assert "Given back" in run("inbox", session=planck).out
+    assert run("task", "show", id, "--json").json["state"] == "canceled"
+
+
 def test_a_person_seals_what_the_person_asked(run: Run, office: Office) -> None:
     id = office.done("--as", PERSON)
     assert "12 cases pass" in run("inbox", "--for", PERSON, session=office.bohr).out
