@@ -113,6 +113,7 @@ COMMANDS = {
     "mem export": "mem.listing:export",
     "mem access": "mem.upkeep:access",
     "log": "history:log",
+    "view": "view:view",
     "sync": "sync:sync",
     "hooks install": "hooks:install",
     "hooks uninstall": "hooks:uninstall",

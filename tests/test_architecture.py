@@ -48,6 +48,7 @@ ORDER = (
     "gitmem.handoffs",
     "gitmem.invocation",
     "gitmem.overview",
+    "gitmem.page",
     "gitmem.views",
     "gitmem.open_store",
     "gitmem.importers",

@@ -59,6 +59,7 @@ Reader = Annotated[str | None, typer.Option("--reader", metavar="NAME", help=sha
 ReceiptsSince = Annotated[
     str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)
 ]
+Since = Annotated[str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)]
 ReceiptsLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help)]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]

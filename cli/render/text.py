@@ -60,10 +60,10 @@ def _seconds(at: str) -> float:
     Raises:
         ValueError: The text is not a time.
     """
-    from gitmem.agents.presence import micros
+    from gitmem.log.lines import parse_at
 
     try:
-        return micros(at) / 1e6
+        return parse_at(at) / 1e6
     except ValueError:  # another form, from an import
         from datetime import datetime
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..log.lines import format_at, parse_at
+from ..log.lines import format_at
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from . import heartbeats
@@ -101,6 +101,11 @@ def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
     for session_id in recent:
         held.update(_found(store, "WHERE s.ended IS NULL AND s.session_id = ?", (session_id,)))
     return held
+
+
+def latest(store: Store, most: int) -> list[Presence]:
+    """Return the sessions of the log that were last at work, open or not."""
+    return list(_found(store, "ORDER BY t.until DESC, s.session_id LIMIT ?", (most,)).values())
 
 
 def get(store: Store, session_id: str) -> Presence | None:
@@ -287,12 +292,3 @@ def format_age(micros: int) -> str:
 def iso(micros: int) -> str:
     """Return a time in the form of JSON answers."""
     return format_at(micros)
-
-
-def micros(at: str) -> int:
-    """Return the inverse of `iso`: microseconds since the epoch.
-
-    Raises:
-        ValueError: The text has another form.
-    """
-    return parse_at(at)

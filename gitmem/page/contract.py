@@ -1,0 +1,291 @@
+"""The data of the page, `gitmem.page/1`: what the code that collects it and the page's script agree on.
+
+Times are milliseconds since 1970 in UTC. An absent field is unknown. Texts are what peers wrote: limited in length and passed
+through `sanitize`; the page shows them as text and never as markup. Agents are named by the ids of `AgentLane`, which are
+short, and of which the order says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+FORMAT = "gitmem.page/1"
+
+Receipt = tuple[str, str, int]  # agent, `delivered`, `acked` or `rejected`, time
+Stand = tuple[
+    str, str
+]  # agent, `agree`, `reject`, `counter`, `stale` (agreed before a later proposal) or `pending`
+Unread = tuple[str, int]  # agent, number of signals
+Omitted = dict[
+    str, int
+]  # by the name of a list: how many entries the limits left out, the oldest; the filters are not counted
+
+
+class Filters(TypedDict):
+    """What the page was limited to; times are as everywhere."""
+
+    since: NotRequired[int]
+    wu: NotRequired[str]
+    agent: NotRequired[str]
+
+
+class AgentLane(TypedDict):
+    """An agent or a person: a lane. Its sessions share it; `person` is true for `human:<mail>`."""
+
+    id: str
+    name: str
+    identity: str
+    person: bool
+    client: NotRequired[str]
+    role: NotRequired[str]
+    live: bool
+    first: int
+    last: int
+
+
+class SessionBar(TypedDict):
+    """A session of an agent; `end` is absent while it is open. `status`: `live`, `idle`, `gone` or `ended`."""
+
+    id: str
+    agent: str
+    name: str
+    start: int
+    end: NotRequired[int]
+    last: int
+    live: bool
+    status: str
+    wu: NotRequired[str]
+    role: NotRequired[str]
+    worktree: NotRequired[str]
+    branch: NotRequired[str]
+    model: NotRequired[str]
+    activity: NotRequired[str]
+
+
+SignalMark = TypedDict(
+    "SignalMark",
+    {
+        "id": str,
+        "at": int,
+        "from": str,
+        "to": list[str],
+        "broadcast": bool,
+        "intent": str,
+        "text": str,
+        "cut": NotRequired[int],  # how many characters are left out
+        "thread": str,
+        "reply": NotRequired[str],
+        "wu": NotRequired[str],
+        "task": NotRequired[str],
+        "ack": bool,
+        "receipts": list[Receipt],
+    },
+)
+
+
+class ThreadState(TypedDict):
+    """A thread of which the page has a signal; `more` of its signals are left out.
+
+    `state`: `converged` (all agreed), `rejected`, `countered`, `open` (an answer is missing), `ambiguous` (an id has several
+    texts), `notice` (nobody was asked: information, or a broadcast), or `large` (too large to evaluate).
+    """
+
+    id: str
+    root: NotRequired[str]
+    state: Literal["converged", "rejected", "countered", "open", "ambiguous", "notice", "large"]
+    stands: list[Stand]
+    title: str
+    wu: NotRequired[str]
+    signals: int
+    more: NotRequired[int]
+
+
+TaskSpan = TypedDict(
+    "TaskSpan",
+    {
+        "id": str,
+        "at": int,
+        "from": str,
+        "to": NotRequired[str],
+        "target": NotRequired[str],
+        "state": str,
+        "state_text": str,
+        "open": bool,
+        "purpose": str,
+        "priority": NotRequired[str],
+        "text": str,
+        "wu": NotRequired[str],
+        "thread": NotRequired[str],
+        "holder": NotRequired[str],
+        "taken": NotRequired[int],
+        "until": NotRequired[int],
+        "ended": NotRequired[int],
+        "result": NotRequired[str],
+        "blocked_by": list[str],
+        "mismatch": NotRequired[str],
+        "notes": list[str],
+    },
+)
+
+
+class ClaimSpan(TypedDict):
+    """A claim on paths; `until` is its last end, `ended` when it was released."""
+
+    id: str
+    agent: str
+    session: NotRequired[str]
+    paths: list[str]
+    mode: str
+    start: int
+    until: int
+    ended: NotRequired[int]
+    state: Literal["held", "contested", "behind", "perhaps renewed", "expired", "released"]
+    reason: NotRequired[str]
+    wu: NotRequired[str]
+    task: NotRequired[str]
+    against: list[str]
+
+
+class CommitMark(TypedDict):
+    """A commit of the user's history. `agent` and `session` made it if the log has its record; `inferred` if that is a guess."""
+
+    id: str
+    at: int
+    author: str
+    subject: str
+    branches: list[str]
+    agent: NotRequired[str]
+    session: NotRequired[str]
+    wu: NotRequired[str]
+    task: NotRequired[str]
+    inferred: NotRequired[bool]
+
+
+class BranchTip(TypedDict):
+    """A branch of the user, as it is now."""
+
+    name: str
+    commit: str
+    at: int
+
+
+class NodeChange(TypedDict):
+    """A line about a node: it was created, updated, closed, archived, related or read."""
+
+    at: int
+    agent: str
+    what: str
+
+
+class MemoryNode(TypedDict):
+    """A node of the shared memory. `decay` is 1 for a fresh node and goes to 0."""
+
+    id: str
+    type: str
+    lifecycle: str
+    status: Literal["active", "closed", "archived"]
+    text: str
+    cut: NotRequired[int]
+    at: int
+    updated: NotRequired[int]
+    agent: str
+    wu: NotRequired[str]
+    tags: list[str]
+    paths: list[str]
+    decay: float
+    stale: NotRequired[str]
+    superseded_by: NotRequired[str]
+    history: list[NodeChange]
+
+
+Relation = TypedDict("Relation", {"from": str, "to": str, "type": str, "supersedes": bool})
+
+
+class Owed(TypedDict):
+    """An answer that an agent owes: a signal asks it for a decision that it has not given."""
+
+    agent: str
+    signal: str
+    thread: str
+    since: int
+    text: str
+
+
+class Mismatch(TypedDict):
+    """A task whose worker is something else than asked."""
+
+    task: str
+    text: str
+    agent: NotRequired[str]
+
+
+class BranchOverlap(TypedDict):
+    """Two branches that change the same files; `conflicts` is absent where git could not say."""
+
+    branches: list[str]
+    paths: list[str]
+    conflicts: NotRequired[bool]
+
+
+class Board(TypedDict):
+    """What is open now, of the whole log within the filters."""
+
+    unread: list[Unread]
+    owed: list[Owed]
+    contested: list[str]
+    mismatches: list[Mismatch]
+    overlaps: list[BranchOverlap]
+    open_tasks: list[str]
+
+
+class DayFigures(TypedDict):
+    """Counts of one day in UTC."""
+
+    day: str
+    signals: int
+    agents: int
+    proposals: int
+    answers: int
+
+
+class Spread(TypedDict):
+    """How long something took: the middle, what nine of ten stayed below, and how many there were; without any only `n`."""
+
+    n: int
+    median_ms: NotRequired[int]
+    p90_ms: NotRequired[int]
+
+
+class Statistics(TypedDict):
+    """The figures of `gitmem stats`."""
+
+    days: list[DayFigures]
+    first_answer: Spread
+    agreement: Spread
+    unread_age: Spread
+    unanswered: int
+    tasks: dict[str, int]
+
+
+class PageData(TypedDict):
+    """The whole: `made` is when, `repository` the name of its folder, `notes` are sentences on what the page lacks."""
+
+    format: str
+    made: int
+    repository: str
+    generator: str
+    filters: Filters
+    omitted: Omitted
+    notes: list[str]
+    agents: list[AgentLane]
+    sessions: list[SessionBar]
+    signals: list[SignalMark]
+    threads: list[ThreadState]
+    tasks: list[TaskSpan]
+    claims: list[ClaimSpan]
+    commits: list[CommitMark]
+    branches: list[BranchTip]
+    nodes: list[MemoryNode]
+    relations: list[Relation]
+    board: Board
+    statistics: Statistics

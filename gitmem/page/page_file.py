@@ -1,0 +1,111 @@
+"""Join template, styles, scripts and data into the one file that a browser opens.
+
+The template names its parts by comments: `<!-- policy -->`, `<!-- style FILE -->`, `<!-- script FILE -->` and `<!-- data -->`. Nothing
+of the log gets into the file but by the data, which has only letters, digits and three signs. The content security policy allows
+the parts by their digests, and no request.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+
+from ..digests import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .contract import PageData
+
+ASSETS = os.path.join(os.path.dirname(__file__), "assets")
+TEMPLATE = "page.html"
+DATA_URL, EVENTS_URL = "data.json", "events"
+_PART = re.compile(r"<!-- (policy|data|style|script)(?: ([\w./-]+))? -->")
+_CLOSES = re.compile(r"<(?=/script|!--)", re.IGNORECASE)  # what a script in HTML can't have
+_LEVEL = 6
+
+
+class Assets:
+    """The parts of the page that are the same for every log.
+
+    Args:
+        folder: Where they are.
+    """
+
+    def __init__(self, folder: str = ASSETS) -> None:
+        self._folder = folder
+        text = self._read(TEMPLATE)
+        self._pieces: list[str] = []  # every other one is made for each page: "policy" or "data"
+        self.scripts: list[str] = []
+        self.styles: list[str] = []
+        end, open_piece = 0, ""
+        for found in _PART.finditer(text):
+            kind, name = found.groups()
+            open_piece += text[end : found.start()]
+            end = found.end()
+            if name is None:
+                self._pieces += [open_piece, kind]
+                open_piece = ""
+            elif kind == "style":
+                self.styles.append(self._read(name))
+                open_piece += f"<style>{self.styles[-1]}</style>"
+            else:
+                self.scripts.append(_CLOSES.sub(r"<\\", self._read(name)))
+                open_piece += f"<script>{self.scripts[-1]}</script>"
+        self._pieces.append(open_piece + text[end:])
+
+    def _read(self, name: str) -> str:
+        with open(os.path.join(self._folder, *name.split("/")), encoding="utf-8", newline="") as file:
+            return file.read().replace(
+                "\r\n", "\n"
+            )  # as the parser of HTML reads it, of which the policy has the digest
+
+    def policy(self, *, served: bool = False) -> str:
+        """Return the content security policy.
+
+        Args:
+            served: Whether the page may ask the server that it comes from for data.
+        """
+        connect = "'self'" if served else "'none'"
+        rules = (
+            "default-src 'none'",
+            f"script-src {' '.join(map(_digest, self.scripts))}",
+            f"style-src {' '.join(map(_digest, self.styles))}",
+            "img-src data:",
+            f"connect-src {connect}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+        return "; ".join(rules)
+
+    def page(self, data: PageData | None) -> bytes:
+        """Return the file.
+
+        Args:
+            data: What it shows; None for a page that asks its server for them.
+        """
+        if data is None:
+            block = f'<script type="application/json" id="data" data-source="{DATA_URL}" data-events="{EVENTS_URL}"></script>'
+        else:
+            packed = base64.b64encode(gzip.compress(as_json(data), _LEVEL, mtime=0)).decode("ascii")
+            block = f'<script type="application/octet-stream+base64" id="data">{packed}</script>'
+        policy = self.policy(served=data is None)
+        made = {
+            "policy": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            "data": block,
+        }
+        return "".join(
+            made[piece] if place % 2 else piece for place, piece in enumerate(self._pieces)
+        ).encode("utf-8", "backslashreplace")
+
+
+def as_json(data: PageData) -> bytes:
+    """Return the data as JSON in UTF-8. Halves of surrogate pairs, which JSON in UTF-8 can't have, are escaped."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
