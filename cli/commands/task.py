@@ -40,16 +40,19 @@ def listing(
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
-    from gitmem.tasks import task_list
+    from gitmem.tasks import give_up, task_list
 
     from ..values import number
 
     if stuck:
         _stuck(at, mine, open_ or blocked, wu, number("--limit", limit, task_list.LISTED))
         return
+    caller = at.caller() if mine else None
+    if caller is not None:
+        give_up.look(at.store(), caller)
     found = task_list.list_tasks(
         at.store(),
-        at.caller() if mine else None,
+        caller,
         open=open_,
         blocked=blocked,
         wu=wu,

@@ -17,7 +17,7 @@ from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..sessions import lifecycle
 from ..signals.change_watcher import ChangeWatcher
-from ..tasks import find_task, load, new_task, rules, task_decisions
+from ..tasks import find_task, give_up, load, new_task, rules, task_decisions
 from ..tasks.task_work import sender_of
 from . import CLIENT
 from .incoming import thread_of
@@ -177,16 +177,20 @@ class ServedLog:
         if task is None:
             return None
         is_over = rules.is_over(task, self.store.now())
-        if is_over and rules.seal(task, sender_of(caller)) is None:
+        if rules.seal(task, sender_of(caller)) is None:
             try:
-                task_decisions.seal(self.store, caller, task_id)
-                task = load.load(self.store.db(), task_id, forged=False) or task
+                if is_over:
+                    task_decisions.seal(self.store, caller, task_id)
+                    task = load.load(self.store.db(), task_id, forged=False) or task
+                elif (why := give_up.reason(self.store, task)) is not None:
+                    task, is_over = give_up.seal(self.store, caller, task, why), True
             except GitmemError:
                 pass  # the next look seals it
         return task, is_over
 
     def ids(self, caller: Caller, agent: str, limit: int) -> Sequence[str]:
-        """Return the ids of the caller's tasks for an agent, at most the last ones."""
+        """Return the ids of the caller's tasks for an agent, at most the last ones; tasks that nobody may begin any more are given up before."""
+        give_up.look(self.store, caller)
         rows = self.store.db().execute(_OF_CALLER, (caller.reader, agent, limit)).fetchall()
         return [str(id) for (id,) in rows]
 

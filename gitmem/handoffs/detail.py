@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..claims import moved_claims, standing_claims
-from ..tasks import HANDOFF, find_task, load, task_list
+from ..tasks import HANDOFF, find_task, give_up, load, task_list
 from . import content
 
 TYPE_CHECKING = False
@@ -18,13 +18,17 @@ NOTHING_LEFT = "The giver has none of these tasks and claims any more."
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
-    """Return a task as `task_list.show` does; of a handoff also what it has.
+    """Return a task as `task_list.show` does, after the caller's session has given up what it has to; of a handoff also what it has.
 
     Raises:
         UsageError: No task, or several tasks, have this id.
     """
+    if caller is not None:
+        give_up.look(store, caller)
     task = find_task.require(store, task_id)
     found = task_list.show(store, task.record["task_id"], caller)
+    if not task.is_finished and give_up.is_fenced(store, task):
+        found.warnings.append(give_up.BEGUN)
     if task.record["purpose"] != HANDOFF:
         return found
     if task.takes:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-CALL = "call"  # the purpose of tasks that a caller waits for
 ANSWER = "answer"  # in the payload of a result: `message` if a client of A2A gets it without its task
 WORKER = "gitmem-worker"  # the client of the sessions of workers
 DEADLINE_SECONDS = 600.0  # after which nobody begins a call, and whoever works on it gives up

@@ -6,7 +6,7 @@ import time
 
 from ..errors import UsageError
 from ..signals.change_watcher import NeverSet
-from ..tasks import find_task
+from ..tasks import find_task, give_up
 from . import DEADLINE_SECONDS, call_tasks
 from .call_result import (
     ALL,
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from .bundle_content import Bundle
     from .call_tasks import CallOptions
 
-
+WAIT_SECONDS = (
+    DEADLINE_SECONDS + give_up.GRACE_MICROS / 1_000_000 + 5.0
+)  # until a task without an end is given up
 _TICK_SECONDS = 0.25  # at most, between two looks at a log that does not change: leases end without a record
 
 
@@ -166,7 +168,7 @@ def follow(
     tick: Callable[[], object] | None = None,
 ) -> Iterator[TaskProgress | CallResult]:
     """Yield the progress of tasks until all of them, or one by `any`, have a result, and last the result of the call."""
-    end = time.monotonic() + (DEADLINE_SECONDS if timeout is None else timeout)
+    end = time.monotonic() + (WAIT_SECONDS if timeout is None else timeout)
     stopped = stop or NeverSet()
     waiter = LogWaiter(store, stopped)
     open_ = list(results)

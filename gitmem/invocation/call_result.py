@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import GitmemError
 from ..log.lines import format_at
 from ..outcome import Outcome
-from ..tasks import TERMINAL, WAITING, WORKING, find_task, once, rules, task_decisions
+from ..tasks import TERMINAL, WAITING, WORKING, find_task, give_up, rules, task_decisions
 from ..tasks.task_work import sender_of
 from ..text.shell_quote import command
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .bundle_content import Transfer
 
 ALL, ANY = "all", "any"
-LOST = "Its worker is lost, and it may begin only once."
 _ERROR_TEXTS = ("code", "type", "message")
 
 
@@ -225,19 +224,23 @@ def has_ended(store: Store, task: FoldedTask) -> bool:
     """Return whether to stop waiting: there is a question, or an end after which nobody tries again."""
     if task.state in WAITING:
         return True
-    return rules.is_over(task, store.now()) or once.is_lost(task, store.now())
+    return rules.is_over(task, store.now()) or give_up.reason(store, task) is not None
 
 
 def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedTask) -> None:
-    """Read the result of a task, and seal it, or the loss of its worker, if the caller's session wrote the task."""
-    lost = None if task.is_finished else LOST
+    """Read the result of a task, and seal it, or that it is given up, if the caller's session wrote the task."""
+    why = None if task.state in WAITING else give_up.reason(store, task)
     if rules.seal(task, sender_of(caller)) is None and task.state not in WAITING:
         try:
-            task_decisions.seal(store, caller, result.task_id, give_up=lost)
-            task = find_task.require(store, result.task_id, writing=True)
+            if why is not None:
+                task = give_up.seal(store, caller, task, why, asks=True)
+            else:
+                task_decisions.seal(store, caller, result.task_id)
+                task = find_task.require(store, result.task_id, writing=True)
         except GitmemError as error:
             result.warnings.append(f"The result could not be sealed: {error.message}")
     result.read(task)
+    result.message = result.message or why
 
 
 def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, cancel: bool) -> None:
@@ -249,4 +252,7 @@ def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, ca
                 task_decisions.cancel(store, caller, each.task_id, reason="The caller stopped waiting.")
             except GitmemError as error:
                 each.warnings.append(error.message)
-        each.read(find_task.require(store, each.task_id, writing=True))
+        task = find_task.require(store, each.task_id, writing=True)
+        if give_up.is_fenced(store, task) and not task.is_finished:
+            each.warnings.append(give_up.BEGUN)
+        each.read(task)

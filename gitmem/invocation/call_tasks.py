@@ -6,8 +6,8 @@ from ..agents import presence
 from ..commit_process import NOW
 from ..errors import UsageError
 from ..records import ids
-from ..tasks import ONCE, chains, delegate, new_task, open_tasks, task_signals
-from . import CALL, DEADLINE_SECONDS, WORKER, agent_lookup
+from ..tasks import CALL, ONCE, chains, delegate, new_task, open_tasks, task_signals
+from . import DEADLINE_SECONDS, WORKER, agent_lookup
 from .call_result import AgentResult
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         """The options of a call.
 
         Attributes:
-            timeout: Seconds to wait for results; by default until the task's deadline. The task goes on after it.
+            timeout: Seconds to wait for results; by default until a task that has its deadline by default is given up. The task goes on after it.
             join: `all`, or `any` to return with the first result.
             wait: Whether to wait at all (default); without it the caller gets a signal about the result.
             idempotency_key: The same key is the same call.

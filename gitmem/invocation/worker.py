@@ -13,7 +13,6 @@ from ..commit_process import NOW
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
 from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, rules, task_work
-from ..tasks.task_facts import micros
 from . import received
 from .candidates import Candidates
 from .log_waiter import LogWaiter
@@ -169,7 +168,7 @@ class Worker:
                 return RunEnd("", None)
             if task.cancels:
                 return RunEnd("canceled", task.cancels[0].record.get("reason"))
-            ends = _deadline(self.store, task)
+            ends = chains.deadline(self.store, task)
             if ends is not None and ends <= self.store.now():
                 return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
             if self.stop.is_set():
@@ -280,10 +279,3 @@ def _record(store: Store, caller: Caller, id: str, report: Report) -> object:
     return artifacts.add(
         store, caller, id, report.content, append=report.append, last_chunk=report.last_chunk
     )
-
-
-def _deadline(store: Store, task: FoldedTask) -> int | None:
-    """Return the first of the deadlines of a task and of those within which it was written, in microseconds."""
-    own = task.record.get("deadline")
-    every = [micros(own) if own is not None else None, chains.first_deadline(store, task)]
-    return min((each for each in every if each is not None), default=None)

@@ -15,6 +15,7 @@ from ..git import repair
 from ..git.read_ref import FENCES
 from ..log import ref
 from ..log.start import start
+from ..store_apart import apart
 from . import consent
 from .remote import Remote, choose, configured
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 LOCAL = FENCES[0]
 TAKEN = "fence-taken"
 DELETED_MAX = 100  # by one sync: a command line is limited
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS, ASKED_TIMEOUT_SECONDS = 30.0, 10.0
 
 
 def create(
@@ -75,6 +76,29 @@ def create(
 def abandon(store: Store, name: str) -> None:
     """Delete a fence that this process has created, before it has begun the work."""
     delete(store, [name], _remote(store))
+
+
+def exists(store: Store, name: str, *, asks: bool = False, timeout: float = ASKED_TIMEOUT_SECONDS) -> bool:
+    """Return whether there is a fence, as far as this clone knows.
+
+    Args:
+        asks: Whether to ask the usual remote if none is here; while it answers, other threads may use the store.
+    """
+    if store.git.tip(LOCAL + name) is not None:
+        return True
+    remote = _remote(store) if asks else None
+    if remote is None:
+        return False
+    with apart(store) as own:
+        try:
+            return any(own.log.network.has(remote.url, prefix + name, timeout) for prefix in FENCES)
+        except RemoteError:
+            return False
+
+
+def has_remote(store: Store) -> bool:
+    """Return whether this clone has a remote."""
+    return bool(configured(store.repo))
 
 
 def names(store: Store) -> list[str]:

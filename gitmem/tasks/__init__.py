@@ -11,6 +11,7 @@ WAITING = ("input-required", "auth-required")
 SUBMITTED, WORKING = "submitted", "working"
 ONCE = "at-most-once"  # the semantics of a task that may begin only once
 HANDOFF, DELEGATION = "handoff", "delegation"
+CALL = "call"  # the purpose of tasks that a caller waits for
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over
 HANDOFF_MICROS = 24 * 3600 * 1_000_000  # for which a handoff waits for an answer

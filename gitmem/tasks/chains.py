@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..text.shell_quote import command
 from . import find_task, load, rules
+from .task_facts import micros
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -189,6 +190,13 @@ def first_deadline(store: Store, task: FoldedTask) -> int | None:
     """Return the first deadline of the tasks within which one was written."""
     chain = task.record.get("chain") or ()
     return Above(store.db(), chain).deadline if chain else None
+
+
+def deadline(store: Store, task: FoldedTask) -> int | None:
+    """Return the first of the deadlines of a task and of those within which it was written, in microseconds."""
+    own = task.record.get("deadline")
+    every = [micros(own) if own is not None else None, first_deadline(store, task)]
+    return min((each for each in every if each is not None), default=None)
 
 
 def _why(above: Above, agent: str | None, agents: set[str], *, again: bool) -> Refusal | None:

@@ -28,6 +28,8 @@ from a2a.types import (
 )
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
+from gitmem.store import wall_clock
+from gitmem.tasks import give_up
 from tests.a2a.conftest import Local
 from tests.a2a.talking import BINDINGS, client_of, kinds, request, send, talk
 
@@ -317,3 +319,22 @@ def test_i38_a_caller_with_too_many_open_tasks_is_refused(local: Local, binding:
 
     talk(job)
     assert len(local.log.tasks.list(limit=50).tasks) == 20
+
+
+def test_a_task_that_nobody_took_before_its_deadline_fails(local: Local, binding: str) -> None:
+    """For whoever gets, lists or streams it; else its client would see `submitted` for ever."""
+
+    async def job() -> None:
+        async with client_of(local, binding) as client:
+            ids = [
+                (await send(client, request(id=f"m-{number}", configuration=NOW)))[0].task.id
+                for number in (1, 2)
+            ]
+            local.log.store.now = lambda: wall_clock() + 11 * 60 * 1_000_000
+            task = await client.get_task(GetTaskRequest(id=ids[0]))
+            assert task.status.state == TaskState.TASK_STATE_FAILED
+            assert task.status.message.parts[0].text == give_up.UNTAKEN
+            listed = await client.list_tasks(ListTasksRequest())
+            assert [each.status.state for each in listed.tasks] == [TaskState.TASK_STATE_FAILED] * 2
+
+    talk(job)

@@ -10,12 +10,12 @@ import pytest
 import gitmem
 from gitmem.api import Log
 from gitmem.git.read_ref import FENCES
-from gitmem.invocation.call_result import LOST
 from gitmem.invocation.served_task import ServedTask
 from gitmem.log import ref
 from gitmem.log.start import start
 from gitmem.store import wall_clock
 from gitmem.tasks import once, task_work
+from gitmem.tasks.give_up import LOST
 from gitmem.tasks.once import LOST_MICROS
 from tests.clones import git
 
