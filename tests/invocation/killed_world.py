@@ -255,6 +255,7 @@ class Address:
 
 async def _send(key: str, url: str, token: str) -> int:
     """Send a message to a gateway, and print the task as `gitmem call` does."""
+    from a2a.client.errors import A2AClientTimeoutError
     from google.protobuf.json_format import MessageToDict
 
     from tests.a2a.talking import client_of, request, send
@@ -262,8 +263,8 @@ async def _send(key: str, url: str, token: str) -> int:
     try:
         async with client_of(Address(url, token)) as client:
             (found,) = await send(client, request(key, key, metadata={IDEMPOTENCY: key}))
-    except (httpx.HTTPError, OSError) as error:
-        print(f"the gateway is gone: {error}")
+    except (A2AClientTimeoutError, httpx.HTTPError, OSError) as error:
+        print(f"no answer: {error}")
         return 1
     except Exception as error:
         if "Network" in str(error) or "Connect" in type(error).__name__:
