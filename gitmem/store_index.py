@@ -220,16 +220,18 @@ class StoreIndex(ABC):
     def refresh(self) -> None:
         """Catch up after a write.
 
-        An index failure does not undo the write. If the index is busy or damaged, the next query handles it.
+        An index failure does not undo the write. If the index is busy or damaged, the next query handles it, also in `one_look`.
         """
         from .index import catch_up, damaged_index
 
+        looked, self.has_asked = self.has_asked, False
         try:
             if self._homeless and os.path.isdir(self.repo.state):
                 self.leave_index()
             self.adopt()
             with engine.BusyWait(self.index.db):
                 catch_up.catch_up(self.index, self.log, progress=self.progress)
+                self.has_asked = looked
                 self._feed()
         except Exception as error:
             self.leave_index()

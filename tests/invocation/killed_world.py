@@ -50,7 +50,6 @@ class World:
         self.once: set[str] = set()
         self.ids: dict[str, set[str]] = defaultdict(set)  # of each key, all that were printed
         self.shown: dict[str, set[tuple[str, str | None]]] = defaultdict(set)  # states and texts of results
-        self.unconfirmed = 0  # answers with a result that their call had not sealed
         self.kills: Counter[str] = Counter()
         self._processes: list[Process] = []
         self._ended: set[int] = set()
