@@ -150,14 +150,31 @@ def missing_flags(store: Store) -> dict[str, int]:
     return found
 
 
-def queue_all(store: Store, session_id: str) -> None:
-    """Queue everything that a session of this clone has not read, as at its start. Never raises, see `feed`."""
+def queue_all(store: Store, session_id: str, *, begins_as: list[str] | None = None) -> None:
+    """Queue everything that a session of this clone has not read. Never raises, see `queue_new`.
+
+    Args:
+        begins_as: The names of its flags, if it has no file here yet.
+    """
     try:
         store.caught_up()
-        for session in sessions(store, " AND n.session_id = :id", id=session_id):
-            write_queue(store, session, 0)
+        begins = session_id if begins_as is not None else None
+        for session in sessions(store, " AND n.session_id = :id", begins=begins, id=session_id):
+            session.names = begins_as or session.names
+            write_queue(store, session)
     except Exception:
         return
+
+
+def begin(store: Store, session_id: str, client_session: tuple[str, str] | None) -> None:
+    """Record that a session starts in this worktree, after its queue: nobody who is killed leaves one without the flags for its hooks.
+
+    A queue whose session did not begin is removed by the next start. What arrives before the session is here needs `queue_all`.
+    """
+    names = heartbeats.flag_names(session_id, client_session[1] if client_session else None)
+    if store.collecting is None:
+        queue_all(store, session_id, begins_as=names)
+    heartbeats.start(store, session_id, client_session)
 
 
 def remove_old_queues(store: Store) -> None:
@@ -174,6 +191,11 @@ def remove_old_queues(store: Store) -> None:
             remove(state, session_id, [session_id])
         for name in sorted(flags - {name for each in kept for name in each.names}):
             atomic_write.remove_quietly(flag(state, name))
+        # The file of a session comes after its queue: one that began meanwhile may have lost it.
+        before = {each.session_id for each in found}
+        for session in sessions(store):
+            if session.session_id not in before:
+                write_queue(store, session)
         heartbeats.forget_old(store, oldest)
     except Exception:
         return

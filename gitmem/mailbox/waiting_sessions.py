@@ -57,10 +57,17 @@ class WaitingSession:
         return {signal_id for _, signal_id in found}
 
 
-def sessions(store: Store, where: str = "", **values: object) -> list[WaitingSession]:
-    """Return this clone's open sessions that match a condition. The index must have caught up."""
+def sessions(
+    store: Store, where: str = "", *, begins: str | None = None, **values: object
+) -> list[WaitingSession]:
+    """Return this clone's open sessions that match a condition. The index must have caught up.
+
+    Args:
+        begins: A session that has no file here yet.
+    """
     db = store.index.db
-    ids = ",".join(f'"{session_id}"' for session_id in sorted(heartbeats.all_last_seen(store)))
+    here = {*heartbeats.all_last_seen(store), *([begins] if begins is not None else [])}
+    ids = ",".join(f'"{session_id}"' for session_id in sorted(here))
     given = {"clone": store.log.clone_id(), "here": f"[{ids}]", **values}
     found = []
     for row in db.execute(_SESSIONS + where, given).fetchall():

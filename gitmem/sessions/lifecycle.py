@@ -236,7 +236,7 @@ def _register(store: Store, session_id: str, began: CallerClaims | None = None) 
     if began is None:
         heartbeats.touch(store, session_id)
     else:
-        heartbeats.start(store, session_id, began.client_session)
+        session_queue.begin(store, session_id, began.client_session)
         session_queue.remove_old_queues(store)
     if store.collecting is None:
         session_queue.queue_all(store, session_id)

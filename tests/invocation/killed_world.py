@@ -27,7 +27,6 @@ from tests.sandbox import worktree
 
 PERSON = "human:person@example.org"
 LEASE = "1s"
-QUEUE = "queue"  # the code of a finding of doctor
 DEAD_SECONDS = 10.0  # for the program of a killed worker
 
 
@@ -225,14 +224,8 @@ class World:
         faults.fsck(folder)
         lines = Counter(body for (body,) in store.db().execute("SELECT body FROM line"))
         assert set(lines.values()) <= {1}
-        doctor = self.command(folder, "doctor", "--fix", "--json")
-        run(iter([doctor.ended()]))
-        found = doctor.answer
-        assert found is not None and found["healthy"], doctor.out + doctor.err
-        # A worker that dies while it starts leaves a session whose queue nobody filled, and no hook that would read it.
-        assert {each["code"] for each in found["findings"]} <= {QUEUE}, found
-        again = self.finish(self.command(folder, "doctor", "--json")).answer
-        assert again is not None and not again["findings"], again
+        found = self.finish(self.command(folder, "doctor", "--json")).answer
+        assert found is not None and not found["findings"], found
 
 
 def outcome_of(task: FoldedTask) -> tuple[str, str | None, str | None]:

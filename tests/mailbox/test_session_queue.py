@@ -24,6 +24,7 @@ from gitmem.signals import send as signals
 from gitmem.store import Store
 
 from ..file_faults import at, full
+from ..hazards import faults
 from ..hook_agents import user_state
 from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
 
@@ -213,6 +214,65 @@ def test_a_session_that_gets_an_identity_gets_its_mail(desk: Desk) -> None:
     assert desk.events(bohr) == set()
     lifecycle.change(desk.store, bohr, agent_identity="test:worker:bohr")
     assert desk.events(bohr) == {signal}
+
+
+def test_a_start_that_is_killed_at_any_step_leaves_no_session_without_its_flags(desk: Desk) -> None:
+    """The queue is there before the file that says that the session is here, so no hook and no doctor misses a flag."""
+    desk.send(to=["test:worker:bohr"], allow_unseen=True)
+    desk.send(to=["Curie"])  # the queues have all signals now: no look at the log fills them
+    killed = 0
+    for step in range(1, faults.STEPS_MAX):
+
+        def start(client: str = f"of-bohr-{step}") -> object:
+            repo = Path(str(desk.store.repo.worktree))
+            own = faults.open_store(repo, now=desk.clock, commit_after=60.0)
+            who = CallerClaims(client_session=("CODEX_THREAD_ID", client))
+            return lifecycle.start(own, who, agent_identity="test:worker:bohr").session_id
+
+        end = faults.child(start, faults.SystemCall(step, ("replace", "link", "unlink", "utime"), kills=True))
+        store = desk.again()
+        store.caught_up()
+        assert session_queue.missing_flags(store) == {}, f"killed at step {step}"
+        store.close()
+        if not end.died:
+            break
+        killed += 1
+    assert killed > 10
+    assert {end.answer, f"of-bohr-{step}"} <= desk.flags().keys()
+
+
+def test_a_start_keeps_its_queue_while_another_one_removes_old_queues(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a session whose file comes between the other's look and its removal."""
+    client = ("CODEX_THREAD_ID", "of-bohr")
+    signal = desk.send(to=["test:worker:bohr"], allow_unseen=True)
+    bohr = desk.start("Bohr", CallerClaims(client_session=client), agent_identity="test:worker:bohr")
+    heartbeats.end(desk.store, str(bohr.session_id))  # as before its file was written
+    with monkeypatch.context() as patch:
+        removed = at(
+            patch,
+            "unlink",
+            "*/flags/of-bohr",
+            lambda: heartbeats.start(desk.store, str(bohr.session_id), client),
+        )
+        desk.start("Noether")
+    assert removed
+    assert desk.events(bohr) == {signal}
+    assert set(desk.flags()) == names_of(bohr, "of-bohr")
+
+
+def test_what_arrives_while_a_session_starts_waits_for_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its first queue and its file, when senders do not see it here."""
+    sent: list[str] = []
+    with monkeypatch.context() as patch:
+        to = ["test:worker:bohr", "Curie"]
+        at(patch, "replace", "*/sessions/sess-*", lambda: sent.append(desk.send(to=to)))
+        bohr = desk.start("Bohr", agent_identity="test:worker:bohr")
+    assert desk.events(bohr) == set(sent) != set()
+    assert names_of(bohr) <= desk.flags().keys()
 
 
 def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp_path: Path) -> None:
