@@ -127,6 +127,12 @@ def delete_over(store: Store, over: Sequence[str], remote: Remote) -> None:
         delete(store, over, remote)
 
 
+def delete_here(store: Store, over: Sequence[str]) -> None:
+    """Delete fences of work that is over, in a clone without remotes; with remotes only a sync knows when it is over there, too."""
+    if over and not configured(store.repo):
+        delete(store, over, None)
+
+
 def _create_there(store: Store, remote: Remote, name: str, oid: str, timeout: float) -> None:
     """Create the fence on a remote, as a branch if it accepts no other ref.
 

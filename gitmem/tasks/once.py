@@ -38,6 +38,7 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
     """
     from ..sync import sync_remotes
 
+    delete_fences(store)
     with apart(store) as own:
         fences.create(own, task_id, lambda: sync_remotes.sync(own, timeout=fences.TIMEOUT_SECONDS))
     try:
@@ -47,6 +48,14 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
             with apart(store) as own:
                 fences.abandon(own, task_id)
         raise
+
+
+def delete_fences(store: Store) -> None:
+    """Delete the fences of tasks that are over, in a clone without remotes: sync does it elsewhere. One that stays does no harm."""
+    try:
+        fences.delete_here(store, store.domain.finished_fences(store))
+    except (GitmemError, OSError):
+        return
 
 
 def is_over(store: Store, task_id: str) -> bool:

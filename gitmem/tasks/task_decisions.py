@@ -75,6 +75,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
         store, caller, lines, f"cancels {task.record['task_id']}", task.record, text=reason or ""
     )
     told.announce(store)
+    _delete_fence(store, task)
     after = load.load(store.db(), task.record["task_id"]) or task
     found = TaskChange(task.record["task_id"], wish, "cancel", after.state, task_roles.fields_of(after))
     found.recorded, found.commit = True, appended.commit
@@ -114,7 +115,9 @@ def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = No
     if not fields.get("state"):
         refuse(task, rules.withdraw(task))
         fields = {"state": "failed", "reason": give_up}
-    return write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
+    found = write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
+    _delete_fence(store, task)
+    return found
 
 
 def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:
@@ -141,7 +144,17 @@ def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str
     fields = outcome_fields(task) if state in (None, task.state) else {}
     fields["reason"] = reason
     fields["state"] = state or fields.get("state") or "canceled"
-    return write(store, caller, task, "close", fields, "closes", text=reason)
+    found = write(store, caller, task, "close", fields, "closes", text=reason)
+    _delete_fence(store, task)
+    return found
+
+
+def _delete_fence(store: Store, task: FoldedTask) -> None:
+    """Delete the fence of a task that is over now, with those of others that a killed process has left."""
+    if rules.is_once(task):
+        from . import once
+
+        once.delete_fences(store)
 
 
 def outcome_fields(task: FoldedTask) -> EventContent:

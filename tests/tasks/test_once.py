@@ -259,6 +259,38 @@ def test_without_a_remote_the_fence_is_a_ref_of_the_clone(store: Store, repo: Pa
     assert task_work.take(store, worker.caller, task_id).recorded
 
 
+def test_without_a_remote_whoever_ends_a_task_deletes_its_fence(
+    store: Store, repo: Path, clock: HandClock
+) -> None:
+    """M1: no sync does it there. What a killed process left goes with the next take; with a remote a sync decides."""
+    planner, worker = Agent(store, PLANNER), Agent(store, WORKER)
+
+    def begun(text: str) -> str:
+        made = new_task.create(store, planner.caller, text, to=WORKER, semantics=ONCE)
+        task_work.take(store, worker.caller, str(made.task["task_id"]))
+        return str(made.task["task_id"])
+
+    sealed, closed, open_ = begun("one"), begun("two"), begun("three")
+    task_work.report(store, worker.caller, sealed, "completed", "Paid")
+    assert sorted(fences.names(store)) == sorted([sealed, closed, open_])
+    task_decisions.seal(store, planner.caller, sealed)
+    task_decisions.close(store, Agent(store, PLANNER).caller, closed, "its caller is gone")
+    assert fences.names(store) == [open_]
+    waiting = str(new_task.create(store, planner.caller, "four", to=WORKER, semantics=ONCE).task["task_id"])
+    for left in (sealed, waiting):
+        assert store.git.swap(FENCES[0] + left, None, ref.GENESIS, "left by a killed process")
+    task_decisions.cancel(store, planner.caller, waiting)
+    assert fences.names(store) == [open_]
+    assert store.git.swap(FENCES[0] + sealed, None, ref.GENESIS, "left by a killed process")
+    fifth = begun("five")
+    assert sorted(fences.names(store)) == sorted([open_, fifth])
+
+    git("remote", "add", "origin", str(repo.with_name("nowhere.git")), cwd=repo)
+    task_work.report(store, worker.caller, fifth, "completed", "Paid")
+    task_decisions.seal(store, planner.caller, fifth)
+    assert sorted(fences.names(store)) == sorted([open_, fifth])
+
+
 @pytest.mark.deep
 def test_a_take_that_can_not_be_recorded_leaves_no_fence(race: Race, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full: the work was not begun, and another try may begin it."""
