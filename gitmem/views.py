@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .agents import session_view
 from .claims import claim_view
+from .commits import commit_view
 from .index.index_file import View
 from .mailbox import mailbox_view
 from .memory import node_tables
@@ -40,14 +41,15 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
         line_checks.add(db, rows, key())
 
-    return View(sender_tables.KINDS, sender_tables.DDL, add, version=4)
+    return View(sender_tables.KINDS, sender_tables.DDL, add, version=5)
 
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
 TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=8)
 CLAIMS = claim_view.VIEW
+COMMITS = commit_view.VIEW
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, SENDERS)
+VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

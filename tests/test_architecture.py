@@ -47,6 +47,7 @@ ORDER = (
     "gitmem.claims",
     "gitmem.handoffs",
     "gitmem.invocation",
+    "gitmem.commits",
     "gitmem.overview",
     "gitmem.page",
     "gitmem.views",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .access import Access
     from .audit import Audit
     from .claim import Claim
+    from .commit import Commit
     from .groups import Group
     from .name import Name
     from .node import Node
@@ -40,6 +41,7 @@ __all__ = [
     "Access",
     "Audit",
     "Claim",
+    "Commit",
     "Name",
     "Node",
     "Patch",

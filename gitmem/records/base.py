@@ -37,6 +37,7 @@ _AUDIT_ID = r"^audit-[a-z0-9]{4,32}$"
 _TASK_ID = r"^task-[a-z0-9]{4,32}$"
 _EVENT_ID = r"^tev-[a-z0-9]{4,32}$"
 _CLAIM_ID = r"^claim-[a-z0-9]{4,32}$"
+_LINK_ID = r"^link-[a-z0-9]{4,32}$"
 _COMMIT = r"^[0-9a-f]{40,64}$"
 _AGENT = rf"^{_PART}:{_PART}:{_PART}$"
 _ADDRESS = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE},]+$"
@@ -61,6 +62,7 @@ FORMS = {
     _TASK_ID: "task- and 4 to 32 lower-case letters or digits",
     _EVENT_ID: "tev- and 4 to 32 lower-case letters or digits",
     _CLAIM_ID: "claim- and 4 to 32 lower-case letters or digits",
+    _LINK_ID: "link- and 4 to 32 lower-case letters or digits",
     _COMMIT: "a whole commit id",
     _AGENT: "owner:role:purpose, three parts without spaces or commas",
     _ADDRESS: "an agent identity, a session id or human:<mail>, without spaces or commas",
@@ -130,6 +132,7 @@ AuditId = Annotated[str, StringConstraints(pattern=_AUDIT_ID)]
 TaskId = Annotated[str, StringConstraints(pattern=_TASK_ID)]
 EventId = Annotated[str, StringConstraints(pattern=_EVENT_ID)]
 ClaimId = Annotated[str, StringConstraints(pattern=_CLAIM_ID)]
+LinkId = Annotated[str, StringConstraints(pattern=_LINK_ID)]
 CommitId = Annotated[str, StringConstraints(pattern=_COMMIT)]
 AgentIdentity = Annotated[
     # "human:" marks a person: an agent with that prefix could impersonate one.

@@ -395,9 +395,34 @@ class ClaimRecord(ClaimContent):
     mode: str
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields
+class CommitFields(TypedDict):
+    """The fields of a new `commit`."""
+    link_id: str
+    commit: str
+    patch_id: NotRequired[str | None]
+    action: str
+    evidence: str
+    sources: NotRequired[Sequence[str]]
+    parts: NotRequired[Sequence[str]]
+    branch: NotRequired[str | None]
+    task_id: NotRequired[str | None]
+    wu_id: NotRequired[str | None]
+    workspace_id: NotRequired[str | None]
+    sender_identity: str
+    sender_session: NotRequired[str | None]
+    sender_name: NotRequired[str | None]
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord
+
+class CommitRecord(CommitFields):
+    """A line of the kind `commit`."""
+    at: str
+    kind: Literal["commit"]
+    mac: NotRequired[str | None]
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields
+
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord
 
 
 class ReadKind(Protocol):
@@ -426,3 +451,5 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["task_event"], line: bytes) -> TaskEventRecord | None: ...
     @overload
     def __call__(self, kind: Literal["claim"], line: bytes) -> ClaimRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["commit"], line: bytes) -> CommitRecord | None: ...

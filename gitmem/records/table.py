@@ -29,6 +29,7 @@ MODELS: dict[str, str] = {
     'task': 'gitmem.records.task:Task',
     'task_event': 'gitmem.records.task_event:TaskEvent',
     'claim': 'gitmem.records.claim:Claim',
+    'commit': 'gitmem.records.commit:Commit',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
@@ -43,6 +44,7 @@ STREAMS: dict[str, str] = {
     'task': 'tasks',
     'task_event': 'tasks',
     'claim': 'claims',
+    'commit': 'commits',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -59,6 +61,7 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'task': {},
     'task_event': {},
     'claim': {},
+    'commit': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
@@ -73,6 +76,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'task': ('task_id', 'thread_id', 'message', 'sender_identity'),
     'task_event': ('event_id', 'task_id', 'event', 'sender_identity'),
     'claim': ('claim_id', 'event', 'paths', 'sender_identity'),
+    'commit': ('link_id', 'commit', 'action', 'evidence', 'sender_identity'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -118,6 +122,9 @@ FILLED: dict[str, dict[str, Any]] = {
     'claim': {
         'schema_version': 'A2A.V1',
         'mode': 'exclusive',
+    },
+    'commit': {
+        'schema_version': 'A2A.V1',
     },
 }
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -393,6 +400,25 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'unit': ('word', True, 1, 100, ('', 0, '#-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
         'workspace_id': ('line', True, 1, 200, '', ()),
         'after': ('list', False, ('word', False, 10, 38, ('claim-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'commit': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
+        'link_id': ('word', False, 9, 37, ('link-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'commit': ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ()),
+        'patch_id': ('word', True, 40, 64, ('', 0, '0123456789abcdef'), ()),
+        'action': ('line', False, 1, 200, '', (0, '', False, ('commit', 'amend', 'merge', 'revert', 'cherry-pick', 'rebase', 'squash', 'apply', 'rewrite'))),
+        'evidence': ('line', False, 1, 200, '', (0, '', False, ('environment', 'output', 'alone', 'none'))),
+        'sources': ('list', False, ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ())),
+        'parts': ('list', False, ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ())),
+        'branch': ('line', True, 1, 1024, '', ()),
+        'task_id': ('word', True, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'wu_id': ('form', True, 0, 64, ('', (('ABCDEFGHIJKLMNOPQRSTUVWXYZ', 1, 1), ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 0, 262144), ('-', 1, 1), ('0123456789', 1, 262144))), ()),
+        'unit': ('word', True, 1, 100, ('', 0, '#-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
+        'workspace_id': ('line', True, 1, 200, '', ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
         'sender_name': ('line', True, 1, 1024, '', ()),

@@ -77,6 +77,7 @@ def some_fields(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "task": {"task_id": "task-0000", "thread_id": "thread-0000", "message": "m", "sender_identity": "a:b:c"},
         "task_event": {"event_id": "tev-0000", "task_id": "task-0000", "event": "take", "sender_identity": "a:b:c"},
         "claim": {"claim_id": "claim-0000", "event": "claim", "paths": ["src"], "sender_identity": "a:b:c"},
+        "commit": {"link_id": "link-0000", "commit": "0" * 40, "action": "commit", "evidence": "none", "sender_identity": "a:b:c"},
     }  # fmt: skip
     fields = dict(least[kind])
     names = st.sampled_from([*FIELDS[kind], "unknown"])

@@ -1,0 +1,1 @@
+"""Which session made which commit of the user's history."""
