@@ -256,7 +256,11 @@ def test_without_a_remote_the_fence_is_a_ref_of_the_clone(store: Store, repo: Pa
     assert store.git.swap(FENCES[0] + task_id, None, fences._first_commit(store), "by hand")
     assert "fence in this clone" in refused("fence-taken", worker, task_id)
     git("update-ref", "-d", FENCES[0] + task_id, cwd=repo)
-    assert task_work.take(store, worker.caller, task_id).recorded
+    assert task_work.take(store, worker.caller, task_id, lease=1_000_000).recorded
+    clock.forward(3_600_000_000)
+    git("update-ref", "-d", FENCES[0] + task_id, cwd=repo)  # the take decides, too: anybody may delete a ref
+    assert "may begin only once" in refused("begun-task", Agent(store, WORKER), task_id)
+    assert fences.names(store) == []
 
 
 def test_without_a_remote_whoever_ends_a_task_deletes_its_fence(
