@@ -23,11 +23,18 @@ from .conftest import PLANNER, PRICES, Serve
 
 
 def test_a_call_that_may_begin_once_has_a_result(log: Log, serve: Serve) -> None:
-    """I11: the worker creates the fence, and runs it as any other call."""
-    serve()
+    """I11: the worker creates the fence, and runs it as any other call; whoever seals deletes the fence."""
+    during: list[str | None] = []
+
+    def pay(task: ServedTask) -> str:
+        during.append(log.store.git.tip(FENCES[0] + task.task_id))
+        return "paid"
+
+    serve(pay)
     found = log.call("prices", "pay", once=True, timeout=20)
-    assert (found.state, found.message) == ("completed", "PAY")
-    assert log.store.git.tip(FENCES[0] + found.results[0].task_id) == ref.GENESIS
+    assert (found.state, found.message) == ("completed", "paid")
+    assert during == [ref.GENESIS]
+    assert log.store.git.tip(FENCES[0] + found.results[0].task_id) is None
 
 
 def test_with_a_fence_of_somebody_else_a_worker_begins_nothing(log: Log, serve: Serve) -> None:
