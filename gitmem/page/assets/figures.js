@@ -1,0 +1,65 @@
+"use strict";
+/* The figures of `gitmem stats`, as charts with a table beside each. */
+(() => {
+  const page = window.gitmemPage;
+  const { el, count, duration, table, colour } = page;
+  let parts = null;
+  let charts = [];
+
+  const SERIES = [["signals", "Signals", "info"], ["proposals", "Proposals", "propose"], ["answers", "Answers", "agree"], ["agents", "Agents", "task"]];
+  const chart = (to, days, [key, label, ink]) => {
+    const times = days.map((each) => Date.parse(`${each.day}T00:00:00Z`) / 1000);
+    const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
+    return new uPlot({
+      width: Math.max(220, to.clientWidth), height: 170, title: "", tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"), legend: { show: false }, cursor: { y: false, drag: { x: false } },
+      scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] }, x: { range: (_, low, high) => [low - 43200, high + 43200] } },
+      axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1e3).toISOString().slice(5, 10)), incrs: [1, 2, 7, 14, 30, 90, 365].map((n) => n * 86400), grid: { show: false } }, { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 1e5], size: 48 }],
+      series: [{}, { label, stroke: colour(ink), fill: colour(ink), width: 0, paths: uPlot.paths.bars({ size: [0.7, 46] }), points: { show: false } }],
+    }, [times, days.map((each) => Number(each[key]) || 0)], to);
+  };
+
+  const tile = (title, spread, none) => el("div", { class: "tile" }, el("span", { class: "quiet" }, title),
+    el("b", {}, spread?.n && spread.median_ms !== undefined ? duration(spread.median_ms) : "–"),
+    el("span", { class: "quiet" }, spread?.n ? `median of ${page.number.format(spread.n)}; 9 of 10 within ${duration(spread.p90_ms)}` : none));
+
+  const outcomes = (tasks) => {
+    const rows = Object.entries(tasks ?? {}).filter(([, n]) => Number.isFinite(n)).sort((a, b) => b[1] - a[1]);
+    const top = Math.max(1, ...rows.map(([, n]) => n));
+    const bars = el("div", { class: "bars", "aria-hidden": "true" }, rows.flatMap(([word, n]) => {
+      const bar = el("div", { class: "bar" });
+      bar.style.width = `${(n / top) * 100}%`;
+      return [el("span", {}, word), el("div", {}, bar), el("span", { class: "num" }, page.number.format(n))];
+    }));
+    return [el("h2", {}, "Tasks by outcome"), rows.length ? el("div", { class: "figure" }, bars, table("Tasks by outcome", [["Outcome", (row) => row[0]], ["Tasks", (row) => page.number.format(row[1]), "num"]], rows, { hideCaption: true })) : el("p", { class: "quiet" }, "No tasks yet.")];
+  };
+
+  const build = (section) => {
+    parts = { all: el("div"), section };
+    section.append(parts.all);
+    new ResizeObserver(() => { if (parts.all.clientWidth) for (const { made, box } of charts) made.setSize({ width: Math.max(220, box.clientWidth), height: 170 }); }).observe(parts.all);
+  };
+  const show = () => {
+    const figures = page.data.statistics ?? {};
+    const days = figures.days ?? [];
+    charts.forEach(({ made }) => made.destroy());
+    charts = [];
+    const boxes = [];
+    const spreads = [["Time to the first answer", figures.first_answer], ["Time to agreement", figures.agreement], ["Age of what is unread", figures.unread_age]];
+    parts.all.replaceChildren(...[
+      el("div", { class: "tiles" }, tile(spreads[0][0], figures.first_answer, "nothing was answered"), tile(spreads[1][0], figures.agreement, "nothing was agreed"), tile(spreads[2][0], figures.unread_age, "nothing is unread"),
+        el("div", { class: "tile" }, el("span", { class: "quiet" }, "Without an answer"), el("b", {}, page.number.format(figures.unanswered ?? 0)), el("span", { class: "quiet" }, "signals that ask for one"))),
+      table("How long it took", [["What", (row) => row[0]], ["Median", (row) => duration(row[1]?.median_ms), "num"], ["9 of 10 within", (row) => duration(row[1]?.p90_ms), "num"], ["Of", (row) => page.number.format(row[1]?.n ?? 0), "num"]], spreads),
+      el("h2", {}, "By day (UTC)"),
+      days.length ? el("div", { class: "figure" },
+        el("div", {}, SERIES.filter(([key]) => days.some((each) => each[key] !== undefined)).flatMap((series) => {
+          const box = el("div", { role: "img", "aria-label": `${series[1]} a day; the table beside says the same` });
+          boxes.push([box, series]);
+          return [el("h3", {}, series[1]), box];
+        })),
+        table("By day", [["Day", (row) => row.day, "nowrap"], ...SERIES.map(([key, label]) => [label, (row) => page.number.format(row[key] ?? 0), "num"])], days.toReversed(), { first: 400, hideCaption: true })) : el("p", { class: "quiet" }, "No day has a signal."),
+      ...outcomes(figures.tasks),
+      el("p", { class: "quiet" }, `As text: `, el("code", {}, "gitmem stats"), `. These figures are of ${count(days.length, "day")} and do not follow the filters above.`)].flat());
+    charts = boxes.map(([box, series]) => ({ box, made: chart(box, days, series) }));
+  };
+  page.sections.figures = { build, show, restyle: show };
+})();
