@@ -45,20 +45,34 @@ class EventOrder:
         """Return whether the writer of an event had seen the event with this id."""
         return bool(self._seen[later.id] & self._bit.get(earlier, 0))
 
+    def has_seen_any(self, later: TaskEvent, bits: int) -> bool:
+        """Return whether the writer of an event had seen one of the events of these bits."""
+        return bool(self._seen[later.id] & bits)
+
+    def bits(self, events: Iterable[TaskEvent]) -> int:
+        """Return the bits of events."""
+        found = 0
+        for each in events:
+            found |= self._bit[each.id]
+        return found
+
+    def seen_by(self, events: Iterable[TaskEvent]) -> int:
+        """Return the bits of what the writers of events had seen."""
+        found = 0
+        for each in events:
+            found |= self._seen[each.id]
+        return found
+
     def heads(self, events: Iterable[TaskEvent]) -> list[TaskEvent]:
         """Return those events that no writer of another one of them had seen, the lowest first."""
         found = list(events)
-        seen = 0
-        for each in found:
-            seen |= self._seen[each.id]
+        seen = self.seen_by(found)
         return in_order(each for each in found if not seen & self._bit[each.id])
 
     def first(self, events: Iterable[TaskEvent]) -> TaskEvent | None:
         """Return the event whose writer had seen none of the others; of several the lowest."""
         found = list(events)
-        bits = 0
-        for each in found:
-            bits |= self._bit[each.id]
+        bits = self.bits(found)
         return min(
             (each for each in found if not bits & self._seen[each.id]),
             key=lambda each: each.line,

@@ -23,7 +23,7 @@ class FoldedTask:
 
     Attributes:
         record: The task as its caller wrote it.
-        events: The events that count, by id, with the acceptances of handoffs.
+        events: The events that are read, by id, with the acceptances of handoffs.
         state: `submitted`, or a state of task events.
         decided_by: What decided a terminal state: `seal`, `close` or `status`, which is unconfirmed; None before that.
         outcome: The event with the result, if it is here as its caller saw it.
@@ -37,11 +37,11 @@ class FoldedTask:
         cancels: The events that ask for a cancellation.
         rejections: The events with which addressees refused it.
         replaced_by: The ids of tasks of the same caller that supersede it.
-        left_out: The number of lines that do not count, because there are too many: those of the argument and further ones.
+        left_out: The number of lines that are not read, because there are too many: see `flooded_events`.
     """
 
     __slots__ = (
-        "_by_kind", "_ends", "_of_take", "_order", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
+        "_by_kind", "_ends", "_of_take", "_order", "_seen_by_takes", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
         "left_out", "outcome", "record", "rejections", "replaced_by", "seal", "state", "takes", "void",
     )  # fmt: skip
 
@@ -54,10 +54,8 @@ class FoldedTask:
     ) -> None:
         self.record = record
         self.replaced_by = sorted(replaced_by)
-        every = list(events)
-        read = list(task_facts.counted(every, self.caller))
-        self.left_out = len(every) - len(read) + left_out
-        self.events = task_facts.by_id(read)
+        self.left_out = left_out
+        self.events = task_facts.by_id(events)
         self._order = EventOrder(self.events)
         self._by_kind: dict[str, list[TaskEvent]] = {}
         self._of_take: dict[tuple[str, str | None], list[TaskEvent]] = {}
@@ -75,6 +73,7 @@ class FoldedTask:
         if record["purpose"] == HANDOFF and self._valid:
             self.seal, self.close = map(self._after_acceptance, (self._seals(), self._closes()))
         self.takes = in_order(self._valid.values())
+        self._seen_by_takes = self._order.seen_by(self.takes)
         self.held = [take for take in self._order.heads(self.takes) if not self.is_released(take)]
         self.holder = self.held[0] if self.held else None
         self.decided_by: str | None = None
@@ -151,23 +150,25 @@ class FoldedTask:
 
     def _after_acceptance(self, decisions: Iterable[TaskEvent]) -> TaskEvent | None:
         """Return the first decision about a handoff whose writer had seen an acceptance: one beats a concurrent withdrawal."""
-        return self._order.first(
-            [each for each in decisions if any(self._order.has_seen(each, id) for id in self._valid)]
-        )
+        taken = self._order.bits(self._valid.values())
+        return self._order.first([each for each in decisions if self._order.has_seen_any(each, taken)])
 
     def _judge_takes(self) -> None:
         """Separate valid takes from void ones, those that others had seen first."""
-        decided = [*self._seals(), *self._closes()]
+        decided = self._order.bits([*self._seals(), *self._closes()])
+        valid = 0
         for take in self._order.events:
             if take.event == "take":
-                if self._is_valid(take, decided):
+                if self._is_valid(take, (decided, valid)):
                     self._valid[take.id] = take
+                    valid |= self._order.bits([take])
                 else:
                     self.void.append(take)
         self.void = in_order(self.void)
 
-    def _is_valid(self, take: TaskEvent, decided: Iterable[TaskEvent]) -> bool:
+    def _is_valid(self, take: TaskEvent, bits: tuple[int, int]) -> bool:
         """Return whether a take is valid, by what its writer had seen: all of that is judged already."""
+        decided, valid = bits
 
         def had_seen(id: str | None) -> bool:
             return id is not None and self._order.has_seen(take, id)
@@ -177,14 +178,16 @@ class FoldedTask:
             given = self._valid.get(take.replaces)
             if given is None or given.sender != take.giver or self._is_sealed_under(given):
                 return False
-        if any(had_seen(each.id) for each in decided):
+        if self._order.has_seen_any(take, decided):
             return False
-        ends = [
+        if not self._order.has_seen_any(take, valid):
+            return True
+        reported = [
             each for each in self._ends if had_seen(each.id) and had_seen(each.take) and self.counts(each)
         ]
-        if not all(each.is_retryable for each in ends):
+        if not all(each.is_retryable for each in reported):
             return False
-        failed = {each.take for each in ends}
+        failed = {each.take for each in reported}
         for other in self._order.heads(other for id, other in self._valid.items() if had_seen(id)):
             is_free = other is given or other.id in failed or self.lease(other, take) <= take.at
             if not (is_free or self.is_released(other, take)):
@@ -264,7 +267,7 @@ class FoldedTask:
 
     def _was_retried(self, event: TaskEvent) -> bool:
         """Return whether somebody took the task again because an event reports a failure that allows it."""
-        return event.is_retryable and any(self._order.has_seen(take, event.id) for take in self.takes)
+        return event.is_retryable and bool(self._seen_by_takes & self._order.bits([event]))
 
     def _late(self) -> Iterable[TaskEvent]:
         decision = self.seal or self.close

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from .. import records
-from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX
+from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX, flooded_events
+from .event_order import in_order
+from .flooded_events import EventRow
 from .fold import FoldedTask
 from .task_facts import TaskEvent, sender_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
     from ..records.record_types import TaskRecord
-    from .task_facts import Sender
 
 _TASK = "SELECT l.id, l.body FROM task_line t JOIN line l ON l.id = t.line WHERE t.task_id = ?{but} ORDER BY l.body LIMIT 1"
 _EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
-# Of a flooded task only these count: see `task_facts.counted`.
+# Of a flooded task: what `flooded_events` needs, without reading the rest of each line.
 _FLOODED = (
-    " AND e.event NOT IN ('renew', 'seal', 'close') ORDER BY l.body",
-    " AND e.event = 'renew' ORDER BY l.body DESC",
-    " AND e.event = 'seal' AND e.sender = :caller AND e.session IS :session ORDER BY l.body",
-    " AND e.event = 'close' AND (e.sender = :caller OR substr(e.sender, 1, 6) = 'human:') ORDER BY l.body",
+    "l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
+    " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END,"
+    " EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
+    " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender)"
 )
+_BODIES = "SELECT body FROM line WHERE id IN (SELECT value FROM json_each(?))"
 _NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
 # CROSS JOIN and the unary plus make SQLite begin with the few links: a caller may have any number of tasks.
 _HANDOFFS = (
@@ -66,8 +69,15 @@ def load(
                 found = handoffs[handoff_id]
             accepted += _acceptances(task_id, found)
     replacing = db.execute(_REPLACING, (task_id, caller[0], HANDOFFS_MAX)).fetchall()
-    events, left_out = _events(db, task_id, caller, forged)
+    events, left_out = _events(db, record, forged)
     return FoldedTask(record, [*events, *accepted], [str(id) for (id,) in replacing], left_out)
+
+
+def of_lines(record: TaskRecord, events: Iterable[TaskEvent], most: int = READ_MAX) -> FoldedTask:
+    """Return the task of a record and all its events, of which it reads at most a number of each part."""
+    every = in_order(events)
+    read = flooded_events.choose(every, sender_of(record), record.get("agent"), most=most)
+    return FoldedTask(record, read, left_out=len(every) - len(read))
 
 
 def lowest_line(db: sqlite3.Connection, task_id: str) -> tuple[int, TaskRecord] | None:
@@ -109,8 +119,8 @@ def _handoff(db: sqlite3.Connection, handoff_id: str, forged: bool) -> FoldedTas
     found = _lowest(db, handoff_id, forged)
     if found is None:
         return None
-    events, _ = _events(db, handoff_id, sender_of(found[1]), forged)
-    return FoldedTask(found[1], events)
+    events, left_out = _events(db, found[1], forged)
+    return FoldedTask(found[1], events, left_out=left_out)
 
 
 def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
@@ -121,23 +131,29 @@ def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
     return [take.accepting(given, handoff.caller) for take in handoff.takes[:ACCEPTANCES_MAX]]
 
 
-def _events(
-    db: sqlite3.Connection, task_id: str, caller: Sender, forged: bool
-) -> tuple[list[TaskEvent], int]:
-    """Return the events of a task that count, and how many lines do not."""
+def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[list[TaskEvent], int]:
+    """Return the events of a task that are read, and how many lines are not."""
     but = "" if forged else _NOT_FORGED
-    values = {"id": task_id, "caller": caller[0], "session": caller[1], "most": READ_MAX}
-    select = _EVENTS.format(what="l.body", but=but)
-    rows = db.execute(f"{select} LIMIT :most + 1", values).fetchall()
+    values = {"id": record["task_id"], "caller": record["sender_identity"]}
+    rows = db.execute(f"{_EVENTS.format(what='l.body', but=but)} LIMIT {READ_MAX + 1}", values).fetchall()
     left_out = 0
     if len(rows) > READ_MAX:
-        rows = [row for part in _FLOODED for row in db.execute(f"{select}{part} LIMIT :most", values)]
-        (count,) = db.execute(_EVENTS.format(what="count(*)", but=but), values).fetchone()
-        left_out = count - len(rows)
+        every = [
+            EventRow(*row)
+            for row in db.execute(f"{_EVENTS.format(what=_FLOODED, but=but)} ORDER BY l.body", values)
+        ]
+        own_first = None if forged else _is_own
+        chosen = flooded_events.choose(every, sender_of(record), record.get("agent"), own_first)
+        left_out = len(every) - len(chosen)
+        rows = db.execute(_BODIES, (f"[{','.join(str(each.number) for each in chosen)}]",)).fetchall()
     found = []
     for (body,) in rows:
         line = body.encode()
-        record = records.read_kind("task_event", line)
-        if record is not None:
-            found.append(TaskEvent(record, line))
+        event = records.read_kind("task_event", line)
+        if event is not None:
+            found.append(TaskEvent(event, line))
     return found, left_out
+
+
+def _is_own(row: EventRow) -> bool:
+    return row.is_own

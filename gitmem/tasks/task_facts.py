@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..log.lines import digest, parse_at
-from . import LEASE_MAX_MICROS, READ_MAX, TERMINAL
+from . import LEASE_MAX_MICROS, TERMINAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     from ..records.record_types import TaskEventRecord, TaskRecord
 
@@ -114,21 +114,3 @@ def by_id(events: Iterable[TaskEvent]) -> dict[str, TaskEvent]:
         else:
             found[each.id].versions.append(each)
     return found
-
-
-def counted(events: Collection[TaskEvent], caller: Sender) -> Iterable[TaskEvent]:
-    """Return the events that count: of a flooded task, for which peers wrote any number, a part of each kind.
-
-    The caller's seals and the closes that may count are a part of their own: a flood takes no outcome away. `load` has the same rule as
-    SQL.
-    """
-    if len(events) <= READ_MAX:
-        return events
-    kept: dict[str, list[TaskEvent]] = {"renew": [], "seal": [], "close": [], "": []}
-    for each in sorted(events, key=lambda each: each.line):
-        kind = each.event if each.event in kept else ""
-        is_by_caller = each.sender == caller if kind == "seal" else each.sender[0] == caller[0]
-        if kind in ("renew", "") or is_by_caller or (kind == "close" and each.sender[0].startswith("human:")):
-            kept[kind].append(each)
-    kept["renew"].reverse()  # the latest ones have the end of the lease
-    return [each for some in kept.values() for each in some[:READ_MAX]]

@@ -6,7 +6,6 @@ from ..records.codec import as_json
 from ..records.ids import unit_key
 from ..roles.mismatch import ACTUAL, compare_fields, role_text
 from . import DELEGATION, ONCE, WAITING, load, task_roles
-from .fold import FoldedTask
 from .task_facts import TaskEvent, micros
 
 TYPE_CHECKING = False
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..index.rows import Rows
     from ..records.record_types import TaskEventRecord, TaskRecord
+    from .fold import FoldedTask
 
     Value = str | int | None
 
@@ -80,7 +80,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     for task_id in sorted(changed | linked):
         found: FoldedTask | None
         if task_id in apart:
-            found = FoldedTask(lowest[task_id][2], (TaskEvent(*each) for each in own.get(task_id, ())))
+            found = load.of_lines(lowest[task_id][2], (TaskEvent(*each) for each in own.get(task_id, ())))
         else:
             found = load.load(db, task_id, handoffs=handoffs)
         if found is not None:

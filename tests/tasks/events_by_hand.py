@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from gitmem import records
 from gitmem.log.lines import digest, format_at
 from gitmem.records.record_types import TaskRecord
+from gitmem.tasks import load
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.task_facts import TaskEvent, sender_of
 
@@ -68,6 +69,10 @@ class Task:
 
     def fold(self, more: Iterable[TaskEvent] = (), **options: object) -> FoldedTask:
         return FoldedTask(self.record, [*self.events.values(), *more], **options)  # type: ignore[arg-type]
+
+    def flooded(self, flood: Iterable[TaskEvent], **limit: int) -> FoldedTask:
+        """The task with a flood of events, of which it reads a part."""
+        return load.of_lines(self.record, [*self.events.values(), *flood], **limit)
 
     def accepted(self, take: TaskEvent, replaces: TaskEvent) -> TaskEvent:
         """The take of this handoff as an event of a task whose take it replaces."""
