@@ -90,7 +90,7 @@ def test_a_cancellation_ends_the_command_that_a_client_runs(desk: Callable[..., 
     model = Model(there.client.dialect, [lambda request: sleeps])
     with served(there, program, model):
         task = call(there, "call", "prices", "What is the sum?", "--no-wait")["results"][0]["task_id"]
-        assert until(note.exists) and sleepers(there)
+        assert until(lambda: note.exists() and sleepers(there))  # the shell starts one after the other
         there.gitmem("task", "cancel", task, cwd=there.away, session=there.peer)
         found = call(there, "task", "wait", task, "--timeout", "1m")
         assert (found["state"], sleepers(there)) == ("canceled", [])
