@@ -27,7 +27,7 @@ class ChildRun:
     """A command that runs with `sh -c`, with a task on its standard input.
 
     Its result is its standard output if it ends with 0, its error the end of its standard error. The task's text is never part of the
-    command line. The process group of the command is led by `process_guard`, which ends it with all that its processes have started when this
+    command line. The command is the child of `process_guard`, which ends it with all that its processes have started when this
     process dies, as the end of a pipe tells it.
 
     Args:
@@ -38,28 +38,37 @@ class ChildRun:
     """
 
     def __init__(self, command: str, input: bytes, environment: Mapping[str, str], folder: str) -> None:
-        pipe, none = subprocess.PIPE, subprocess.DEVNULL
-        self._guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", process_guard.__file__], stdin=pipe, stdout=none, stderr=none, process_group=0
-        )  # fmt: skip
+        ours, theirs = [], []
         try:
-            self._child = subprocess.Popen(
-                ["sh", "-c", command], cwd=folder, env=dict(environment), stdin=pipe, stdout=pipe, stderr=pipe,
-                process_group=self._guard.pid,
+            for is_input in (True, False, False):
+                reads, writes = os.pipe()
+                ours.append(writes if is_input else reads)
+                theirs.append(reads if is_input else writes)
+            self._guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", process_guard.__file__, command, *map(str, theirs)], cwd=folder,
+                env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                pass_fds=theirs, process_group=0,
             )  # fmt: skip
         except (OSError, ValueError):
-            self._end_guard()
+            for each in ours:
+                os.close(each)
             raise
+        finally:
+            for each in theirs:
+                os.close(each)
         self._ended = threading.Event()
+        self._code: int | None = None
+        self._exited, self._is_unguarded = threading.Event(), threading.Event()
         self._output = b""
         self._error = b""
         self._is_large = False
-        assert self._child.stdin and self._child.stdout and self._child.stderr
+        to, out, error = os.fdopen(ours[0], "wb", 0), os.fdopen(ours[1], "rb"), os.fdopen(ours[2], "rb")
         self._threads = [
-            _thread(self._write, self._child.stdin, input),
-            _thread(self._read, self._child.stdout),
-            _thread(self._read_error, self._child.stderr),
+            _thread(self._write, to, input),
+            _thread(self._read, out),
+            _thread(self._read_error, error),
         ]
+        _thread(self._wait)
 
     def poll(self, seconds: float) -> RunEnd | None:
         """Wait for its end, at most this many seconds."""
@@ -67,48 +76,43 @@ class ChildRun:
         if self._is_large:
             self.end()
             return too_large(f"more than {RESULT_MAX_BYTES} bytes")
-        code = self._child.poll()
-        if code is None:
-            if self._ended.is_set() and seconds:  # it has closed its output and goes on
-                try:
-                    code = self._child.wait(seconds)
-                except subprocess.TimeoutExpired:
-                    return None
-            else:
-                return None
+        # it may have closed its output and go on
+        if not self._exited.wait(seconds if self._ended.is_set() else 0):
+            return None
         for each in self._threads[1:]:
             each.join(LAST_SECONDS)
         self.end()
-        return self._result(code)
+        return self._result(self._code if self._code is not None else -int(signal.SIGKILL))
 
     def end(self) -> None:
-        """End it with all processes of its group, and if it runs, with those that they have started in other groups."""
+        """End it with all processes of its group, and if it runs, with all others that they have started."""
         if self._guard.returncode is not None:
             return
-        if self._child.poll() is None and self._guard.stdin is not None:
+        assert self._guard.stdin is not None
+        if not self._exited.is_set():
             self._guard.stdin.close()
-            try:
-                self._guard.wait(_GUARD_SECONDS)
-            except subprocess.TimeoutExpired:
-                pass
-        self._end_guard()
+            self._is_unguarded.wait(_GUARD_SECONDS)
+        if self._code is None:  # the guard was killed: without its help daemons are not found
+            ours = (os.getpid(), os.getppid(), self._guard.pid)
+            process_guard.end(process_guard.ProcessTree(self._guard.pid, excluded=ours))
         try:
-            self._child.wait(KILL_SECONDS)
-        except subprocess.TimeoutExpired:  # the kernel holds it
-            return
-
-    def _end_guard(self) -> None:
-        """Kill the group: the guard, and what the command has left in the background."""
-        if (
-            self._guard.returncode is None or self._child.poll() is None
-        ):  # else its number may be another group's
-            try:
-                os.killpg(self._guard.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
-        if self._guard.stdin is not None:
-            self._guard.stdin.close()
+            os.killpg(
+                self._guard.pid, signal.SIGKILL
+            )  # the guard, and what the command has left in the background
+        except (ProcessLookupError, PermissionError):
+            pass
+        self._guard.stdin.close()
         self._guard.wait()
+
+    def _wait(self) -> None:
+        """Wait for the exit status of the command, and for the end of its guard."""
+        assert self._guard.stdout is not None
+        with self._guard.stdout as pipe:
+            line = pipe.readline(20)
+            self._code = int(line) if line.endswith(b"\n") else None
+            self._exited.set()
+            pipe.read()
+        self._is_unguarded.set()
 
     def _result(self, code: int) -> RunEnd:
         if self._is_large:

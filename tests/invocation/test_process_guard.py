@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gitmem.invocation import process_guard
+from gitmem.invocation.child_process import ChildRun
 from gitmem.invocation.process_guard import ProcessTree, all_processes
 
 
@@ -65,3 +68,63 @@ def test_without_proc_ps_lists_the_processes(monkeypatch: pytest.MonkeyPatch) ->
     found = all_processes()
     assert found[os.getpid()][:2] == (os.getppid(), os.getpgrp())
     assert not [pid for pid, each in found.items() if each[0] == os.getpid() and pid not in before]
+
+
+def wait_for(what: Callable[[], object], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[tuple[ChildRun, int]]:
+    """A run that has started a daemon: in a session of its own, without its parent, as by a double fork; and its process id."""
+    note = tmp_path / "pid"
+    start = f"(setsid sh -c 'echo $$ > {note}.new; mv {note}.new {note}; exec sleep 300' </dev/null >/dev/null 2>&1 &)"
+    tool = f"setsid sleep 300 & echo $! > {tmp_path}/tool"
+    run = ChildRun(f"{tool}; {start}; cat; sleep 300", b"", os.environ, str(tmp_path))
+    wait_for(note.exists)
+    pid = int(note.read_text())
+    wait_for(lambda: all_processes()[pid][1] == pid)
+    yield run, pid
+    run.end()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone lets a process adopt orphans")
+def test_a_daemon_that_a_run_has_started_ends_with_it(daemon: tuple[ChildRun, int]) -> None:
+    """Nothing but the kernel knows then who has started it."""
+    run, pid = daemon
+    assert run.poll(0) is None
+    run.end()
+    assert pid not in all_processes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone lets a process adopt orphans")
+def test_a_run_whose_guard_is_killed_ends_with_its_group(
+    daemon: tuple[ChildRun, int], tmp_path: Path
+) -> None:
+    """Its worker ends what it finds; a daemon is not found any more, and docs/invocation.md says so."""
+    run, pid = daemon
+    guard, tool = run._guard.pid, int((tmp_path / "tool").read_text())
+    wait_for(lambda: all_processes()[tool][1] == tool)
+    os.kill(guard, signal.SIGKILL)
+    wait_for(run._exited.is_set)
+    run.end()
+    assert not [each for each in all_processes().values() if each[1] == guard]
+    assert pid in all_processes() and tool not in all_processes()
+
+
+def test_what_a_program_that_ends_by_itself_has_left_in_another_session_goes_on(tmp_path: Path) -> None:
+    """Such as a server, or the process that commits the log."""
+    note = tmp_path / "pid"
+    command = f"(setsid sh -c 'echo $$ > {note}; exec sleep 300' </dev/null >/dev/null 2>&1 &); while [ ! -s {note} ]; do sleep 0.01; done; echo done"
+    run = ChildRun(command, b"", os.environ, str(tmp_path))
+    wait_for(run._exited.is_set)
+    ended = run.poll(5)
+    assert ended is not None and (ended.state, ended.message) == ("completed", "done")
+    pid = int(note.read_text())
+    assert pid in all_processes()
+    os.kill(pid, signal.SIGKILL)
