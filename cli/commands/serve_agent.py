@@ -6,16 +6,16 @@ import os
 
 from ..environment import Environment
 from ..render import output
-from .call import TASK, committing, seconds
+from .call import committing, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Annotated, NoReturn
+    from typing import Annotated
 
     import typer
 
-    from gitmem.invocation.runs import Run, Start
+    from gitmem.invocation.runs import Run
     from gitmem.invocation.served_task import ServedTask
     from gitmem.invocation.worktree_runs import WorktreeRuns
     from gitmem.sessions.session_result import SessionStarted
@@ -58,19 +58,19 @@ def serve_agent(
     from gitmem.invocation import agent_lookup, worker
     from gitmem.sessions import lifecycle
 
-    from .. import autosync
+    from .. import autosync, task_programs
     from .watch import WatchEnded
 
     lease_seconds = _lease(lease, worker.LEASE_SECONDS)
     store = committing(at, long_lived=True)
     session: list[str] = []
     if client is not None and exec_ is None and callable_ is None and not trust:
-        start = _client(at, client, input_, session)
+        start = task_programs.client(at, client, input_, session)
     else:
         if client is not None:
-            _refuse_several()
+            task_programs.refuse_several()
         command = _command(store, name, exec_, callable_, trust=trust)
-        start = _starter(at, command, callable_, input_, session)
+        start = task_programs.starter(at, command, callable_, input_, session)
     runs = _in_worktrees(at, store, start, callable_) if worktree else None
     identity = agent_lookup.identity_of(name)
     began = _start_session(store, name, identity)
@@ -129,108 +129,6 @@ def _start_session(store: Store, name: str, identity: str) -> SessionStarted:
     return lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)
 
 
-def _starter(
-    at: Environment, command: str | None, function: str | None, form: str | None, session: list[str]
-) -> Start:
-    """Return what starts a task: a program or a function.
-
-    Args:
-        session: The session of the worker, once it has started.
-    """
-    from gitmem.invocation.served_task import FRAME, INPUT_FORMS
-
-    if (command is None) == (function is None):
-        _refuse_several()
-    if form is not None and (form not in INPUT_FORMS or command is None):
-        _refuse_form(form)
-    if function is not None:
-        return _function(at, function)
-    from gitmem.invocation.child_process import ChildRun
-
-    def start(task: ServedTask, folder: str = at.folder) -> Run:
-        assert command is not None
-        return ChildRun(command, _input(task, form or FRAME), _variables(task, session[0]), folder)
-
-    return start
-
-
-def _client(at: Environment, typed: str, form: str | None, session: list[str]) -> Start:
-    """Return what starts a task with the coding agent that `--client` names, and the words after it."""
-    import shlex
-    import shutil
-
-    from gitmem.errors import UsageError
-    from gitmem.invocation.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun
-    from gitmem.invocation.served_task import FRAME, INPUT_FORMS
-
-    try:
-        name, *words = shlex.split(typed) or [""]
-    except ValueError:
-        name, words = typed, []
-    program = CLIENT_PROGRAMS.get(name)
-    if program is None:
-        choices = ", ".join(CLIENT_PROGRAMS)
-        raise UsageError(
-            f"Invalid --client: {name}; choose from {choices}. Nothing was written.",
-            hint="Any other program runs with --exec CMD.",
-            code="bad-client",
-        )
-    if form is not None and form not in INPUT_FORMS:
-        _refuse_form(form)
-    if shutil.which(name) is None:
-        raise UsageError(
-            f"--client: the program {name} is not on PATH. Nothing was written.",
-            hint="Install it, or put its folder on PATH.",
-            code="no-client",
-        )
-    sessions: dict[str, str] = {}  # of tasks that may go on after an answer
-
-    def start(task: ServedTask, folder: str = at.folder) -> Run:
-        id = task.task_id
-
-        def ended(resumable: str | None) -> None:
-            if resumable is not None:
-                sessions[id] = resumable
-
-        known = sessions.pop(id, None)
-        return ClientRun(
-            program.command(words, known), _input(task, form or FRAME), _variables(task, session[0]), folder,
-            output=ClientOutput(program.read, task.progress), ended=ended, is_resumed=known is not None,
-        )  # fmt: skip
-
-    return start
-
-
-def _input(task: ServedTask, form: str) -> bytes:
-    return task.input(form).encode("utf-8", "backslashreplace")
-
-
-def _variables(task: ServedTask, session: str) -> dict[str, str]:
-    """Return the environment of a program that runs a task."""
-    from gitmem.git.run import without_local
-
-    return {**without_local(os.environ), TASK: task.task_id, "GITMEM_SESSION": session}
-
-
-def _refuse_several() -> NoReturn:
-    from gitmem.errors import UsageError
-
-    raise UsageError(
-        "serve-agent runs --exec CMD, --client NAME or --callable MODULE:FUNCTION, not both. Nothing was written.",
-        code="no-command",
-    )
-
-
-def _refuse_form(form: str) -> NoReturn:
-    from gitmem.errors import UsageError
-    from gitmem.invocation.served_task import INPUT_FORMS
-
-    raise UsageError(
-        f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
-        code="bad-input-form",
-    )
-
-
 def _in_worktrees(
     at: Environment, store: Store, start: Callable[..., Run], function: str | None
 ) -> WorktreeRuns:
@@ -252,29 +150,6 @@ def _in_worktrees(
         return start(task, folder if os.path.isdir(folder) else worktree)
 
     return WorktreeRuns(store.repo, user_state(), start_in, _note)
-
-
-def _function(at: Environment, typed: str) -> Start:
-    """Return what starts a task with the function that `--callable` names, from the folder of the command."""
-    import sys
-    from importlib import import_module
-
-    from gitmem.errors import UsageError
-    from gitmem.invocation.runs import FunctionRun
-
-    module, _, name = typed.partition(":")
-    sys.path.insert(0, at.folder)
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(
-            f"--callable: cannot import {typed} ({error}). Nothing was written.",
-            hint="Name a module of this folder or of the environment, and a function: shop:prices.",
-            code="bad-callable",
-        ) from error
-    if not callable(found):
-        raise UsageError(f"--callable: {typed} is not a function. Nothing was written.", code="bad-callable")
-    return lambda task: FunctionRun(found, task)
 
 
 def _lease(typed: str | None, otherwise: float) -> float:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FRAME, TEXT = "frame", "text"
 INPUT_FORMS = (FRAME, TEXT)
+_AT = "＠"  # what models read as @, and their clients as a letter
 
 
 class InputNeededError(Exception):
@@ -114,7 +115,8 @@ class ServedTask:
         """Return the standard input of a program that runs it.
 
         Args:
-            form: `text` for the bare text; `frame` for a model, which must see whose text this is.
+            form: `text` for the bare text; `frame` for a model, which must see whose text this is. In the frame no line begins with a peer's text,
+                such as a command of the model's client, and `＠` stands for @: clients read the file that comes after one, wherever it is.
         """
         if form == TEXT:
             return "\n\n".join([self.message, *(text for _, text in self.messages)])
@@ -131,7 +133,7 @@ class ServedTask:
             lines += ["You asked:" if kind == "question" else "The caller answered:", *quote_lines(text)]
         ask = command("gitmem", "task", "ask", self.task_id, "your question")
         lines.append(f"Your standard output is the answer. To ask first, run `{ask}` and end.")
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines).replace("@", _AT) + "\n"
 
 
 def _said(task: FoldedTask) -> list[tuple[str, str]]:

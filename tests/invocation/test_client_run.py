@@ -213,12 +213,12 @@ def test_serve_agent_runs_a_client_of_the_path(
     answer = json.dumps({"type": "item.completed", "item": {"type": "agent_message", "text": "TEXT"}})
     program = folder / "codex"
     program.write_text(
-        f"#!/bin/sh\ntest \"$3\" = low || exit 9\nread -r line\nprintf '%s\\n' '{answer}' | sed \"s/TEXT/$line/\"\n"
+        f"#!/bin/sh\ntest \"$3\" = low || exit 9\nline=$(grep 'quartz$')\nprintf '%s\\n' '{answer}' | sed \"s/TEXT/$line/\"\n"
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    with serving(repo, tmp_path / "shop", "--client", "codex -x low", "--input", "text"):
-        assert run("call", "prices", "quartz", "--timeout", "30s", "--json").json["message"] == "quartz"
+    with serving(repo, tmp_path / "shop", "--client", "codex -x low"):
+        assert run("call", "prices", "quartz", "--timeout", "30s", "--json").json["message"] == "| quartz"
     monkeypatch.setenv(
         "PATH",
         os.pathsep.join(
@@ -231,6 +231,7 @@ def test_serve_agent_runs_a_client_of_the_path(
         (["--client", "opencode"], "is not on PATH"),
         (["--client", "codex", "--exec", "cat"], "not both"),
         (["--client", "codex", "--input", "xml"], "choose from frame, text"),
+        (["--client", "codex", "--input", "text"], "--input text is for programs"),
     ]:
         refused = run("serve-agent", "rates", *args)
         assert refused.status == 2 and text in refused.err, refused.err
