@@ -10,6 +10,7 @@ from .content import is_imported
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
     from ..index.rows import LineRow, Rows
     from ..records.record_types import SignalRecord
@@ -104,6 +105,22 @@ def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None)
     )
     for reader, state in rows:
         found[reader] = "delivered" if state == "replied" else state
+    return found
+
+
+def of_signals(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the receipts of many signals: by signal and reader the time of the first and the state of the latest."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    wanted = ",".join(f'"{id}"' for id in ids)  # ids are letters, digits and dashes
+    rows = db.execute(
+        "SELECT r.signal_id, r.reader, r.state, r.at FROM json_each(?) j CROSS JOIN receipt r ON r.signal_id = j.value"
+        f" WHERE {HAS_LINE} ORDER BY r.at, r.state",
+        (f"[{wanted}]",),
+    )
+    for signal_id, reader, last, at in rows:
+        of = found.setdefault(signal_id, {})
+        first = of[reader][0] if reader in of else at
+        of[reader] = first, "delivered" if last == "replied" else last
     return found
 
 

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+    from ..records.record_types import SignalRecord
+
 LINE_LEAST = 512  # minimum bytes charged for a line: reading a shorter one takes as long
+AHEAD = 2_000  # signals of one query that reads ahead
 NAMED_BYTES = 16  # bytes charged for an id of a thread
 
 
@@ -46,11 +49,26 @@ class ThreadLines:
             {id: signal for id, signal in found.items() if signal is not None}, self._names
         )
 
+    def read_ahead(self, ids: Sequence[str]) -> None:
+        """Read signals that threads to be loaded have, in one query, as far as the budget allows."""
+        for start in range(0, len(ids), AHEAD):
+            new = [id for id in ids[start : start + AHEAD] if id not in self._said]
+            if not self._may_read(0, new):
+                return
+            self._read(new)
+
+    def signal(self, id: str) -> ThreadSignal | None:
+        """Return a signal that was read; None if it was not, or is unreadable."""
+        return self._said.get(id)
+
     def _may_read(self, count: int, new: Sequence[str]) -> bool:
         if self._left is None:
             return True
         if NAMED_BYTES * count > self._left:
             return False
+        if not new:
+            self._left -= NAMED_BYTES * count
+            return True
         (size,) = self._db.execute(
             "SELECT coalesce(sum(max(?, length(l.body))), 0) FROM signal s JOIN line l ON l.id = s.line"
             " WHERE s.signal_id IN (SELECT value FROM json_each(?))",
@@ -72,27 +90,33 @@ class ThreadLines:
         )
         for signal_id, body in rows:
             lines.setdefault(signal_id, []).append(body.encode())
-        first = {id: records.read_kind("signal", min(bodies)) for id, bodies in lines.items()}
-        answered = {to for record in first.values() if record and (to := record.get("reply_to"))}
+        named = list(lines)
+        groups = records.read_groups([min(bodies) for bodies in lines.values()])
+        first: dict[str, SignalRecord] = {
+            named[number]: record
+            for kind, numbers, found, _ in groups
+            if kind == "signal"
+            for number, record in zip(numbers, found, strict=True)
+        }
+        answered = {to for record in first.values() if (to := record.get("reply_to"))}
         digests = digests_of(self._db, answered) if answered else {}
+        self._said.update(dict.fromkeys(named))
         for id, record in first.items():
-            self._said[id] = None
-            if record is not None:
-                answer = (record.get("reply_to"), record.get("answers_digest"), record["origin"])
-                self._said[id] = ThreadSignal(record, lines[id], counts=counts(*answer, digests))
+            answer = (record.get("reply_to"), record.get("answers_digest"), record["origin"])
+            self._said[id] = ThreadSignal(record, lines[id], counts=counts(*answer, digests))
 
 
 class ThreadCache:
     """A cache of folded threads for one answer."""
 
     def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
-        self._lines = ThreadLines(db, most)
+        self.lines = ThreadLines(db, most)
         self._known: dict[str, FoldedThread | None] = {}
 
     def of(self, thread_id: str) -> FoldedThread | None:
         """Return a folded thread, or None if the budget is exceeded."""
         if thread_id not in self._known:
-            signals = self._lines.load(thread_id)
+            signals = self.lines.load(thread_id)
             self._known[thread_id] = FoldedThread(signals) if signals is not None else None
         return self._known[thread_id]
 

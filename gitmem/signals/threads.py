@@ -94,14 +94,25 @@ def delivery_state(
 
 
 def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal) -> list[Recipient]:
-    names = presence.names_by_reader(db)
-    recorded = receipts.states(db, root.id)
+    names, recorded = presence.names_by_reader(db), receipts.states(db, root.id)
+    return recipients(found, root, names, recorded)
+
+
+def recipients(
+    found: FoldedThread, root: ThreadSignal, names: ShownNames | None, recorded: Mapping[str, str]
+) -> list[Recipient]:
+    """Return where each recipient of a thread's root stands.
+
+    Args:
+        names: The names of readers; None to leave names out.
+        recorded: The recorded delivery state of the root by reader.
+    """
     readers = list(dict.fromkeys(root.record["recipients"]))
     decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
     stale = found.stale({reader: signal for reader, signal in decided.items() if signal.intent == "AGREE"})
     outcomes = []
     for identity in readers:
-        each = Recipient(identity, names.get(identity))
+        each = Recipient(identity, names.get(identity) if names is not None else None)
         standing = decided.get(identity)
         if standing is not None:
             each.decision = standing.intent.lower()
@@ -113,6 +124,16 @@ def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal)
         each.delivery_state = delivery_state(identity, root, found, recorded.get(identity))
         outcomes.append(each)
     return outcomes
+
+
+def asks_for_decision(found: FoldedThread) -> bool:
+    """Return whether the root of a thread asks its recipients for a decision, or a later proposal does."""
+    root = found.root
+    if root is None or not root.record["recipients"]:
+        return False
+    return bool(root.record.get("requires_ack")) or any(
+        each.intent in ASKS for each in found.signals.values()
+    )
 
 
 def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread, ThreadSignal]:

@@ -1,0 +1,171 @@
+"""The newest signals of many threads, with these threads folded: for overviews of the whole log."""
+
+from __future__ import annotations
+
+from ..agents import presence, suggestions
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..mailbox import mailbox_view
+from ..records.ids import unit_key
+from .thread_lines import ThreadCache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..store import Store
+    from .causality import FoldedThread, ThreadSignal
+
+FOLD_MAX_BYTES = 24 * 1024 * 1024  # of the lines of all threads
+_OF_AGENT = (
+    "(s.sender IN (SELECT value FROM json_each(:readers)) OR s.sender_session IN (SELECT value FROM json_each(:readers))"
+    " OR EXISTS (SELECT 1 FROM json_each(coalesce(json_extract(l.body, '$.recipients'), json_array(json_extract(l.body, '$.target_agent')))) j"
+    " WHERE j.value IN (SELECT value FROM json_each(:readers))))"
+)
+
+
+class Selection:
+    """What an overview is limited to.
+
+    Args:
+        store: The log.
+        since: Only what happened from this time on, microseconds since the epoch.
+        wu: Only what is on this work unit.
+        agent: Only what this agent did, or what was meant for it: a name, an identity, a session id or a person.
+
+    Raises:
+        UsageError: `unknown-agent`.
+    """
+
+    def __init__(
+        self, store: Store, *, since: int | None = None, wu: str | None = None, agent: str | None = None
+    ) -> None:
+        self.since = since
+        self.wu = wu
+        self.unit = unit_key(wu)
+        self.agent = agent
+        self.readers = _readers(store, agent) if agent else None
+
+    @property
+    def values(self) -> dict[str, str | int]:
+        """The values of conditions: `since` in microseconds, `since_at` as in lines, `unit`, and `readers` as a JSON list."""
+        import json
+
+        return {
+            "since": self.since or 0,
+            "since_at": format_at(self.since or 0),
+            "unit": self.unit,
+            "readers": json.dumps(sorted(self.readers or ())),
+        }
+
+    def of_threads(self) -> str:
+        """Return the condition on a row `s` of `signal` with its line `l`: a signal of its thread matches."""
+        wanted = ["s.wu_id = :unit"] if self.unit else []
+        wanted += [_OF_AGENT] if self.readers is not None else []
+        found = (
+            [
+                f"s.thread IN (SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE {' AND '.join(wanted)})"
+            ]
+            if wanted
+            else []
+        )
+        return " AND ".join([*found, *(["l.at >= :since_at"] if self.since else [])]) or "1"
+
+    def has_unit(self, wu: str | None) -> bool:
+        """Return whether something on a work unit, or on none, matches."""
+        return not self.unit or unit_key(wu) == self.unit
+
+    def has_any(self, *addresses: str | None) -> bool:
+        """Return whether something of these agents matches."""
+        return self.readers is None or not self.readers.isdisjoint(addresses)
+
+
+class ManyThreads:
+    """The newest signals of a selection, each with its thread.
+
+    Attributes:
+        ids: The signals, the newest first, each with its thread.
+        more: How many older ones there are.
+        cache: The threads, folded as far as the budget allows.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, only: Selection, most: int, *, fold_most: int = FOLD_MAX_BYTES
+    ) -> None:
+        source = f"FROM signal s JOIN line l ON l.id = s.line WHERE {only.of_threads()}"
+        self.ids: list[tuple[str, str]] = db.execute(
+            f"SELECT s.signal_id, min(s.thread) {source} GROUP BY s.signal_id ORDER BY min(l.at) DESC, s.signal_id LIMIT :most",
+            {**only.values, "most": most},
+        ).fetchall()
+        self.more = 0
+        if len(self.ids) == most:
+            (total,) = db.execute(f"SELECT count(DISTINCT s.signal_id) {source}", only.values).fetchone()
+            self.more = total - most
+        self.cache = ThreadCache(db, fold_most)
+        self.cache.lines.read_ahead([id for id, _ in self.ids])
+
+    @property
+    def threads(self) -> dict[str, FoldedThread | None]:
+        """The threads by id, that with the newest signal first; None for one beyond the budget."""
+        return {thread: self.cache.of(thread) for thread in dict.fromkeys(thread for _, thread in self.ids)}
+
+    def signal(self, id: str, thread: str) -> ThreadSignal | None:
+        """Return a signal: as its thread has it if that was folded; None if it is beyond the budget or unreadable."""
+        folded = self.cache.of(thread)
+        return folded.signals.get(id) if folded is not None else self.cache.lines.signal(id)
+
+
+def _readers(store: Store, agent: str) -> set[str]:
+    """Return every address of an agent: its identity, and all of its sessions."""
+    db = store.db()
+    found = {agent, *presence.readers_named(db, agent)}
+    one = presence.get(store, agent)
+    found.update([one.reader] if one is not None else [])
+    if not suggestions.is_known(store, agent):
+        raise UsageError(
+            f"Unknown agent: {sanitize(agent)}. Nothing was written.",
+            hint="Use a name, an agent identity, a session id or a person of this log.",
+            code="unknown-agent",
+            suggestions=suggestions.suggestions(store, agent),
+            next=["gitmem roster --all"],
+        )
+    for each in tuple(found):
+        rows = db.execute("SELECT session_id FROM session WHERE agent_identity = ?", (each,))
+        found.update(id for (id,) in rows)
+    return found
+
+
+def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, ThreadSignal, str]]:
+    """Return who owes an answer to which signal of which thread, the newest signal first.
+
+    A recipient owes one if the signal asks for a decision and it has given none, unless the task that it is about is settled.
+    """
+    of = dict(threads.ids)
+    wanted = ",".join(f'"{id}"' for id in of)  # ids are letters, digits and dashes
+    rows = db.execute(
+        "SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id IN (SELECT value FROM json_each(?))"
+        + mailbox_view.OWED,
+        (f"[{wanted}]",),
+    ).fetchall()
+    readers: dict[str, list[str]] = {}
+    for reader, id in rows:
+        readers.setdefault(id, []).append(reader)
+    found = []
+    for id, thread in threads.ids:
+        folded = threads.cache.of(thread) if id in readers else None
+        signal = folded.signals.get(id) if folded is not None else None
+        if folded is not None and signal is not None:
+            found += [
+                (each, signal, thread)
+                for each in sorted(readers[id])
+                if not is_answered(folded, signal, each)
+            ]
+    return found
+
+
+def is_answered(found: FoldedThread, signal: ThreadSignal, reader: str) -> bool:
+    """Return whether a recipient has decided on a signal, for the root of a thread anywhere in it."""
+    if signal is found.root and found.decision(reader) is not None:
+        return True
+    return found.answer(reader, signal.id) is not None
