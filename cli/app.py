@@ -114,6 +114,7 @@ COMMANDS = {
     "mem access": "mem.upkeep:access",
     "log": "history:log",
     "view": "view:view",
+    "stats": "view:stats",
     "sync": "sync:sync",
     "hooks install": "hooks:install",
     "hooks uninstall": "hooks:uninstall",

@@ -80,6 +80,7 @@ COMMANDS = {
     'mem access': 'mem.upkeep:access ids+ --record --half-life=:half_life_',
     'log': 'history:log -n= --wu= --issue=:wu --thread= --from=:from_ --since= --role= --receipts --audits --pager',
     'view': 'view:view --out= --open --since= --wu= --issue=:wu --agent=',
+    'stats': 'view:stats --since= --wu= --issue=:wu --agent=',
     'sync': 'sync:sync remotes* --all --publish --allow-foreign --allow-large --repair --yes --timeout= --progress -q:quiet --quiet --auto',
     'hooks install': 'hooks:install --client=* --scope= --wake --git=',
     'hooks uninstall': 'hooks:uninstall --client=* --scope= --git=',

@@ -49,6 +49,7 @@ ORDER = (
     "gitmem.invocation",
     "gitmem.commits",
     "gitmem.overview",
+    "gitmem.statistics",
     "gitmem.page",
     "gitmem.views",
     "gitmem.open_store",

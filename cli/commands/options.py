@@ -60,6 +60,14 @@ ReceiptsSince = Annotated[
     str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)
 ]
 Since = Annotated[str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)]
+OnlyAgent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="Only what this agent did or was asked for: a name, identity or session id.",
+    ),
+]
 ReceiptsLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help)]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]

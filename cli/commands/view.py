@@ -1,4 +1,4 @@
-"""`gitmem view`."""
+"""`gitmem view` and `gitmem stats`: the work of all agents at a glance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import Since, Wu
+    from .options import OnlyAgent, Since, Wu
 
 
 def view(
@@ -27,25 +27,17 @@ def view(
     open: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     since: Since = None,
     wu: Wu = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="Only what this agent did, or was asked for: a name, identity or session id.",
-        ),
-    ] = None,
+    agent: OnlyAgent = None,
 ) -> None:
     """Write a page with the timeline of all agents, what is open, the memory and figures, for a browser."""
     from gitmem.page import view as pages
-    from gitmem.page.page_data import PageFilter
 
     from ..render import pages as render
     from ..values import parse_moment
 
-    only = PageFilter(since=parse_moment(since) if since is not None else None, wu=wu, agent=agent)
+    moment = parse_moment(since) if since is not None else None
     path = os.path.abspath(os.path.join(at.folder, out)) if out is not None else None
-    found = pages.view(at.store(), path, only=only)
+    found = pages.view(at.store(), path, since=moment, wu=wu, agent=agent)
     if open:
         from pathlib import Path
 
@@ -54,6 +46,18 @@ def view(
             found.warnings.append("No browser was found: open the file with your own.")
     found.next = [] if found.opened else ["gitmem view --open"] if not open else []
     output.answer(at.json, found, render.view)
+
+
+def stats(at: Environment, since: Since = None, wu: Wu = None, agent: OnlyAgent = None) -> None:
+    """Show signals a day, how long answers and agreements take, what is unread, and how tasks end."""
+    from gitmem.statistics import figures
+
+    from ..render import pages as render
+    from ..values import parse_moment
+
+    moment = parse_moment(since) if since is not None else None
+    found = figures.stats(at.store(), since=moment, wu=wu, agent=agent)
+    output.answer(at.json, found, render.stats)
 
 
 def open_in_browser(url: str) -> bool:

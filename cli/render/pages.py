@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from .output import paint
 from .sessions import plain
-from .text import plural
+from .task_views import span
+from .text import SEPARATOR, plural, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.page.view import View
+    from gitmem.statistics.figures import Spread, Stats
 
+DAYS_SHOWN = 14
 WORDS = {
     "agents": "agent",
     "signals": "signal",
@@ -28,3 +32,45 @@ def view(found: View) -> list[str]:
         [f"left out: {', '.join(left)}, the oldest; --since, --wu or --agent choose others"] if left else []
     )
     return [*lines, *map(plain, found.warnings)]
+
+
+def stats(found: Stats) -> list[str]:
+    """Return a table of the last days, and a line for each other figure."""
+    if not found.days and not found.tasks:
+        return ["Nothing was said, and there are no tasks."]
+    shown = found.days[-DAYS_SHOWN:]
+    rows: list[tuple[str, ...]] = [("DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS")] if shown else []
+    rows += [
+        (
+            each["day"],
+            *(
+                f"{number:,}"
+                for number in (each["signals"], each["agents"], each["proposals"], each["answers"])
+            ),
+        )
+        for each in shown
+    ]
+    lines = table(rows, painted=lambda row, _, cell: cell if row else paint(cell, "head"))
+    if len(found.days) > len(shown):
+        lines.append(
+            f"{len(found.days) - len(shown)} earlier days not shown; --json has the last {len(found.days)}"
+        )
+    lines += _took("first answer after", found.first_answer, "question")
+    lines += _took("agreement after", found.agreement, "thread")
+    lines += _took("unread for", found.unread_age, "signal")
+    lines += [f"answers owed: {found.unanswered:,}"] if found.unanswered else []
+    counts = SEPARATOR.join(f"{count:,} {plain(name)}" for name, count in found.tasks.items())
+    lines += [f"tasks: {counts}"] if counts else []
+    if found.older:
+        lines.append(
+            f"answers and agreements are those of the newest signals; {found.older:,} older ones were not read"
+        )
+    return lines
+
+
+def _took(what: str, found: Spread, noun: str) -> list[str]:
+    """Return the line of a time; nothing without any."""
+    if not found["n"]:
+        return []
+    median, p90 = (span(each / 1_000) for each in (found["median_ms"], found["p90_ms"]))
+    return [f"{what} {median} (median), 90% within {p90}; {plural(found['n'], noun)}"]

@@ -33,3 +33,17 @@ def test_a_file_that_can_not_be_written_is_named(run: Run, repo: Path) -> None:
         assert said.status == 2
         assert f"Cannot write {os.path.normpath(repo / out)}" in said.err
         assert "--out" in said.err
+
+
+def test_figures_are_shown_as_a_table(run: Run, repo: Path) -> None:
+    """An empty log gets a sentence, and --json the same figures."""
+    assert run("stats").out.startswith("Nothing was said, and there are no tasks.")
+    run("session", "start", "--name", "Curie", "--agent-identity", "a:b:curie")
+    run("signal", "One", "--broadcast", "--as", "Curie")
+
+    said = run("stats")
+
+    assert said.out.splitlines()[0].split() == ["DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS"]
+    assert said.out.splitlines()[1].split()[1:] == ["1", "1", "0", "0"]
+    assert run("stats", "--since", "1h", "--json").json["days"][0]["signals"] == 1
+    assert run("stats", "--agent", "nobody").status == 2

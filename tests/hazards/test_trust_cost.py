@@ -45,7 +45,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mem", "create", "a finding", "--wu", "WU-1"), ("mem", "update", "NODE", "--priority", "P1"),
     ("mem", "relate", "mem-000001", "blocks", "NODE"), ("mem", "checkpoint", "so far"), ("mem", "promote", "NODE"),
     ("mem", "summarize", "--wu", "WU-1"), ("mem", "index"), ("mem", "archive"), ("mem", "cleanup"),
-    ("mem", "delete", "NODE"), ("doctor",), ("session", "end"),
+    ("mem", "delete", "NODE"), ("view",), ("stats",), ("doctor",), ("session", "end"),
 )  # fmt: skip
 
 

@@ -1,0 +1,239 @@
+"""Compute the figures of `gitmem stats` and of the page.
+
+Times of lines are those of their writers' clocks: an answer that seems to be earlier than its question took no time.
+"""
+
+from __future__ import annotations
+
+from ..agents import presence
+from ..log.lines import parse_at
+from ..outcome import Outcome
+from ..signals import ASKS
+from ..signals.many_threads import ManyThreads, Selection, owed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+    from typing import NotRequired, TypedDict
+
+    from ..signals.causality import FoldedThread, ThreadSignal
+    from ..store import Store
+
+    class DayFigures(TypedDict):
+        """Counts of one day in UTC; `agents` is how many wrote."""
+
+        day: str
+        signals: int
+        agents: int
+        proposals: int
+        answers: int
+
+    class Spread(TypedDict):
+        """How long something took: the middle, what nine of ten stay below, and how many there are; without any only `n`."""
+
+        n: int
+        median_ms: NotRequired[int]
+        p90_ms: NotRequired[int]
+
+    class Statistics(TypedDict):
+        """All figures.
+
+        Attributes:
+            first_answer: From a signal that asks its recipients for a decision to the first answer to it.
+            agreement: From the first signal of a thread to the last agreement of all of its recipients.
+            unread_age: How long signals to agents at work have been unread, without broadcasts.
+            unanswered: How many answers are owed.
+            tasks: The number of tasks without an outcome (`open`), and of those with each outcome.
+        """
+
+        days: list[DayFigures]
+        first_answer: Spread
+        agreement: Spread
+        unread_age: Spread
+        unanswered: int
+        tasks: dict[str, int]
+
+
+SIGNALS_MAX = 20_000  # of which threads are folded
+DAYS_MAX = 400
+OUTCOMES_MAX = 20
+OPEN = "open"
+_DAYS = (
+    "SELECT substr(l.at, 1, 10) AS day, count(DISTINCT s.signal_id), count(DISTINCT s.sender),"
+    " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('PROPOSE', 'COUNTER')),"
+    " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('AGREE', 'REJECT'))"
+    " FROM signal s JOIN line l ON l.id = s.line WHERE {where} GROUP BY day ORDER BY day DESC LIMIT :most"
+)
+_UNREAD = (
+    "SELECT m.reader, l.at FROM mail m JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
+    " WHERE m.reader IN (SELECT value FROM json_each(:at_work)) AND {where} GROUP BY m.reader, m.signal_id"
+)
+_TASKS = (
+    f"SELECT CASE WHEN t.decided_by IS NOT NULL THEN t.state WHEN t.replaced = 1 THEN 'replaced' ELSE '{OPEN}' END, count(*)"
+    " FROM task t WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most"
+)
+
+
+class Stats(Outcome):
+    """The figures; see `Statistics`.
+
+    Attributes:
+        older: The number of older signals, of which answers and agreements are not measured.
+    """
+
+    __slots__ = ("days", "first_answer", "agreement", "unread_age", "unanswered", "tasks", "older", "next")
+
+    def __init__(self, found: Statistics, older: int) -> None:
+        self.days = found["days"]
+        self.first_answer = found["first_answer"]
+        self.agreement = found["agreement"]
+        self.unread_age = found["unread_age"]
+        self.unanswered = found["unanswered"]
+        self.tasks = found["tasks"]
+        self.older = older
+        self.next = ["gitmem view --open", "gitmem task stats"]
+
+
+def stats(
+    store: Store,
+    *,
+    since: int | None = None,
+    wu: str | None = None,
+    agent: str | None = None,
+    most: int = SIGNALS_MAX,
+) -> Stats:
+    """Return the figures.
+
+    Args:
+        store: The log.
+        since: As for `Selection`; so `wu` and `agent`.
+        most: How many signals are read for answers and agreements, the newest.
+
+    Raises:
+        UsageError: `unknown-agent`.
+    """
+    with store.one_look():
+        db = store.db()
+        only = Selection(store, since=since, wu=wu, agent=agent)
+        threads = ManyThreads(db, only, most)
+        return Stats(statistics(store, only, threads), threads.more)
+
+
+def statistics(store: Store, only: Selection, threads: ManyThreads) -> Statistics:
+    """Return the figures about a selection.
+
+    Args:
+        store: The log.
+        only: The selection.
+        threads: Its newest signals.
+    """
+    db = store.db()
+    answers: list[int] = []
+    agreements: list[int] = []
+    shown = {id for id, _ in threads.ids}
+    for folded in threads.threads.values():
+        if folded is not None:
+            answers += _first_answers(folded, shown)
+            agreements += _agreement(folded)
+    return {
+        "days": _days(db, only),
+        "first_answer": spread(answers),
+        "agreement": spread(agreements),
+        "unread_age": spread(_unread_ages(store, only)),
+        "unanswered": len(owed(db, threads)),
+        "tasks": tasks_by_outcome(db, only),
+    }
+
+
+def spread(micros: Sequence[int]) -> Spread:
+    """Return the median of times in microseconds, and what nine of ten of them stay below."""
+    if not micros:
+        return {"n": 0}
+    ordered = sorted(max(0, each) for each in micros)
+    middle, most = ordered[(len(ordered) - 1) // 2], ordered[(len(ordered) * 9 - 1) // 10]
+    return {"n": len(ordered), "median_ms": middle // 1_000, "p90_ms": most // 1_000}
+
+
+def tasks_by_outcome(db: sqlite3.Connection, only: Selection) -> dict[str, int]:
+    """Return the number of tasks without an outcome, and of those with each outcome."""
+    where = ["t.touched >= :since"] if only.since else []
+    where += ["t.wu_id = :unit"] if only.unit else []
+    if only.readers is not None:
+        names = ("t.caller", "t.caller_session", "t.agent", "t.holder", "t.holder_session")
+        where.append(
+            f"({' OR '.join(f'{each} IN (SELECT value FROM json_each(:readers))' for each in names)})"
+        )
+    query = _TASKS.format(where=" AND ".join(where) or "1")
+    return dict(db.execute(query, {**only.values, "most": OUTCOMES_MAX}).fetchall())
+
+
+def _days(db: sqlite3.Connection, only: Selection) -> list[DayFigures]:
+    """Return the last days on which anything was said, the first of them first."""
+    rows = db.execute(_DAYS.format(where=only.of_threads()), {**only.values, "most": DAYS_MAX}).fetchall()
+    return [
+        {"day": day, "signals": signals, "agents": agents, "proposals": proposals, "answers": answers}
+        for day, signals, agents, proposals, answers in reversed(rows)
+    ]
+
+
+def _first_answers(found: FoldedThread, shown: set[str]) -> Iterable[int]:
+    """Yield how long each question of a thread waited for its first answer by somebody else."""
+    first: dict[str, int] = {}
+    for signal in found.signals.values():
+        asked = found.signals.get(signal.record.get("reply_to") or "")
+        if (
+            asked is None
+            or asked.id not in shown
+            or not _asks(asked)
+            or not asked.writers.isdisjoint(signal.writers)
+        ):
+            continue
+        took = max(0, _at(signal) - _at(asked))
+        first[asked.id] = min(took, first.get(asked.id, took))
+    yield from first.values()
+
+
+def _asks(signal: ThreadSignal) -> bool:
+    record = signal.record
+    return bool(record["recipients"]) and (bool(record.get("requires_ack")) or record["intent"] in ASKS)
+
+
+def _agreement(found: FoldedThread) -> Iterable[int]:
+    """Yield how long it took until all recipients of a thread's root agreed, if they do."""
+    root = found.root
+    if root is None or not root.record["recipients"]:
+        return
+    decisions = [found.decision(each) for each in set(root.record["recipients"])]
+    agreed = [each for each in decisions if each is not None and each.intent == "AGREE"]
+    if len(agreed) == len(decisions):
+        yield max(map(_at, agreed)) - _at(root)
+
+
+def _unread_ages(store: Store, only: Selection) -> list[int]:
+    import json
+
+    now = store.now()
+    at_work = {
+        name
+        for one in presence.shown(store).values()
+        if one.is_current
+        for name in (one.reader, one.session_id)
+    }
+    if only.readers is not None:
+        at_work &= only.readers
+    query = _UNREAD.format(where=only.of_threads())
+    rows = store.db().execute(query, {**only.values, "at_work": json.dumps(sorted(at_work))})
+    return [now - _micros(at) for _, at in rows.fetchall()]
+
+
+def _at(signal: ThreadSignal) -> int:
+    return _micros(signal.record["at"])
+
+
+def _micros(at: str) -> int:
+    """Return the time of a line; 0 for a date that does not exist, in a line written by hand."""
+    try:
+        return parse_at(at)
+    except ValueError:
+        return 0
