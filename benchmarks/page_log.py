@@ -63,7 +63,8 @@ class PageLog:
     def build(self, where: str) -> None:
         """Write the log into a repository, and commits of the user beside it."""
         self._commit(where, max(10, self._signals // OF_SIGNALS["commits"]))
-        workbenches.start(where, "Reader")  # starts the log
+        with workbenches.open_log(where, now=lambda: self._last) as log:  # starts the log
+            log.sessions.start(name="Reader", agent_identity=workbenches.identity("Reader"))
         workbenches.publish(where, self.lines())
 
     def _at(self, number: int, count: int) -> int:

@@ -7,7 +7,10 @@ short, and of which the order says nothing.
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    from ..statistics.figures import Statistics
 
 FORMAT = "gitmem.page/1"
 
@@ -129,7 +132,10 @@ TaskSpan = TypedDict(
 
 
 class ClaimSpan(TypedDict):
-    """A claim on paths; `until` is its last end, `ended` when it was released."""
+    """A claim on paths; `until` is its last end, `ended` when it was released, or its session or task ended.
+
+    `state`: `held`, `contested`, `behind` (another claim came first), `perhaps renewed`, `expired`, `released` or `ended`.
+    """
 
     id: str
     agent: str
@@ -139,7 +145,7 @@ class ClaimSpan(TypedDict):
     start: int
     until: int
     ended: NotRequired[int]
-    state: Literal["held", "contested", "behind", "perhaps renewed", "expired", "released"]
+    state: str
     reason: NotRequired[str]
     wu: NotRequired[str]
     task: NotRequired[str]
@@ -178,12 +184,12 @@ class NodeChange(TypedDict):
 
 
 class MemoryNode(TypedDict):
-    """A node of the shared memory. `decay` is 1 for a fresh node and goes to 0."""
+    """A node of the shared memory. `decay` is 1 for a fresh node and goes to 0; `status`: `active`, `closed` or `archived`."""
 
     id: str
     type: str
     lifecycle: str
-    status: Literal["active", "closed", "archived"]
+    status: str
     text: str
     cut: NotRequired[int]
     at: int
@@ -236,35 +242,6 @@ class Board(TypedDict):
     mismatches: list[Mismatch]
     overlaps: list[BranchOverlap]
     open_tasks: list[str]
-
-
-class DayFigures(TypedDict):
-    """Counts of one day in UTC."""
-
-    day: str
-    signals: int
-    agents: int
-    proposals: int
-    answers: int
-
-
-class Spread(TypedDict):
-    """How long something took: the middle, what nine of ten stayed below, and how many there were; without any only `n`."""
-
-    n: int
-    median_ms: NotRequired[int]
-    p90_ms: NotRequired[int]
-
-
-class Statistics(TypedDict):
-    """The figures of `gitmem stats`."""
-
-    days: list[DayFigures]
-    first_answer: Spread
-    agreement: Spread
-    unread_age: Spread
-    unanswered: int
-    tasks: dict[str, int]
 
 
 class PageData(TypedDict):

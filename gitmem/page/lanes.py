@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..agents.presence import Presence
+    from ..signals.many_threads import Selection
     from ..store import Store
     from .contract import AgentLane, SessionBar
 
@@ -18,6 +19,13 @@ LANES_MAX = 500
 SESSIONS_MAX = 2_000
 OTHERS = "others"  # the lane of those beyond `LANES_MAX`
 _PERSON = "human:"
+_SHOWN = (
+    ("wu", "wu_id"),
+    ("worktree", "worktree"),
+    ("branch", "branch"),
+    ("model", "model"),
+    ("activity", "activity"),
+)
 
 
 class Lanes:
@@ -25,10 +33,12 @@ class Lanes:
 
     Args:
         sessions: The sessions that the page has.
+        most: How many lanes there are beside that of the others.
     """
 
-    def __init__(self, db: sqlite3.Connection, sessions: Sequence[Presence]) -> None:
+    def __init__(self, db: sqlite3.Connection, sessions: Sequence[Presence], most: int = LANES_MAX) -> None:
         self._db = db
+        self._most = most
         self._readers = {one.session_id: one.reader for one in sessions}
         self._latest: dict[str, Presence] = {}
         for one in sorted(sessions, key=lambda one: (one.ended is None, one.last_seen, one.session_id)):
@@ -80,7 +90,7 @@ class Lanes:
     def _of_reader(self, reader: str, name: str | None) -> str:
         if reader in self._by_reader:
             return self._by_reader[reader]
-        if len(self._lanes) >= LANES_MAX:
+        if len(self._lanes) >= self._most:
             self.omitted += 1
             self._lanes.setdefault(OTHERS, _lane(OTHERS, "others", ""))
             id = OTHERS
@@ -97,41 +107,51 @@ class Lanes:
         return id
 
 
-def bars(sessions: Sequence[Presence], lanes: Lanes) -> list[SessionBar]:
-    """Return the sessions of the page, the oldest first."""
-    found = []
-    for one in sorted(sessions, key=lambda one: (one.started, one.session_id)):
-        start, last = millis(one.started), max(millis(one.started), millis(one.last_seen))
-        bar: SessionBar = {
-            "id": one.session_id,
-            "agent": lanes.of(one.reader, start),
-            "name": short(one.name),
-            "start": start,
-            "last": last,
-            "live": one.status == "live",
-            "status": one.status,
-        }
-        lanes.of(one.reader, last)
-        if one.ended is not None:
-            bar["end"] = millis(one.ended)
-        put(bar, "role", presence.role_of(one.record))
-        for key, field in (
-            ("wu", "wu_id"),
-            ("worktree", "worktree"),
-            ("branch", "branch"),
-            ("model", "model"),
-            ("activity", "activity"),
-        ):
-            put(bar, key, one.record.get(field))
-        found.append(bar)
-    return found
+class SessionBars:
+    """The sessions of the page: those that match and were last at work.
 
+    Attributes:
+        found: The sessions, the last at work first.
+        omitted: How many are left out.
+        current: Those of them that are live or idle.
+    """
 
-def latest_sessions(store: Store) -> tuple[list[Presence], int]:
-    """Return the sessions that were last at work, and how many more there are."""
-    (total,) = store.db().execute("SELECT count(*) FROM session").fetchone()
-    found = presence.latest(store, SESSIONS_MAX)
-    return found, total - len(found)
+    def __init__(self, store: Store, only: Selection) -> None:
+        (total,) = store.db().execute("SELECT count(*) FROM session").fetchone()
+        every = presence.latest(store, SESSIONS_MAX)
+        self.omitted = total - len(every)
+        since = only.since or 0
+        self.found = [
+            one
+            for one in every
+            if max(one.last_seen, one.started) >= since
+            and only.has_unit(one.wu_id)
+            and only.has_any(one.reader, one.session_id)
+        ]
+        self.current = [one for one in self.found if one.is_current]
+
+    def bars(self, lanes: Lanes) -> list[SessionBar]:
+        """Return the sessions, the oldest first."""
+        found = []
+        for one in sorted(self.found, key=lambda one: (one.started, one.session_id)):
+            start, last = millis(one.started), max(millis(one.started), millis(one.last_seen))
+            bar: SessionBar = {
+                "id": one.session_id,
+                "agent": lanes.of(one.reader, start),
+                "name": short(one.name),
+                "start": start,
+                "last": last,
+                "live": one.status == "live",
+                "status": one.status,
+            }
+            lanes.of(one.reader, last)
+            if one.ended is not None:
+                bar["end"] = millis(one.ended)
+            put(bar, "role", presence.role_of(one.record))
+            for key, field in _SHOWN:
+                put(bar, key, one.record.get(field))
+            found.append(bar)
+        return found
 
 
 def _lane(id: str, name: str, identity: str) -> AgentLane:

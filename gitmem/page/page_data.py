@@ -5,87 +5,132 @@ from __future__ import annotations
 import os
 
 from .. import __version__
-from . import signal_marks
+from ..index.engine import StepLimit
+from ..index.insert import WithoutCollector
+from ..mailbox import mailbox_view
+from ..signals.many_threads import ManyThreads, Selection
+from ..statistics.figures import statistics
+from . import history_marks
 from .contract import FORMAT
-from .lanes import Lanes, bars, latest_sessions
+from .history_marks import HistoryMarks
+from .lanes import Lanes, SessionBars
+from .node_marks import NodeMarks
+from .signal_marks import SIGNALS_MAX, SignalMarks
 from .texts import TextBudget, millis, short
+from .work_spans import ClaimSpans, TaskSpans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+
+    from ..agents.presence import Presence
     from ..store import Store
-    from .contract import Omitted, PageData
+    from .contract import Filters, Omitted, PageData, Unread
 
-SIGNAL_TEXT_BYTES = 2_000_000
-
-
-class PageFilter:
-    """What a page is limited to.
-
-    Args:
-        since: Only what happened from this time on, microseconds since the epoch; sessions, tasks and claims that lasted until then.
-        wu: Only what is on this work unit.
-        agent: Only what this agent did, or what was meant for it: a name, an identity, a session id or a person.
-    """
-
-    def __init__(self, *, since: int | None = None, wu: str | None = None, agent: str | None = None) -> None:
-        self.since = since
-        self.wu = wu
-        self.agent = agent
+# Of texts in bytes, so that no log makes a page of more than 8 MB: base64 needs four thirds of what can't be compressed.
+SIGNAL_BYTES, TASK_BYTES, NODE_BYTES = 2_000_000, 400_000, 1_000_000
+UNREAD_STEPS = 20_000_000  # of SQLite for all sessions
 
 
-def collect(store: Store, only: PageFilter | None = None) -> PageData:
+def collect(
+    store: Store, *, since: int | None = None, wu: str | None = None, agent: str | None = None
+) -> PageData:
     """Return the data of the page.
 
     Args:
         store: The log.
-        only: What it is limited to.
+        since: As for `Selection`; so `wu` and `agent`.
+
+    Raises:
+        UsageError: `unknown-agent`.
     """
-    with store.one_look():
+    with store.one_look(), WithoutCollector():
         db = store.db()
-        sessions, more_sessions = latest_sessions(store)
-        lanes = Lanes(db, sessions)
-        bars_of = bars(sessions, lanes)
-        signals, more_signals = signal_marks.marks(db, lanes, TextBudget(SIGNAL_TEXT_BYTES))
-    omitted: Omitted = {}
-    if more_sessions:
-        omitted["sessions"] = more_sessions
-    if more_signals:
-        omitted["signals"] = more_signals
-    if lanes.omitted:
-        omitted["agents"] = lanes.omitted
-    top = store.repo.worktree or store.repo.common
+        only = Selection(store, since=since, wu=wu, agent=agent)
+        sessions = SessionBars(store, only)
+        lanes = Lanes(db, sessions.found)
+        bars = sessions.bars(lanes)
+        threads = ManyThreads(db, only, SIGNALS_MAX)
+        signals = SignalMarks(db, threads, lanes, TextBudget(SIGNAL_BYTES))
+        tasks = TaskSpans(db, only, lanes, TextBudget(TASK_BYTES))
+        claims = ClaimSpans(store, only, lanes)
+        nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
+        history = HistoryMarks(store, only)
+        notes = history.notes
+        figures = statistics(store, only, threads)
+        unread = _unread(store, db, sessions.current, lanes, notes)
+        overlaps = history_marks.overlaps(store, notes)
+    left = {
+        "sessions": sessions.omitted,
+        "signals": signals.omitted,
+        "tasks": tasks.omitted,
+        "claims": claims.omitted,
+        "nodes": nodes.omitted,
+        "relations": nodes.omitted_relations,
+        "branches": history.omitted,
+        "agents": lanes.omitted,
+    }
+    omitted: Omitted = {name: count for name, count in left.items() if count > 0}
+    if history.is_cut:
+        notes.append(f"Only the newest {history_marks.COMMITS_MAX:,} commits are here.")
     return {
         "format": FORMAT,
         "made": millis(store.now()),
-        "repository": short(os.path.basename(top)),
+        "repository": short(os.path.basename(store.repo.worktree or store.repo.common)),
         "generator": f"gitmem {__version__}",
-        "filters": {},
+        "filters": _filters(only),
         "omitted": omitted,
-        "notes": [],
+        "notes": notes,
         "agents": lanes.lanes(),
-        "sessions": bars_of,
-        "signals": signals,
-        "threads": [],
-        "tasks": [],
-        "claims": [],
-        "commits": [],
-        "branches": [],
-        "nodes": [],
-        "relations": [],
+        "sessions": bars,
+        "signals": signals.marks,
+        "threads": signals.states,
+        "tasks": tasks.spans,
+        "claims": claims.spans,
+        "commits": history.commits,
+        "branches": history.branches,
+        "nodes": nodes.nodes,
+        "relations": nodes.relations,
         "board": {
-            "unread": [],
-            "owed": [],
-            "contested": [],
-            "mismatches": [],
-            "overlaps": [],
-            "open_tasks": [],
+            "unread": unread,
+            "owed": signals.owed,
+            "contested": claims.contested,
+            "mismatches": tasks.mismatches,
+            "overlaps": overlaps,
+            "open_tasks": tasks.open,
         },
-        "statistics": {
-            "days": [],
-            "first_answer": {"n": 0},
-            "agreement": {"n": 0},
-            "unread_age": {"n": 0},
-            "unanswered": 0,
-            "tasks": {},
-        },
+        "statistics": figures,
     }
+
+
+def _filters(only: Selection) -> Filters:
+    found: Filters = {}
+    if only.since is not None:
+        found["since"] = millis(only.since)
+    if only.wu:
+        found["wu"] = short(only.wu)
+    if only.agent:
+        found["agent"] = short(only.agent)
+    return found
+
+
+def _unread(
+    store: Store, db: sqlite3.Connection, current: list[Presence], lanes: Lanes, notes: list[str]
+) -> list[Unread]:
+    """Return how many signals agents at work have not read, those with the most first, as the roster counts."""
+    steps, now = StepLimit(db, UNREAD_STEPS), store.now()
+    found: dict[str, int] = {}
+    for one in current:
+        count = steps.ask(_count, db, one, now)
+        if count is None:
+            notes.append("The unread signals of some agents were not counted: there are too many.")
+            break
+        lane = lanes.of(one.reader)
+        found[lane] = max(count, found.get(lane, 0))
+    return sorted(((lane, count) for lane, count in found.items() if count), key=lambda each: -each[1])
+
+
+def _count(db: sqlite3.Connection, one: Presence, now: int) -> int:
+    workspace = one.record.get("workspace_id")
+    rows = mailbox_view.unread_ids(db, one.reader, one.session_id, workspace, now, shared=True)
+    return len({id for _, id in rows})

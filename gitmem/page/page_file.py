@@ -24,7 +24,7 @@ TEMPLATE = "page.html"
 DATA_URL, EVENTS_URL = "data.json", "events"
 _PART = re.compile(r"<!-- (policy|data|style|script)(?: ([\w./-]+))? -->")
 _CLOSES = re.compile(r"<(?=/script|!--)", re.IGNORECASE)  # what a script in HTML can't have
-_LEVEL = 6
+_LEVEL = 5  # 6 takes half as long again and saves a twentieth
 
 
 class Assets:

@@ -1,52 +1,147 @@
-"""Signals of the page, with their receipts."""
+"""Signals and threads of the page: what was said, who has read it, and where each recipient stands."""
 
 from __future__ import annotations
 
-from .. import records
-from .texts import millis_of, put
+from ..mailbox import receipts
+from ..signals import threads as thread_answers
+from ..signals.many_threads import owed
+from .texts import millis_of, put, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
 
-    from ..records.record_types import SignalRecord
-    from .contract import SignalMark
+    from ..signals.causality import FoldedThread, ThreadSignal
+    from ..signals.many_threads import ManyThreads
+    from .contract import Owed, Receipt, SignalMark, ThreadState
     from .lanes import Lanes
     from .texts import TextBudget
 
+    Recorded = Mapping[
+        str, tuple[str, str]
+    ]  # by reader: the time of the first receipt, the state of the latest
+
 SIGNALS_MAX = 20_000
-_NEWEST = "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line GROUP BY s.signal_id ORDER BY min(l.at) DESC LIMIT ?"
+RECEIPTS_MAX = 100_000  # of all signals
+OF_SIGNAL_MAX = 200  # recipients and receipts of one signal
+OWED_MAX = 500
 
 
-def marks(db: sqlite3.Connection, lanes: Lanes, texts: TextBudget) -> tuple[list[SignalMark], int]:
-    """Return the newest signals, the oldest of them first, and how many older ones there are."""
-    (total,) = db.execute("SELECT count(DISTINCT signal_id) FROM signal").fetchone()
-    found = []
-    for (body,) in db.execute(_NEWEST, (SIGNALS_MAX,)).fetchall():
-        record = records.read_kind("signal", body.encode())
-        if record is not None:
-            found.append(_mark(record, lanes, texts))
-    return found[::-1], max(0, total - len(found))
+class SignalMarks:
+    """The signals and threads of the page.
 
+    Attributes:
+        marks: The signals, the oldest first.
+        states: Their threads, that with the newest signal first.
+        owed: Answers that agents owe.
+        omitted: How many signals are left out.
+    """
 
-def _mark(record: SignalRecord, lanes: Lanes, texts: TextBudget) -> SignalMark:
-    at = millis_of(record["at"])
-    text, cut = texts.cut(record["message"])
-    mark: SignalMark = {
-        "id": record["signal_id"],
-        "at": at,
-        "from": lanes.of(record["sender_identity"], at, record.get("sender_name")),
-        "to": lanes.all(record["recipients"]),
-        "broadcast": not record["recipients"],
-        "intent": record["intent"],
-        "text": text,
-        "thread": record.get("thread_id") or record["signal_id"],
-        "ack": bool(record.get("requires_ack")),
-        "receipts": [],
-    }
-    if cut:
-        mark["cut"] = cut
-    put(mark, "reply", record.get("reply_to"))
-    put(mark, "wu", record.get("wu_id"))
-    put(mark, "task", record.get("task_id"))
-    return mark
+    def __init__(self, db: sqlite3.Connection, threads: ManyThreads, lanes: Lanes, texts: TextBudget) -> None:
+        self._lanes = lanes
+        self._texts = texts
+        self._receipts_left = RECEIPTS_MAX
+        self._recorded = receipts.of_signals(db, [id for id, _ in threads.ids])
+        found = [self._mark(id, thread, threads) for id, thread in threads.ids]
+        self.marks: list[SignalMark] = [each for each in reversed(found) if each is not None]
+        self.omitted = threads.more + len(found) - len(self.marks)
+        shown: dict[str, int] = {}
+        for mark in self.marks:
+            shown[mark["thread"]] = shown.get(mark["thread"], 0) + 1
+        self.states = [
+            self._state(id, folded, shown[id]) for id, folded in threads.threads.items() if id in shown
+        ]
+        self.owed: list[Owed] = [self._owed(*each) for each in owed(db, threads)[:OWED_MAX]]
+
+    def _mark(self, id: str, thread: str, threads: ManyThreads) -> SignalMark | None:
+        signal = threads.signal(id, thread)
+        if signal is None:
+            return None
+        record = signal.record
+        at = millis_of(record["at"])
+        text, cut = self._texts.cut(record["message"])
+        mark: SignalMark = {
+            "id": id,
+            "at": at,
+            "from": self._lanes.of(record["sender_identity"], at, record.get("sender_name")),
+            "to": self._lanes.all(record["recipients"][:OF_SIGNAL_MAX]),
+            "broadcast": not record["recipients"],
+            "intent": record["intent"],
+            "text": text,
+            "thread": thread,
+            "ack": bool(record.get("requires_ack")),
+            "receipts": self._receipts(signal, threads.cache.of(thread)),
+        }
+        if cut:
+            mark["cut"] = cut
+        if reply := record.get("reply_to"):
+            mark["reply"] = reply
+        put(mark, "wu", record.get("wu_id") or record.get("unit"))
+        if task := record.get("task_id"):
+            mark["task"] = task
+        return mark
+
+    def _receipts(self, signal: ThreadSignal, found: FoldedThread | None) -> list[Receipt]:
+        """Return the receipts of a signal by lane, with those of recipients that decided without one."""
+        recorded: Recorded = self._recorded.get(signal.id, {})
+        rows: dict[str, Receipt] = {}
+        for reader in dict.fromkeys([*recorded, *signal.record["recipients"]]):
+            first, last = recorded.get(reader, (None, None))
+            state = thread_answers.delivery_state(reader, signal, found, last) if found is not None else last
+            if state is None or self._receipts_left <= 0 or len(rows) >= OF_SIGNAL_MAX:
+                continue
+            if first is None and found is not None:
+                decided = found.decision(reader) if signal is found.root else found.answer(reader, signal.id)
+                first = decided.record["at"] if decided is not None else signal.record["at"]
+            lane = self._lanes.of(reader)
+            before = rows.get(lane)
+            if before is None or (before[1] == "delivered" and state != "delivered"):
+                rows[lane] = lane, state, millis_of(first or "")
+                self._receipts_left -= before is None
+        return list(rows.values())
+
+    def _state(self, id: str, found: FoldedThread | None, shown: int) -> ThreadState:
+        """Return a thread: its state, and where the recipients of its first signal stand."""
+        if found is None or found.root is None:
+            return {"id": id, "state": "large", "stands": [], "title": "", "signals": shown}
+        root = found.root
+        state: ThreadState = {
+            "id": id,
+            "root": root.id,
+            "state": "notice",
+            "stands": [],
+            "title": title(root.record["message"]),
+            "signals": len(found.signals),
+        }
+        if len(found.signals) > shown:
+            state["more"] = len(found.signals) - shown
+        put(state, "wu", root.record.get("wu_id") or root.record.get("unit"))
+        is_asked = thread_answers.asks_for_decision(found)
+        if thread_answers.ambiguous(found.signals):
+            state["state"] = "ambiguous"
+        elif is_asked or any(found.decision(each) for each in root.record["recipients"]):
+            stands = self._stands(found, root)
+            state["stands"] = list(stands.items())[:OF_SIGNAL_MAX]
+            words = set(stands.values())
+            state["state"] = (
+                "rejected" if "reject" in words else "countered" if "counter" in words
+                else "converged" if words <= {"agree", "stale"} else "open"
+            )  # fmt: skip
+        return state
+
+    def _stands(self, found: FoldedThread, root: ThreadSignal) -> dict[str, str]:
+        """Return the decision of each recipient of a thread's root by lane."""
+        return {
+            self._lanes.of(each.identity): "stale" if each.stale else each.decision
+            for each in thread_answers.recipients(found, root, None, {})
+        }
+
+    def _owed(self, reader: str, signal: ThreadSignal, thread: str) -> Owed:
+        return {
+            "agent": self._lanes.of(reader),
+            "signal": signal.id,
+            "thread": thread,
+            "since": millis_of(signal.record["at"]),
+            "text": title(signal.record["message"]),
+        }

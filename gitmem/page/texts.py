@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 TEXT_MAX = 2_000  # characters of a signal, a node or the result of a task
 SHORT_MAX = 200  # of a title, a path or a name
+TITLE_MAX = 100
 _KEPT = "\n\t"
 
 
@@ -42,6 +43,11 @@ class TextBudget:
 def short(text: str, most: int = SHORT_MAX) -> str:
     """Return the beginning of a text, sanitized; `…` marks a cut."""
     return sanitize(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def title(text: str) -> str:
+    """Return the beginning of the first line of a text, sanitized."""
+    return short(text[: 4 * TITLE_MAX].strip().partition("\n")[0], TITLE_MAX)
 
 
 def put(fields: Any, key: str, value: object) -> None:

@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
     from .contract import PageData
-    from .page_data import PageFilter
 
 FILE = "view.html"
 
@@ -54,18 +53,25 @@ class View(Outcome):
         self.next: list[str] = []
 
 
-def view(store: Store, out: str | None = None, *, only: PageFilter | None = None) -> View:
+def view(
+    store: Store,
+    out: str | None = None,
+    *,
+    since: int | None = None,
+    wu: str | None = None,
+    agent: str | None = None,
+) -> View:
     """Write the page, for this user alone to read: it has everybody's messages.
 
     Args:
         store: The log that it is about.
         out: The file; by default one in the clone's folder of gitmem, which the next page replaces.
-        only: What the page is limited to.
+        since: As for `signals.many_threads.Selection`; so `wu` and `agent`.
 
     Raises:
-        UsageError: `not-writable`: the file can't be written.
+        UsageError: `not-writable`: the file can't be written; `unknown-agent`.
     """
-    data = page_data.collect(store, only)
+    data = page_data.collect(store, since=since, wu=wu, agent=agent)
     content = Assets().page(data)
     path = out if out is not None else os.path.join(store.repo.state, FILE)
     try:

@@ -1,0 +1,103 @@
+"""The user's commits and branches on the page."""
+
+from __future__ import annotations
+
+from ..errors import GitmemError
+from ..git import user_history
+from ..overlap import compare
+from ..overlap.branches import Refs
+from ..overlap.overlaps import decoded
+from .texts import short
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..signals.many_threads import Selection
+    from ..store import Store
+    from .contract import BranchOverlap, BranchTip, CommitMark
+
+COMMITS_MAX = 2_000
+BRANCHES_MAX = 200
+OF_COMMIT_MAX = 5  # branches that are named
+OVERLAPS_MAX = 100
+PATHS_MAX = 20
+OVERLAP_SECONDS = 3.0
+
+
+class HistoryMarks:
+    """The commits and branches of the page.
+
+    Attributes:
+        commits: The newest, the oldest of them first.
+        branches: Those whose tip is one of them, the newest first.
+        omitted: How many branches are left out.
+        is_cut: Whether there may be older commits.
+        notes: Sentences on what could not be read.
+    """
+
+    def __init__(self, store: Store, only: Selection) -> None:
+        self.commits: list[CommitMark] = []
+        self.branches: list[BranchTip] = []
+        self.notes: list[str] = []
+        self.is_cut = False
+        self.omitted = 0
+        try:
+            self._add(store, (only.since or 0) // 1_000)
+        except GitmemError as error:
+            self.notes.append(f"The commits are left out: {error.message}")
+
+    def _add(self, store: Store, since: int) -> None:
+        refs = Refs(store)
+        names: dict[str, list[str]] = {}
+        for name, oid in refs.local.items():
+            names.setdefault(oid, []).append(name)
+        for name, of in refs.remote.items():
+            for remote, oid in of.items():
+                if refs.local.get(name) != oid:
+                    names.setdefault(oid, []).append(f"{remote}/{name}")
+        head = store.head()[0]
+        found = user_history.newest(
+            store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
+        )
+        self.is_cut = len(found) == COMMITS_MAX
+        for commit in found:
+            at = commit.seconds * 1_000
+            own = [short(decoded(each)) for each in names.get(commit.oid, ())]
+            self.branches += [{"name": each, "commit": commit.oid, "at": at} for each in own]
+            if at >= since:
+                on = own or [short(decoded(each)) for each in names.get(commit.tip, ())]
+                self.commits.append(
+                    {
+                        "id": commit.oid,
+                        "at": at,
+                        "author": short(commit.author),
+                        "subject": short(commit.subject),
+                        "branches": on[:OF_COMMIT_MAX],
+                    }
+                )
+        self.commits.reverse()
+        self.omitted = max(0, len(self.branches) - BRANCHES_MAX)
+        del self.branches[BRANCHES_MAX:]
+
+
+def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
+    """Return the branches that change the same files, those that conflict first.
+
+    Args:
+        store: The log.
+        notes: Receives a sentence if they can't be compared.
+    """
+    try:
+        found = compare.overlap(store, seconds=OVERLAP_SECONDS)
+    except GitmemError as error:
+        notes.append(f"Branches were not compared: {error.message}")
+        return []
+    rows: list[BranchOverlap] = []
+    for each in found.overlaps[:OVERLAPS_MAX]:
+        row: BranchOverlap = {
+            "branches": [short(side.branch) for side in each.sides],
+            "paths": [short(path) for path in (each.conflicting or each.files)[:PATHS_MAX]],
+        }
+        if each.conflicts is not None:
+            row["conflicts"] = each.conflicts
+        rows.append(row)
+    return rows

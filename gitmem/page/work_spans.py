@@ -1,0 +1,222 @@
+"""Tasks and claims of the page, and what is open of them."""
+
+from __future__ import annotations
+
+from .. import records
+from ..claims import standing_claims
+from ..tasks import TERMINAL, load, task_list
+from .texts import millis, millis_of, put, short
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..claims.claim_fold import FoldedClaim
+    from ..claims.standing_claims import StandingClaim
+    from ..signals.many_threads import Selection
+    from ..store import Store
+    from ..tasks.task_list import TaskRow
+    from .contract import ClaimSpan, Mismatch, TaskSpan
+    from .lanes import Lanes
+    from .texts import TextBudget
+
+TASKS_MAX = 1_000
+CLAIMS_MAX = 1_000
+PATHS_MAX = 50  # of a claim
+BLOCKERS_MAX = 50
+RESULTS_MAX = 500  # tasks of which the result is read
+CLAIM_BYTES_MAX = 4 * 1024 * 1024  # of the lines of all claims
+OVER = ("released", "expired", "ended")
+_TASK_ORDER = "t.decided_by IS NOT NULL, t.touched DESC, t.task_id"
+_MORE = (
+    "SELECT t.task_id, t.first_take, t.ended, l.body, t.caller_session FROM json_each(?) j CROSS JOIN task t ON t.task_id = j.value"
+    " JOIN line l ON l.id = t.line"
+)
+_CLAIMS = (
+    "SELECT c.claim_id, c.until, s.ended, t.ended, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
+    " WHERE e.claim_id = c.claim_id) FROM path_claim c LEFT JOIN session s ON s.session_id = c.session"
+    " LEFT JOIN task t ON t.task_id = c.task_id WHERE {where} ORDER BY c.until DESC, c.claim_id LIMIT :most"
+)
+_AMONG = "IN (SELECT value FROM json_each(:readers))"
+
+
+class TaskSpans:
+    """The tasks of the page.
+
+    Attributes:
+        spans: The tasks, the oldest first.
+        open: The ids of those without an outcome, those with the highest priority first.
+        mismatches: Those whose worker is something else than asked.
+        omitted: How many are left out.
+    """
+
+    def __init__(self, db: sqlite3.Connection, only: Selection, lanes: Lanes, texts: TextBudget) -> None:
+        self._db = db
+        self._lanes = lanes
+        self._texts = texts
+        self._results_left = RESULTS_MAX
+        where = ["(t.decided_by IS NULL OR t.touched >= :since)"] if only.since else []
+        where += ["t.wu_id = :unit"] if only.unit else []
+        if only.readers is not None:
+            names = ("caller", "caller_session", "agent", "holder", "holder_session")
+            where.append(f"({' OR '.join(f't.{each} {_AMONG}' for each in names)})")
+        condition = " AND ".join(where) or "1"
+        rows = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
+        self.omitted = 0
+        if len(rows) == TASKS_MAX:
+            (total,) = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", only.values).fetchone()
+            self.omitted = total - TASKS_MAX
+        ids = task_list.array(str(each.task_id) for each in rows)
+        more = {row[0]: row[1:] for row in db.execute(_MORE, (ids,)).fetchall()}
+        self.mismatches: list[Mismatch] = []
+        self.spans = sorted(
+            (self._span(each, *more[each.task_id]) for each in rows), key=lambda span: span["at"]
+        )
+        waiting = [each for each in rows if _is_open(each)]
+        waiting.sort(key=lambda each: (str(each.priority or "P2"), str(each.created_at)))
+        self.open = [str(each.task_id) for each in waiting]
+
+    def _span(
+        self, row: TaskRow, taken: int | None, ended: int | None, body: str, session: str | None
+    ) -> TaskSpan:
+        record = records.read_kind("task", body.encode())
+        at = millis_of(str(row.created_at))
+        text, cut = self._texts.cut(record["message"] if record is not None else str(row.title or ""))
+        span: TaskSpan = {
+            "id": str(row.task_id),
+            "at": at,
+            "from": self._lanes.of(str(row.caller), at),
+            "state": short(str(row.state)),
+            "state_text": short(row.state_text),
+            "open": _is_open(row),
+            "purpose": short(str(row.purpose)),
+            "text": text,
+            "blocked_by": row.blocked_by[:BLOCKERS_MAX],
+            "notes": _notes(row, cut),
+        }
+        if row.agent:
+            span["to"] = self._lanes.of(str(row.agent))
+        elif row.target_role:
+            span["target"] = short(f"role:{row.target_role}")
+        put(span, "priority", row.priority)
+        put(span, "wu", row.wu_id)
+        put(span, "thread", record["thread_id"] if record is not None else None)
+        if row.holder:
+            span["holder"] = self._lanes.of(str(row.holder))
+        if taken is not None:
+            span["taken"] = millis(taken)
+        if row.until:
+            span["until"] = millis_of(row.until)
+        if ended is not None:
+            span["ended"] = millis(ended)
+            self._put_result(span)
+        if row.mismatch:
+            put(span, "mismatch", row.mismatch)
+            if span["open"]:
+                found: Mismatch = {"task": span["id"], "text": short(row.mismatch)}
+                if "holder" in span:
+                    found["agent"] = span["holder"]
+                self.mismatches.append(found)
+        return span
+
+    def _put_result(self, span: TaskSpan) -> None:
+        """Set the text of the outcome, of the newest tasks."""
+        if self._results_left <= 0:
+            return
+        self._results_left -= 1
+        task = load.load(self._db, span["id"])
+        text = task.outcome.record.get("message") if task is not None and task.outcome is not None else None
+        if text:
+            shown, cut = self._texts.cut(text)
+            span["result"] = f"{shown}…" if cut else shown
+
+
+def _is_open(row: TaskRow) -> bool:
+    return row.state not in TERMINAL and not row.replaced
+
+
+def _notes(row: TaskRow, cut: int) -> list[str]:
+    """Return sentences about a task for people."""
+    late = int(row.late or 0)
+    said = {
+        "Several agents hold it without knowing of each other.": row.conflict,
+        "Somebody wants to cancel it.": row.cancel_requested,
+        "Another task replaces it.": row.replaced,
+        f"{late} later result{'s' if late > 1 else ''} did not become the outcome.": late,
+        f"Nobody begins it after {row.deadline}.": row.deadline and _is_open(row),
+        f"Asked for: {short(row.asked)}.": row.asked,
+        f"{cut:,} characters of its text are left out.": cut,
+    }
+    return [text for text, is_so in said.items() if is_so]
+
+
+class ClaimSpans:
+    """The claims of the page.
+
+    Attributes:
+        spans: The claims, the oldest first.
+        contested: The ids of those that stand and contest others.
+        omitted: How many are left out.
+    """
+
+    def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
+        db = store.db()
+        self._now = store.now()
+        self._lanes = lanes
+        self._standing = {each.id: each for each in standing_claims.standing(store)}
+        where = ["c.until >= :since"] if only.since else []
+        where += ["c.wu_id = :unit"] if only.unit else []
+        where += [f"(c.owner {_AMONG} OR c.session {_AMONG})"] if only.readers is not None else []
+        condition = " AND ".join(where) or "1"
+        (total,) = db.execute(f"SELECT count(*) FROM path_claim c WHERE {condition}", only.values).fetchone()
+        rows = db.execute(_CLAIMS.format(where=condition), {**only.values, "most": CLAIMS_MAX}).fetchall()
+        self.spans: list[ClaimSpan] = []
+        left = CLAIM_BYTES_MAX
+        for id, _, session_ended, task_ended, size in rows:
+            left -= size
+            claim = standing_claims.load(db, id) if left >= 0 else None
+            if claim is not None:
+                self.spans.append(self._span(id, claim, session_ended, task_ended))
+        self.omitted = total - len(self.spans)
+        self.spans.sort(key=lambda span: (span["start"], span["id"]))
+        self.contested = [
+            span["id"]
+            for span in self.spans
+            if span["state"] in (standing_claims.CONTESTED, standing_claims.BEHIND)
+        ]
+
+    def _span(
+        self, id: str, claim: FoldedClaim, session_ended: int | None, task_ended: int | None
+    ) -> ClaimSpan:
+        record, standing = claim.record, self._standing.get(id)
+        start = millis(claim.since)
+        ends = [each for each in (session_ended, task_ended) if each is not None and each >= claim.since]
+        span: ClaimSpan = {
+            "id": id,
+            "agent": self._lanes.of(claim.owner[0], start, record.get("sender_name")),
+            "paths": [short(each) for each in record["paths"][:PATHS_MAX]],
+            "mode": short(record["mode"]),
+            "start": start,
+            "until": millis(claim.until),
+            "state": _state(claim, standing, ends, self._now),
+            "against": [each.id for each in (*standing.against, *standing.before)]
+            if standing is not None
+            else [],
+        }
+        if claim.released is not None:
+            span["ended"] = millis_of(claim.released["at"])
+        elif ends and span["state"] == "ended":
+            span["ended"] = millis(min(ends))
+        put(span, "session", claim.owner[1])
+        put(span, "reason", record.get("reason"))
+        put(span, "wu", record.get("wu_id") or record.get("unit"))
+        put(span, "task", record.get("task_id"))
+        return span
+
+
+def _state(claim: FoldedClaim, standing: StandingClaim | None, ends: list[int], now: int) -> str:
+    if standing is not None:
+        return standing.status
+    if claim.released is not None:
+        return OVER[0]
+    return OVER[1] if claim.until <= now else OVER[2] if ends else standing_claims.HELD

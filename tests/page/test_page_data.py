@@ -1,0 +1,223 @@
+"""The data of the page say what the commands say, within limits, and have nothing that is private."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gitmem
+from benchmarks import workbench
+from gitmem import records
+from gitmem.api import Log
+from gitmem.errors import UsageError
+from gitmem.memory import decay, load
+from gitmem.page import page_data
+from gitmem.page.contract import PageData
+from gitmem.page.lanes import Lanes
+from gitmem.page.signal_marks import SignalMarks
+from gitmem.page.texts import TextBudget
+from gitmem.sessions import roster
+from gitmem.signals import threads
+from gitmem.signals.many_threads import ManyThreads, Selection
+
+from ..conftest import Git
+from .conftest import AGENTS, NODES, NOW, SIGNALS
+
+HOUR = 3600 * 1_000_000
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m\x00"
+
+
+def opened(path: Path, now: int = NOW, **options: object) -> Log:
+    return gitmem.open(str(path), now=lambda: now, commit_after=0, **options)  # type: ignore[arg-type]
+
+
+def data_of(path: Path, now: int = NOW, **filters: object) -> PageData:
+    with opened(path, now) as log:
+        return page_data.collect(log.store, **filters)  # type: ignore[arg-type]
+
+
+def publish(path: Path, *lines: tuple[str, bytes]) -> None:
+    workbench.publish(str(path), iter(lines))
+
+
+def signal(id: str, at: int, text: str, **more: object) -> tuple[str, bytes]:
+    fields = {
+        "signal_id": f"sig-{id:0>8}", "sender_identity": "x:y:mallory", "recipients": [], "thread_id": "thread-longlong1", "intent": "INFO",
+        "interrupt_class": "advisory", "message": text, "origin": "local",
+    }  # fmt: skip
+    return "signals", records.line("signal", at, {**fields, **more})
+
+
+def test_the_page_says_what_the_commands_say(page_log: Path) -> None:
+    """Names, decisions, unread signals, scores; each id that is named is one of the page."""
+    data = data_of(page_log)
+    assert data["omitted"] == {} and data["notes"] == []
+    assert (len(data["signals"]), len(data["nodes"]), len(data["agents"])) == (SIGNALS, NODES, AGENTS + 1)
+    agents = {each["id"]: each for each in data["agents"]}
+    signals = {each["id"]: each for each in data["signals"]}
+    assert [each["at"] for each in data["signals"]] == sorted(each["at"] for each in data["signals"])
+    for each in data["signals"]:
+        assert {each["from"], *each["to"], *(reader for reader, *_ in each["receipts"])} <= agents.keys()
+        assert each.get("reply", each["id"]) in signals
+    with opened(page_log) as log:
+        db = log.store.db()
+        states = set()
+        for thread in data["threads"]:
+            states.add(thread["state"])
+            if thread["stands"]:
+                said = threads.converged(log.store, thread["id"])
+                found = [(agents[lane]["identity"], word) for lane, word in thread["stands"]]
+                assert found == [
+                    (each.identity, "stale" if each.stale else each.decision) for each in said.recipients
+                ]
+                assert (thread["state"] == "converged") == said.converged
+            shown = threads.thread(log.store, thread["id"])
+            for each in shown.signals[:1]:
+                receipts = {
+                    agents[lane]["identity"]: state
+                    for lane, state, _ in signals[each["signal_id"]]["receipts"]
+                }
+                assert {**receipts, **each["delivery"]} == receipts
+        assert {"open", "converged", "notice", "rejected"} <= states
+        unread = {
+            each["reader_identity"]: each["unread"]
+            for each in roster.roster(log.store).sessions
+            if each["unread"]
+        }
+        assert {agents[lane]["identity"]: count for lane, count in data["board"]["unread"]} == unread
+        nodes = {each.id: each for each in load.load(db, [each["id"] for each in data["nodes"]])}
+    for node in data["nodes"]:
+        assert node["text"] == nodes[node["id"]].content
+        assert node["decay"] == round(min(1.0, decay.score(nodes[node["id"]], now=NOW)), 3)
+        assert node["history"][0]["what"] == "created"
+    assert any(len(node["history"]) > 1 for node in data["nodes"]) and any(
+        "superseded_by" in node for node in data["nodes"]
+    )
+    assert len(data["board"]["contested"]) == 2
+    assert {each["state"] for each in data["tasks"]} >= {"submitted", "working", "completed"}
+    assert set(data["board"]["open_tasks"]) == {each["id"] for each in data["tasks"] if each["open"]}
+    assert all(each["result"] and each["ended"] for each in data["tasks"] if not each["open"])
+    assert len(data["commits"]) == 11 and len(data["branches"]) == 9
+
+
+def test_filters_leave_whole_threads_and_nothing_else(page_log: Path) -> None:
+    """A work unit, an agent, a time; an unknown agent is an error with the next command."""
+    of_unit = data_of(page_log, wu="WU-3")
+    assert 0 < len(of_unit["signals"]) < SIGNALS
+    assert {
+        each["wu"]
+        for each in (*of_unit["signals"], *of_unit["nodes"], *of_unit["tasks"], *of_unit["sessions"])
+    } == {"WU-3"}
+    of_agent = data_of(page_log, agent="Agent2")
+    (lane,) = (each["id"] for each in of_agent["agents"] if each["name"] == "Agent2")
+    for thread in of_agent["threads"]:
+        own = [each for each in of_agent["signals"] if each["thread"] == thread["id"]]
+        assert any(lane in (each["from"], *each["to"]) for each in own) and "more" not in thread
+    assert {each["agent"] for each in (*of_agent["claims"], *of_agent["nodes"], *of_agent["sessions"])} == {
+        lane
+    }
+    late = data_of(page_log, since=NOW - 24 * HOUR)
+    start = (NOW - 24 * HOUR) // 1_000
+    assert late["signals"] and min(each["at"] for each in (*late["signals"], *late["commits"])) >= start
+    assert late["filters"] == {"since": start}
+    try:
+        data_of(page_log, agent="Nobody")
+    except UsageError as error:
+        assert (error.code, error.next) == ("unknown-agent", ["gitmem roster --all"])
+    else:
+        raise AssertionError
+
+
+def test_private_nodes_and_other_folders_never_get_into_a_page(page_log: Path) -> None:
+    """Not even into that of their writer."""
+    with opened(page_log) as log:
+        session = log.sessions.start(name="Curie", agent_identity="a:b:curie").session_id
+    with opened(page_log, session=session) as log:
+        log.memory.append("only for me: 4711", private=True)
+        log.memory.append("for everybody: 4712")
+
+    data = json.dumps(data_of(page_log))
+
+    assert "4712" in data and "4711" not in data and str(page_log.parent) not in data
+
+
+def test_hostile_texts_are_data_and_have_limits(page_log: Path, git: Git) -> None:
+    """Signs that act are escaped in every text, long ones are cut, and a subject can't break the list of commits."""
+    text = HOSTILE + "x" * 60_000
+    git("commit", "--quiet", "--allow-empty", "-m", f"{HOSTILE[:-1]}{'s' * 5_000}\n\nbody", cwd=page_log)
+    publish(page_log, signal("1", NOW, text.replace("\x00", ""), sender_name="M\u034fallory"))
+
+    data = data_of(page_log)
+
+    shown = next(each for each in data["signals"] if each["id"] == "sig-00000001")
+    assert len(shown["text"]) < 2_100 and shown["cut"] == len(text) - 1 - 2_000
+    assert (
+        data["commits"][-1]["subject"].startswith("</script><img src=x")
+        and len(data["commits"][-1]["subject"]) <= 220
+    )
+    whole = json.dumps(data, ensure_ascii=False)
+    assert not {"\u202e", "\x1b", "\u034f"} & set(whole)
+
+
+def test_what_the_limits_leave_out_is_counted(page_log: Path) -> None:
+    """The newest stay. A text without room is empty, and its length is said."""
+    with opened(page_log) as log:
+        db = log.store.db()
+        only = Selection(log.store)
+        few = SignalMarks(db, ManyThreads(db, only, 5), Lanes(db, []), TextBudget(100))
+        newest = data_of(page_log)["signals"][-5:]
+        assert [each["id"] for each in few.marks] == [each["id"] for each in newest]
+        assert few.omitted == SIGNALS - 5
+        assert sum(len(each["text"]) for each in few.marks) <= 100
+        assert any(not each["text"] and each["cut"] > 100 for each in few.marks)
+        assert all(
+            each.get("more", 0) == each["signals"] - sum(mark["thread"] == each["id"] for mark in few.marks)
+            for each in few.states
+        )
+        large = SignalMarks(
+            db, ManyThreads(db, only, SIGNALS, fold_most=20_000), Lanes(db, []), TextBudget(10**6)
+        )
+        assert 0 < len(large.marks) < SIGNALS and large.omitted == SIGNALS - len(large.marks)
+        lanes = Lanes(db, [], 3)
+        SignalMarks(db, ManyThreads(db, only, SIGNALS), lanes, TextBudget(0))
+        assert (len(lanes.lanes()), lanes.omitted) == (4, AGENTS - 3)
+
+
+def test_an_empty_log_and_a_repository_without_commits_make_a_page(tmp_path: Path, git: Git) -> None:
+    """There is nothing in it."""
+    git("init", "--quiet", "--initial-branch=main", str(tmp_path / "new"))
+
+    data = data_of(tmp_path / "new")
+
+    assert (data["signals"], data["commits"], data["agents"], data["notes"]) == ([], [], [], [])
+    assert data["statistics"]["first_answer"] == {"n": 0}
+
+
+def test_clocks_years_apart_and_a_long_thread(repo: Path) -> None:
+    """All of them are shown; an answer before its question took no time."""
+    lines = [signal(str(number), NOW + number * 1_000, f"line {number}") for number in range(1, 300)]
+    asked = signal(
+        "a", NOW, "May I?", recipients=["x:y:other"], intent="PROPOSE", thread_id="thread-clockfar1"
+    )
+    answer = signal(
+        "b", NOW - 50 * 365 * 24 * HOUR, "Yes", recipients=["x:y:mallory"], intent="AGREE", thread_id="thread-clockfar1",
+        sender_identity="x:y:other", reply_to="sig-0000000a", answers_digest=records_digest(asked[1]), after=["sig-0000000a"],
+    )  # fmt: skip
+    with opened(repo, NOW) as log:
+        log.sessions.start(name="Curie")
+    publish(repo, *lines, asked, answer)
+
+    data = data_of(repo)
+
+    assert len(data["signals"]) == 301
+    assert [(each["state"], each["signals"]) for each in data["threads"]] == [
+        ("notice", 299),
+        ("converged", 2),
+    ]
+    assert data["statistics"]["agreement"] == {"n": 1, "median_ms": 0, "p90_ms": 0}
+
+
+def records_digest(line: bytes) -> str:
+    from gitmem.log.lines import digest
+
+    return digest(line)
