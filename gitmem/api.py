@@ -94,7 +94,7 @@ def open(
 class Log(Invocation):
     """One clone's log, read and written as one caller. Use it as a context manager, or `close` it.
 
-    Threads may share it: each call waits for that of another thread, and a `batch` for the whole block. A forked
+    Threads may share it: each call waits for that of another thread, but none for a `sync`, and a `batch` for the whole block. A forked
     process opens a log of its own.
     """
 
@@ -228,16 +228,18 @@ class Log(Invocation):
     def sync(
         self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0
     ) -> SyncResult:
-        """Exchange lines with remotes. No other method here uses the network.
+        """Exchange lines with remotes. Other threads may use this log while it waits for them, except within a `batch`.
 
         Args:
             publish: The user agrees to publish the log on these remotes. Without consent, now or earlier, lines are
                 only fetched.
             timeout: Seconds.
         """
+        from .store_apart import apart
         from .sync import sync_remotes
 
-        return sync_remotes.sync(self.store, remotes, all=all, publish=publish, timeout=timeout)
+        with apart(self.store) as own:
+            return sync_remotes.sync(own, remotes, all=all, publish=publish, timeout=timeout)
 
     def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
         """Import LumenFlow's records of a project into this log; see `importers.lumenflow.import_files`."""

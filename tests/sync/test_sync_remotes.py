@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from gitmem.agents.caller import CallerClaims
+from gitmem.api import Log
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.log import wal_files, wal_record
 from gitmem.sync import autosync, noop_check, sync_remotes
 from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
+from tests.recorded_network import RecordedNetwork
+from tests.sandbox import Agent
 
 
 def known_lines(clone: Clone) -> int:
@@ -263,3 +268,30 @@ def test_a_sync_names_damaged_lines(hub: Hub) -> None:
         assert "Run: gitmem doctor --fix" in remote.message
     doctor.fix(a.store)
     assert sync_remotes.sync(a.store).status == 0
+
+
+def test_other_threads_record_while_a_sync_of_the_library_waits_for_the_network(hub: Hub) -> None:
+    """Invariant 8: at each step on the network; what they recorded is seen afterwards, and what came, too."""
+    here, there = hub.clone("here"), hub.clone("there")
+    there.add("one")
+    sync_remotes.sync(there.store)
+    network, told = RecordedNetwork(here), list[str]()
+    log = Log(here.store, CallerClaims(as_=Agent(here.store, "claude:worker:bohr").session.session_id))
+
+    def record() -> None:
+        if here.store.lock.acquire(timeout=5):
+            here.store.lock.release()
+            told.append(log.signals.send(f"note {len(told)}", broadcast=True).signal["signal_id"])
+
+    def before(call: str) -> None:
+        thread = threading.Thread(target=record)
+        thread.start()
+        thread.join()
+
+    network.before = before
+    (remote,) = log.sync(publish=True).remotes
+    assert (remote.state, remote.received > 0) == ("synced", True)
+    assert len(told) == len(network.calls) >= 2
+    assert [log.thread(each).signals[0]["signal_id"] for each in told] == told
+    bodies = here.store.db().execute("SELECT body FROM line").fetchall()
+    assert any('"text":"one"' in body for (body,) in bodies)
