@@ -100,6 +100,7 @@ FIXES: dict[type[Check], tuple[str, ...]] = {
     log_ref_files.RemoteCopies: (),
     wal_content.WalFiles: ("wal-waits",),
     clone_files.HiddenLog: (),
+    clone_files.NamePins: (),
     clone_files.PrivateNodes: (),
     clone_files.Leftovers: (),
     clone_files.Clock: (),

@@ -231,6 +231,17 @@ def test_a_pin_that_cannot_be_read_is_reported_and_ignored(desk: Desk, content: 
     assert not any(each.code == "name-pin" for each in doctor.examine(desk.here).findings)
 
 
+def test_doctor_moves_a_pin_that_cannot_be_read_aside(desk: Desk) -> None:
+    """A name that nobody uses any more would be reported for ever; the file is kept."""
+    file = Path(desk.here.repo.state) / "pins" / "0000"
+    desk.planck()
+    desk.send()
+    file.write_bytes(b"\xff\n")
+    (fixed,) = [each for each in doctor.fix(desk.here).findings if each.code == "name-pin"]
+    assert (fixed.state, file.exists()) == ("fixed", False)
+    assert Path(fixed.did.removeprefix("Moved to ").removesuffix(".")).read_bytes() == b"\xff\n"
+
+
 def test_pins_are_bounded(repo: Path) -> None:
     """The oldest go."""
     store: Store = open_store(repo, Clock())

@@ -29,7 +29,7 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest, format_at
 from gitmem.mailbox import mailbox_view
 from gitmem.sessions import lifecycle
-from gitmem.sync import fences
+from gitmem.sync import autosync, fences
 from tests import file_faults
 from tests.clones import BEGINNING, Clone, Hub, git
 from tests.loose_objects import loosen, path_of
@@ -303,6 +303,17 @@ def test_a_sync_is_advised_only_where_it_works(clone: Clone) -> None:
         (found[len(remotes)],) = [each.command for each in report.findings if each.code == "unknown-id"]
 
     assert found == {0: "", 1: "gitmem sync", 2: "gitmem sync one"}
+
+
+def test_after_a_sync_that_needs_a_repair_the_repair_is_advised(clone: Clone) -> None:
+    """Another sync would be refused again."""
+    found = []
+    for repair in ("", " until it is repaired: gitmem sync --repair origin"):
+        message = f"Nothing can be pushed to refs/gitmem/log{repair}"
+        autosync.record_failure(clone.store.repo, 0.0, "2026-11-21T20:00:00Z", "refused", message, 0.0)
+        report = doctor.examine(clone.store)
+        found += [each.command for each in report.findings if each.code == "sync-failed"]
+    assert found == ["gitmem sync", "gitmem sync --repair origin"]
 
 
 def test_write_ahead_logs_and_locks_are_looked_at(clone: Clone) -> None:

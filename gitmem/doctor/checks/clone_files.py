@@ -15,7 +15,6 @@ from ...log import auto_pack, wal_files
 from ...log.lines import format_at
 from ...memory import private_store
 from ...store import Store
-from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
 
 AHEAD_SECONDS = 60
@@ -59,7 +58,7 @@ class Leftovers(Check):
 class NamePins(Check):
     """Pins of names that can't be read."""
 
-    codes = ("name-pin",)
+    codes = fixes = ("name-pin",)
 
     def check(self) -> Iterator[Finding]:
         for path in name_pins.unreadable(self.store):
@@ -67,9 +66,13 @@ class NamePins(Check):
                 "name-pin",
                 "Unreadable name pin: the name means whichever session the log shows.",
                 path,
-                "Remove the file; the next use of the name writes a new one.",
-                command("rm", path),
+                "--fix moves it aside; the next use of the name writes a new one.",
             )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move them aside."""
+        for path in name_pins.unreadable(self.store):
+            yield "name-pin", path, f"Moved to {move_aside(self.store, path)}."
 
 
 class PrivateNodes(Check):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...errors import UsageError
 from ...log import log_refs, ref, tree_union
-from ...sync import autosync, consent_messages
+from ...sync import autosync, consent_messages, remote
+from ...text.shell_quote import command
 from ..findings import SYNC, Check, Finding, note, problem
 
 OFF = (autosync.OFF, "false", "no", "0", "")
@@ -46,8 +48,16 @@ class Autosync(Check):
             f"{trouble.what}, at {trouble.at}: {trouble.message}",
             "",
             f"Local records are kept. Shown until a sync succeeds.{again}",
-            SYNC,
+            self._step(trouble.message),
         )
+
+    def _step(self, message: str) -> str:
+        """Return the command that goes on after a failed sync: the repair that its message names, else a sync."""
+        try:
+            repair = command("gitmem", "sync", "--repair", remote.default_remote(self.store.repo))
+        except UsageError:
+            return SYNC
+        return repair if repair in message else SYNC
 
 
 class LeftOutboxes(Check):
