@@ -8,7 +8,7 @@ from gitmem.errors import UsageError, bad_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeVar
 
     from .environment import Environment
@@ -19,8 +19,11 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 SECONDS_MAX = 100 * 365 * 86400
 
 
-def duration(text: str) -> float:
+def duration(text: str, option: str = "") -> float:
     """Return the seconds of `30s`, `5m`, `1h`, `2d`, `1w`, or of a bare number of seconds.
+
+    Args:
+        option: The option that has it, for the error.
 
     Raises:
         UsageError: The text is not a duration.
@@ -34,9 +37,45 @@ def duration(text: str) -> float:
         seconds = -1.0
     if not 0 <= seconds <= SECONDS_MAX:
         raise UsageError(
-            f"Invalid duration: {text!r}.", hint="Use a form such as 30s, 5m, 1h or 2d.", code="bad-duration"
+            f"Invalid duration: {f'{option} ' if option else ''}{text!r}.",
+            hint="Use a form such as 30s, 5m, 1h or 2d.",
+            code="bad-duration",
         )
     return seconds
+
+
+def lease(option: str, text: str, *, least: int = 0) -> int:
+    """Return the time of a take or claim in microseconds.
+
+    Args:
+        least: The shortest one in seconds; 0 for any above that.
+
+    Raises:
+        UsageError: The text is not a duration, or too short or too long.
+    """
+    from gitmem.tasks import LEASE_MAX_MICROS
+
+    micros = int(duration(text, option) * 1_000_000)
+    if not max(1, least * 1_000_000) <= micros <= LEASE_MAX_MICROS:
+        limits = f"{least}s to 24h" if least else "more than 0 and at most 24h"
+        raise UsageError(
+            f"Invalid time: {option} {text}; it lasts {limits}. Nothing was written.", code="bad-lease"
+        )
+    return micros
+
+
+def choice(option: str, text: str | None, allowed: Sequence[str]) -> str | None:
+    """Return an option's value, which is one of a few words, or None without the option.
+
+    Raises:
+        UsageError: It is none of these words.
+    """
+    if text is not None and text not in allowed:
+        raise UsageError(
+            f"Invalid {option}: {text!r}; choose from {', '.join(allowed)}. Nothing was written.",
+            code="bad-choice",
+        )
+    return text
 
 
 def parse_moment(text: str) -> int:
@@ -85,6 +124,19 @@ def typed(text: Text, what: str) -> Text:
     return stdin.text(what)
 
 
+def words(options: Mapping[str, str | bool | Sequence[str] | None]) -> list[str]:
+    """Return options with their values as words of a command line, without those that were not given."""
+    found = []
+    for name, value in options.items():
+        if isinstance(value, bool) or value is None:
+            found += [name] if value else []
+        else:
+            found += [
+                word for each in ([value] if isinstance(value, str) else value) for word in (name, each)
+            ]
+    return found
+
+
 def parts(values: Sequence[str] | None) -> list[str]:
     """Return the parts of comma-separated lists."""
     return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
@@ -121,7 +173,7 @@ def half_life(text: str | None) -> int:
     """
     from gitmem.memory.decay import HALF_LIFE_MICROS
 
-    return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)
+    return HALF_LIFE_MICROS if text is None else int(duration(text, "--half-life") * 1_000_000)
 
 
 def check_utf8(args: Sequence[str]) -> None:

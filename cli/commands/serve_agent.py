@@ -6,7 +6,7 @@ import os
 
 from ..environment import Environment
 from ..render import output
-from .call import committing, seconds
+from .call import committing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     import typer
 
+    from gitmem.agents.caller import Caller
     from gitmem.invocation.runs import Run
     from gitmem.invocation.served_task import ServedTask
     from gitmem.invocation.worktree_runs import WorktreeRuns
-    from gitmem.sessions.session_result import SessionStarted
     from gitmem.store import Store
 
     from .options import ServeClient, ServeLease, ServeTrust, ServeWorktree
@@ -53,15 +53,17 @@ def serve_agent(
     client: ServeClient = None,
 ) -> None:
     """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
-    from gitmem.agents import caller as callers
-    from gitmem.agents.caller import CallerClaims
-    from gitmem.invocation import agent_lookup, worker
+    from gitmem.invocation import worker, worker_session
     from gitmem.sessions import lifecycle
 
     from .. import autosync, task_programs
+    from ..values import lease as leased
+    from ..values import words
     from .watch import WatchEnded
 
-    lease_seconds = _lease(lease, worker.LEASE_SECONDS)
+    lease_seconds = (
+        leased("--lease", lease, least=1) / 1_000_000 if lease is not None else worker.LEASE_SECONDS
+    )
     store = committing(at, long_lived=True)
     session: list[str] = []
     if client is not None and exec_ is None and callable_ is None and not trust:
@@ -72,18 +74,13 @@ def serve_agent(
         command = _command(store, name, exec_, callable_, trust=trust)
         start = task_programs.starter(at, command, callable_, input_, session)
     runs = _in_worktrees(at, store, start, callable_) if worktree else None
-    identity = agent_lookup.identity_of(name)
-    began = _start_session(store, name, identity)
+    options = {"--exec": exec_, "--client": client, "--callable": callable_, "--input": input_, "--lease": lease,
+               "--worktree": worktree}  # fmt: skip
+    began = worker_session.start(store, name, words(options))
     session.append(began.session_id)
-    who = CallerClaims(as_=began.session_id, session=began.session_id)
-
-    def own() -> callers.Caller:
-        found = callers.find(store, who)
-        assert found is not None
-        return found
-
+    own = _acting(store, began.session_id)
     with WatchEnded() as stop:
-        _note(f"serving {name} as {began.display_name} ({identity}); press Ctrl-C to end")
+        _note(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
         try:
             if runs is not None:
                 runs.clean()
@@ -93,6 +90,21 @@ def serve_agent(
             ).serve()  # fmt: skip
         finally:
             lifecycle.end(store, own())
+
+
+def _acting(store: Store, session: str) -> Callable[[], Caller]:
+    """Return what finds the session of the worker as it is now."""
+    from gitmem.agents import caller as callers
+    from gitmem.agents.caller import CallerClaims
+
+    who = CallerClaims(as_=session, session=session)
+
+    def own() -> Caller:
+        found = callers.find(store, who)
+        assert found is not None
+        return found
+
+    return own
 
 
 def _command(store: Store, name: str, typed: str | None, function: str | None, *, trust: bool) -> str | None:
@@ -108,25 +120,6 @@ def _command(store: Store, name: str, typed: str | None, function: str | None, *
             code="bad-trust",
         )
     return typed
-
-
-def _start_session(store: Store, name: str, identity: str) -> SessionStarted:
-    """Start the session of a worker; with a name of the pool if another worker of this agent has its name."""
-    from gitmem.agents import presence
-    from gitmem.agents.caller import CallerClaims
-    from gitmem.errors import UsageError
-    from gitmem.invocation import WORKER
-    from gitmem.sessions import lifecycle
-    from gitmem.text.name_matching import fold
-
-    chosen = None if identity == name else name
-    try:
-        return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=chosen, client=WORKER)
-    except UsageError as error:
-        holders = presence.of_name(store, fold(name))
-        if error.code != "name-in-use" or any(each.agent_identity != identity for each in holders):
-            raise
-    return lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)
 
 
 def _in_worktrees(
@@ -150,20 +143,6 @@ def _in_worktrees(
         return start(task, folder if os.path.isdir(folder) else worktree)
 
     return WorktreeRuns(store.repo, user_state(), start_in, _note)
-
-
-def _lease(typed: str | None, otherwise: float) -> float:
-    from gitmem.errors import UsageError
-    from gitmem.tasks import LEASE_MAX_MICROS
-
-    found = seconds(typed)
-    if found is None:
-        return otherwise
-    if not 1 <= found <= LEASE_MAX_MICROS / 1_000_000:
-        raise UsageError(
-            f"Invalid time: --lease {typed}; it lasts 1s to 24h. Nothing was written.", code="bad-lease"
-        )
-    return found
 
 
 def _note(text: str) -> None:

@@ -171,8 +171,11 @@ def test_i8_exit_status_75_allows_another_try(repo: Path, tmp_path: Path, run: C
 def test_i3_a_worker_gets_no_name_that_another_agent_has(repo: Path, run: Call) -> None:
     """Calls by that name would go to whoever was first."""
     run("session", "start", "--name", "prices", "--agent-identity", "codex:planner:shop")
-    refused = run("serve-agent", "prices", "--exec", "cat")
+    refused = run("serve-agent", "prices", "--exec", "cat -n", "--lease", "5m", "--worktree")
     assert refused.status == 2 and "The name prices is in use" in refused.err
+    assert "next: gitmem serve-agent prices-2 --exec 'cat -n' --lease 5m --worktree\n" in refused.err
+    nobody = run("serve-agent", "all", "--exec", "cat")
+    assert nobody.status == 2 and "Invalid name: 'all' resembles" in nobody.err and "--name" not in nobody.err
     (session,) = run("roster", "--json").json["sessions"]
     assert session["agent_identity"] == "codex:planner:shop"
 
