@@ -54,20 +54,29 @@ def call(
 
     from gitmem.invocation import call as calls
     from gitmem.invocation import preview
+    from gitmem.invocation.call_result import ALL, ANY
+    from gitmem.text.shell_quote import command
 
     from .. import autosync, remote_call
-    from ..values import metadata, typed
+    from ..values import choice, metadata, typed, words
     from .watch import WatchEnded
 
     store, caller, message = committing(at), at.caller(), typed(text, "text")
     options: CallOptions = {
-        "timeout": seconds(timeout), "join": join or "all", "wait": not no_wait, "idempotency_key": idempotency_key,
+        "timeout": seconds(timeout), "join": choice("--join", join, (ALL, ANY)) or ALL, "wait": not no_wait, "idempotency_key": idempotency_key,
         "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK), "allow_secret": allow_secret,
         "context": with_context, "variables": metadata(var, "--var") or None,
         "memory": memory_query if memory_query is not None else with_memory,
     }  # fmt: skip
     if dry_run:
-        output.answer(at.json, preview.preview(store, caller, agent, options), render.previewed)
+        shown = preview.preview(store, caller, agent, options)
+        given = {
+            "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
+            "--with-memory": with_memory, "--memory-query": memory_query, "--idempotency-key": idempotency_key,
+            "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again, "--allow-secret": allow_secret,
+        }  # fmt: skip
+        shown.next = [command("gitmem", "call", agent, text, *words(given))]
+        output.answer(at.json, shown, render.previewed)
         return 0
     with contextlib.ExitStack() as stack:
         options["stop"] = stack.enter_context(WatchEnded())
@@ -138,7 +147,7 @@ def seconds(typed: str | None) -> float | None:
     """Return a duration as it was typed, in seconds."""
     from ..values import duration
 
-    return duration(typed) if typed is not None else None
+    return duration(typed, "--timeout") if typed is not None else None
 
 
 def _answer(at: Environment, found: CallResult, *, is_waiting: bool = True) -> int:

@@ -44,13 +44,13 @@ def paths(
     """Claim files, folders and patterns before you change them; exit 1 if somebody else has claimed them."""
     from gitmem.claims import claim_work
 
-    from ..values import duration
+    from .. import values
 
     found = claim_work.claim(
         at.store(),
         at.caller(),
         at.paths(path),
-        lease=int(duration(for_) * 1_000_000),
+        lease=values.lease("--for", for_),
         shared=shared,
         wu=wu,
         task_id=_task_id(at, task),

@@ -69,7 +69,9 @@ def delegate(
         scopes=scope or (),
         requested_model=model,
         priority=priority,
-        deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline is not None else None,
+        deadline=store.now() + int(duration(deadline, "--deadline") * 1_000_000)
+        if deadline is not None
+        else None,
         within=own_task() if within is None else within,
         again=again,
         blocked_by=blocked_by,

@@ -120,7 +120,7 @@ def converged(
     from ..syncing import sync_after_command
 
     waker = change_watcher.ChangeWatcher(at.store(), change_watcher.NeverSet(), events=False)
-    deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
+    deadline = time.monotonic() + (duration(wait, "--wait") if wait is not None else 0.0)
     sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []
     while True:

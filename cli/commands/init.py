@@ -60,7 +60,7 @@ def init(
         publish=publish,
         consents=False if no_publish else None if autosync is not None else True,
         allow_foreign=allow_foreign,
-        timeout=duration(timeout),
+        timeout=duration(timeout, "--timeout"),
     )
     changed = installer.install(store.repo, merger)
     if autosync is not None:

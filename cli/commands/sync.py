@@ -46,7 +46,7 @@ def sync(
         from .. import autosync
 
         return autosync.run(at)
-    seconds = duration(timeout)
+    seconds = duration(timeout, "--timeout")
     if progress:
         at.store(long_lived=True).progress = output.progress(True)
     if remotes or all or publish or allow_foreign or allow_large or repair:

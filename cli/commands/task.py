@@ -120,20 +120,14 @@ def take(
     quiet: Quiet = False,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
-    from gitmem.errors import UsageError
     from gitmem.handoffs import accept
     from gitmem.invocation import received
-    from gitmem.tasks import LEASE_MAX_MICROS, find_task
+    from gitmem.tasks import find_task
 
-    from ..values import duration
+    from ..values import lease
 
-    lease = int(duration(for_) * 1_000_000) if for_ is not None else None
-    if lease is not None and not 0 < lease <= LEASE_MAX_MICROS:
-        raise UsageError(
-            f"Invalid time: --for {for_}; it lasts more than 0 and at most 24h. Nothing was written.",
-            code="bad-lease",
-        )
-    found = accept.take(at.store(), at.caller(), id, lease=lease)
+    time = lease("--for", for_) if for_ is not None else None
+    found = accept.take(at.store(), at.caller(), id, lease=time)
     received.attach(at.store(), found, find_task.require(at.store(), found.task_id).record)
     _changed(at, found, quiet)
 

@@ -265,7 +265,7 @@ def _seconds(option: str, text: str | None) -> float | None:
     """Return an option's duration in seconds, at least LEAST_SECONDS; None without the option."""
     if text is None:
         return None
-    seconds = duration(text)
+    seconds = duration(text, option)
     if seconds < LEAST_SECONDS:
         raise UsageError(f"Invalid {option}: {text!r}; the minimum is 1s.", code="bad-duration")
     return seconds

@@ -10,8 +10,8 @@ from pydantic import Field
 from gitmem.errors import UsageError
 
 from .. import shared_options as shared
+from .. import values
 from ..render import claims, overlap
-from ..values import duration
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu
 
@@ -53,7 +53,7 @@ class ClaimTools(ToolCalls):
         from gitmem.claims import claim_work
 
         made = claim_work.claim(
-            at.store(), self._session.caller(at), at.paths(paths), lease=int(duration(lease) * 1_000_000) if lease else claim_work.HOUR,
+            at.store(), self._session.caller(at), at.paths(paths), lease=values.lease("time", lease) if lease else claim_work.HOUR,
             wu=wu or None, reason=reason or None,
         )  # fmt: skip
         return tool_results.of(made, claims.change(made), peers=bool(made.warnings))

@@ -197,7 +197,7 @@ def _check_lease(lease: int) -> None:
     if not 0 < lease <= claim_fold.LEASE_MAX_MICROS:
         hours = claim_fold.LEASE_MAX_MICROS // HOUR
         raise UsageError(
-            f"Invalid time of a claim: {lease / HOUR:g}h; it lasts more than 0 and at most {hours}h. Nothing was written.",
+            f"Invalid time of a claim: {lease / 1_000_000:g}s; it lasts more than 0 and at most {hours}h. Nothing was written.",
             hint="It is renewed while your session is at work.",
             code="bad-duration",
         )

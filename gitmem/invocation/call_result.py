@@ -207,7 +207,7 @@ class CallResult(Outcome):
         if waiting:
             return [
                 command("gitmem", "task", "wait", *waiting),
-                command("gitmem", "task", "cancel", waiting[0]),
+                *(command("gitmem", "task", "cancel", each) for each in waiting),
             ]
         return [command("gitmem", "task", "show", first.task_id)]
 

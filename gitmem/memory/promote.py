@@ -11,7 +11,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome, plain
 from ..records.ids import keyed_id, unit_key
 from ..text.shell_quote import command
-from . import load, node_fields, relations, resolve_node, write
+from . import load, node_fields, private_nodes, relations, resolve_node, write
 from .edit import LISTED_MAX, summary_line
 from .node_tables import HIDDEN
 
@@ -110,7 +110,9 @@ def promote(
             next=["gitmem mem list", "gitmem mem promote --help"],
         )
     sources = (
-        [_source(store, node)] if node is not None else _summaries(store, node_fields.work_unit(str(wu)))
+        [_source(store, caller, node)]
+        if node is not None
+        else _summaries(store, node_fields.work_unit(str(wu)))
     )
     found = Promoted(word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
@@ -129,8 +131,16 @@ def promote(
     return found
 
 
-def _source(store: Store, text: str) -> VersionedNode:
+def _source(store: Store, caller: Caller, text: str) -> VersionedNode:
     db = store.db()
+    own = private_nodes.of_caller(store, lambda: caller)
+    if own is not None and resolve_node.is_in(own.db(), text):
+        raise UsageError(
+            f"Cannot promote {text}: it is private, and a promoted node is for all. Nothing was written.",
+            hint="Create a node with its content and without --private, and promote that.",
+            code="private-node",
+            next=[command("gitmem", "mem", "show", text)],
+        )
     found = load.load_one(db, resolve_node.find(db, text, writing=True))
     if found.deleted:
         raise UsageError(

@@ -63,6 +63,7 @@ def _sentence(kind: str, error: ErrorDetails) -> str:
         case "literal_error":
             return f"{what} must be {context['expected']}, not {shown}"
         case "text_rule":
-            return f"{what} {error['msg']}"
+            named = f", not {shown}" if error["msg"].startswith("must be ") else ""
+            return f"{what} {error['msg']}{named}"
         case _:
             return f"{what} is not right: {error['msg']}, not {shown}"

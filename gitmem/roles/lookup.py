@@ -68,24 +68,26 @@ def find(pack: Pack, text: str) -> Role | None:
     return found
 
 
-def resolve(roles: Roles, text: str, *, policy: str = WARN) -> Role:
+def resolve(roles: Roles, text: str, *, policy: str = WARN, writing: bool = True) -> Role:
     """Return the role that somebody states with a text, which may be the beginning of exactly one.
 
     A role without a profile has the pack's default one.
 
     Args:
         policy: `warn` accepts a role that is not in the vocabulary; see `policy_of`.
+        writing: Whether errors should say that nothing was written.
 
     Raises:
         UsageError: `ambiguous-role`, `bad-role`, or `unknown-role`.
     """
     pack = roles.pack
-    found = find(pack, text) or _by_prefix(pack, text)
+    nothing = " Nothing was written." if writing else ""
+    found = find(pack, text) or _by_prefix(pack, text, nothing)
     if found is None:
         lifecycle, slash, specialty = fold(text).partition("/")
         is_form = WORD.fullmatch(lifecycle) and (WORD.fullmatch(specialty) or not slash)
         if policy != WARN or not is_form:
-            raise _unknown(roles, text, "unknown-role" if is_form else "bad-role", policy)
+            raise _unknown(roles, text, "unknown-role" if is_form else "bad-role", policy, nothing)
         found = Role(lifecycle, specialty or None, UNKNOWN)
     found.specialty_profile = found.specialty_profile or pack.default_specialty or None
     return found
@@ -139,7 +141,7 @@ def _every(pack: Pack) -> Iterable[str]:
         yield from (f"{lifecycle}/{specialty}" for specialty in pack.specialty_profiles)
 
 
-def _by_prefix(pack: Pack, text: str) -> Role | None:
+def _by_prefix(pack: Pack, text: str, nothing: str) -> Role | None:
     """Return the role or alias that alone begins with a text; each part of `a/b` is a prefix of its own.
 
     Raises:
@@ -158,7 +160,7 @@ def _by_prefix(pack: Pack, text: str) -> Role | None:
         return None
     if len(found) > 1:
         raise UsageError(
-            f"Ambiguous role: {sanitize(text)[:80]} is the beginning of {len(found)}. Nothing was written.",
+            f"Ambiguous role: {sanitize(text)[:80]} is the beginning of {len(found)}.{nothing}",
             hint="Type more of it.",
             code="ambiguous-role",
             suggestions=found[:SUGGESTIONS_MAX],
@@ -170,7 +172,7 @@ def _by_prefix(pack: Pack, text: str) -> Role | None:
     return role
 
 
-def _unknown(roles: Roles, text: str, code: str, policy: str) -> UsageError:
+def _unknown(roles: Roles, text: str, code: str, policy: str, nothing: str) -> UsageError:
     what = "Unknown" if code == "unknown-role" else "Invalid"
     hint = "A role is LIFECYCLE/PROFILE or an alias; `gitmem role list` lists them."
     if code == "unknown-role" and policy == REFUSE:
@@ -178,7 +180,7 @@ def _unknown(roles: Roles, text: str, code: str, policy: str) -> UsageError:
     elif code == "unknown-role":
         hint += " Nobody holds this one; `.gitmem/roles.toml` adds roles."
     return UsageError(
-        f"{what} role: {sanitize(text)[:80] or '(empty)'}. Nothing was written.",
+        f"{what} role: {sanitize(text)[:80] or '(empty)'}.{nothing}",
         hint=" ".join(filter(None, (hint, roles.warning))),
         code=code,
         suggestions=suggestions(roles.pack, text),

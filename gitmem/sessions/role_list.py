@@ -136,7 +136,7 @@ def show(store: Store, text: str) -> RoleShown:
     roles = roles_file.read(store.repo.worktree)
     holders = _holders(store)
     is_held = fold(text) in {one.role for one in holders}
-    role = lookup.resolve(roles, text, policy=lookup.WARN if is_held else lookup.REFUSE)
+    role = lookup.resolve(roles, text, policy=lookup.WARN if is_held else lookup.KNOWN, writing=False)
     agents, _ = client_agents.read(store.repo.worktree)
     key = (role.lifecycle_role, role.specialty_profile or "")
     entries = _entries(store, roles, holders, roles.pack.offered(), agents)

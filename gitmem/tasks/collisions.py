@@ -236,8 +236,8 @@ def _name(event: TaskEvent) -> str:
 
 def _conflict(task_id: str, others: str, *, is_first: bool) -> str:
     """Return what a taker is told about takes that it had not seen."""
-    both = f"conflict: {others} took {task_id}, too, in a clone that had not synced. The first result counts: talk"
+    both = f"conflict: {others} took {task_id}, too, in a clone that had not synced. The first result counts. Talk"
     if is_first:
-        return f"{both}: {command('gitmem', 'task', 'show', task_id)}"
+        return f"{both} to them: {command('gitmem', 'task', 'show', task_id)}"
     give_back = command("gitmem", "task", "release", task_id, "--reason", "taken twice")
     return f"{both}, or give yours back: {give_back}"

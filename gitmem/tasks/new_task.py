@@ -145,7 +145,9 @@ def _create(
         assert told is not None  # it was checked as it was made
         send.announce(store, told, signaled)
         made.signal_id = told["signal_id"]
-        made.signaled = [each.display_name or each.address for each in signaled]
+        made.signaled = [
+            each.display_name or each.address for each in signaled if each.address not in caller.ids
+        ]
     made.commit, made.recorded = appended.commit, True
     made.next = [command("gitmem", "task", "show", task_id)]
     return made

@@ -109,7 +109,11 @@ def test_i19_a_dry_run_writes_nothing_and_shows_what_is_left_out(pair: Pair, rep
     assert said.out.startswith("would call Bohr (claude:prices:shop); nothing was written\n")
     assert said.out.count(f"not handed over: {sensitive} is sensitive") == 1
     assert private not in said.out and "privately" not in said.out and "about prices" not in said.out
-    found = pair.run("call", "Bohr", "x", *args, "--json", session=pair.caller).json
+    more = ("--var", "a=b c", "--var", "n=1", "--timeout", "1h", "--join", "any", "--json")
+    found = pair.run("call", "Bohr", "x y", *args, *more, session=pair.caller).json
+    assert found["next"] == [
+        "gitmem call Bohr 'x y' --timeout 1h --join any --with-context --var 'a=b c' --var n=1 --memory-query prices"
+    ]
     assert found["recorded"] is False and found["transfer"]["omitted"] == [
         {"id": sensitive, "reason": "is sensitive"}
     ]
@@ -121,6 +125,8 @@ def test_i19_a_dry_run_writes_nothing_and_shows_what_is_left_out(pair: Pair, rep
     ("args", "message"),
     [
         (("--var", f"key={TOKEN}"), "Variable key seems to contain a GitHub token. Nothing was written."),
+        (("--join", "some"), "Invalid --join: 'some'; choose from all, any. Nothing was written."),
+        (("--timeout", "soon"), "Invalid duration: --timeout 'soon'."),
         (("--var", "limit"), "Invalid --var: 'limit'; it must be KEY=VALUE. Nothing was written."),
         (("--var", "x=NaN"), "Failed to serialize context: variable x has a float that JSON cannot represent."),
         (("--var", f"x={'y' * 17_000}"), "Failed to serialize context: it has 17"),

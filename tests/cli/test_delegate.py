@@ -60,6 +60,10 @@ def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addresse
         (["--to", "Bohr,Curie", "--role", "reviewer", "--wu", "WU-7"], "has one addressee"),
         (["--to", "role:revewer", "--wu", "WU-7"], "Unknown role: revewer."),
         (["--wu", "WU-7"], "needs somebody who may take it"),
+        (
+            ["--to", "Bohr", "--wu", "WU-7", "--priority", "P9"],
+            "priority must be P0 or P1 or P2 or P3, not 'P9'",
+        ),
         (["--to", "Nobody", "--wu", "WU-7"], "Nobody"),
     ]:
         said = run("delegate", "x", *args, session=planck)
@@ -67,6 +71,8 @@ def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addresse
             said
         )
     assert len(run("task", "list", "--json").json["tasks"]) == 2
+    own = run("delegate", "x", "--to", "Planck", "--role", "reviewer", "--wu", "WU-7", session=planck).out
+    assert "You are one of the recipients" in own and "told" not in own
 
 
 def test_all_holders_of_a_role_are_told_and_one_takes_it(run: Run, start: Start) -> None:

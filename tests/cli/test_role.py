@@ -132,6 +132,17 @@ def test_the_log_is_filtered_by_role(run: Run, repo: Path) -> None:
     assert shown("review") == shown("reviewer/") == shown("%") == []
 
 
+def test_a_role_that_is_not_there_is_shown_as_such(run: Run) -> None:
+    """A look writes nothing anyway, and no setting finds it."""
+    for name, sentence in (
+        ("nope", "Unknown role: nope."),
+        ("lumenflow", "Ambiguous role: lumenflow is the beginning of"),
+    ):
+        said = run("role", "show", name)
+        assert said.status == 2 and sentence in said.err, said
+        assert "Nothing was written" not in said.err and "git config" not in said.err
+
+
 def test_the_setting_refuses_what_is_not_in_the_vocabulary(run: Run, repo: Path) -> None:
     """R5: a warning, or exit status 2."""
     assert (

@@ -12,7 +12,7 @@ import pytest
 import gitmem
 from gitmem.api import Log
 from gitmem.errors import GitmemError
-from gitmem.invocation.call_result import CallError, CallResult
+from gitmem.invocation.call_result import AgentResult, CallError, CallResult
 from gitmem.invocation.served_task import InputNeededError, ServedTask
 from gitmem.records import ids
 from gitmem.tasks import find_task
@@ -159,6 +159,16 @@ def test_i10_a_timeout_cancels_where_the_caller_asks_for_it(log: Log, serve: Ser
     assert found.timed_out
     later = log.wait_for(found.results[0].task_id, timeout=20)
     assert later.state == "canceled" and seen.wait(5)
+
+
+def test_after_a_time_limit_each_agent_that_goes_on_can_be_canceled() -> None:
+    """The command for the first one alone would leave the others at work."""
+    results = [AgentResult(f"task-000{number}", "a:b:c", "c", "exact", ()) for number in range(2)]
+    for each in results:
+        each.timed_out = True
+    assert CallResult("all", "thread-0001", results).next == [
+        "gitmem task wait task-0000 task-0001", "gitmem task cancel task-0000", "gitmem task cancel task-0001",
+    ]  # fmt: skip
 
 
 def test_what_a_timeout_has_canceled_is_not_waited_for(log: Log, repo: Path) -> None:

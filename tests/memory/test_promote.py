@@ -41,6 +41,15 @@ def note(store: Store, content: str = "Tabs are dropped\nwhen they come first", 
     return edit.create(store, me(store), content, **options).node.id
 
 
+def test_a_private_node_is_not_promoted(store: Store) -> None:
+    """No sync could fetch it, and its copy would be for all."""
+    id = note(store, "A guess", private=True)
+    before = bodies(store)
+    with pytest.raises(UsageError, match=f"Cannot promote {id}: it is private") as error:
+        promote.promote(store, me(store), node=id, tag="pattern")
+    assert (error.value.next, bodies(store)) == ([f"gitmem mem show {id}"], before)
+
+
 def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: Store, clock: Clock) -> None:
     (Path(store.repo.worktree or "") / "parser.py").write_text("x\n")
     source = note(store, type="bug", priority="P1", tags=["io"], paths=["parser.py"], lane="core", wu="WU-7")

@@ -244,6 +244,7 @@ def test_r17_the_loser_of_two_takes_is_told_and_the_winner_too(hub: Hub) -> None
     winner, loser = (bohr, gauss) if holder.sender[0] == BOHR else (gauss, bohr)
     (won,), (lost,) = told(winner), told(loser)
     assert won.startswith(f"conflict: {loser.caller.reader} took {task_id}, too")
+    assert won.endswith(f"counts. Talk to them: gitmem task show {task_id}")
     assert lost.endswith(f"give yours back: gitmem task release {task_id} --reason 'taken twice'")
     assert told(winner) == told(loser) == []
     task_work.release(loser.store, loser.caller, task_id)
