@@ -13,12 +13,13 @@ from .environment import variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gitmem.a2a.remote_links import RemoteLinks
     from gitmem.agents.caller import Caller
     from gitmem.invocation.call_result import CallResult
     from gitmem.store import Store
+    from gitmem.tasks.fold import FoldedTask
 
 TOKEN = "GITMEM_A2A_TOKEN"  # noqa: S105  (the name of a variable)
 PREFIX = "a2a:server:"  # of the identities of servers
@@ -71,18 +72,38 @@ def following(store: Store, ids: Sequence[str]) -> Iterator[None]:
 def wait_until_sent(store: Store, found: CallResult) -> None:
     """Wait until the server of a call has its task, for a caller that does not wait for the result; warn if it has not."""
     from gitmem.a2a.remote_links import RemoteLinks
+
+    links = RemoteLinks(store.repo.state)
+    ids = [each.task_id for each in found.results]
+    if not until(lambda: all(((link := links.read(id)) and link.id) or is_over(store, id) for id in ids)):
+        found.warnings.append("The server does not have it yet; gitmem task wait sends it.")
+
+
+def of_server(store: Store, id: str) -> FoldedTask | None:
+    """Return a task that is for a server, or None."""
     from gitmem.tasks import find_task
 
-    links, deadline = RemoteLinks(store.repo.state), time.monotonic() + SEND_SECONDS
-    for each in found.results:
-        while not ((link := links.read(each.task_id)) and link.id):
-            with store.lock:
-                if find_task.require(store, each.task_id, writing=True).is_finished:
-                    break
-            if time.monotonic() > deadline:
-                found.warnings.append("The server does not have it yet; gitmem task wait sends it.")
-                return
-            time.sleep(LOOK_SECONDS)
+    with store.lock:
+        task = find_task.require(store, id, writing=True)
+    return task if (task.record.get("agent") or "").startswith(PREFIX) else None
+
+
+def is_over(store: Store, id: str) -> bool:
+    """Return whether a task has an end."""
+    from gitmem.tasks import find_task
+
+    with store.lock:
+        return find_task.require(store, id, writing=True).is_finished
+
+
+def until(is_so: Callable[[], object]) -> bool:
+    """Wait until something is so; return whether it was in time."""
+    deadline = time.monotonic() + SEND_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True
 
 
 def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], set[str]]:

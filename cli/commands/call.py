@@ -95,14 +95,16 @@ def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
     """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
     from gitmem.invocation import call as calls
 
-    from .. import autosync, remote_call
+    from .. import autosync, remote_call, remote_sends
     from .watch import WatchEnded
 
     store, caller = committing(at), at.caller()
+    untold = remote_sends.cancel_there(store, ids)
     with WatchEnded() as stop, remote_call.following(store, ids):
         found = calls.wait(
             store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: autosync.start_if_due(at)
         )
+    found.warnings += untold
     return _answer(at, found)
 
 

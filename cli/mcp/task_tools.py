@@ -10,6 +10,7 @@ from pydantic import Field
 from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
+from .. import remote_sends
 from .. import shared_options as shared
 from ..render import handoffs, task_views
 from ..render import tasks as render
@@ -92,6 +93,8 @@ class TaskTools(ToolCalls):
             if action == "show":
                 return self._show(at, id)
             found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
+            if action in ("message", "cancel"):
+                found.warnings += remote_sends.remark(at.store(), found.task_id)
             peers = found.handoff is not None or found.received is not None
             return tool_results.of(found, render.change(found), peers=peers, is_framed=True)
 

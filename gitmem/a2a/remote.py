@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import httpx
@@ -106,14 +107,7 @@ class RemoteAgent:
         link = self._links.read(task.task_id) or Link()
         link.session = self._session
         self._links.write(task.task_id, link)
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        timeout = httpx.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
-        transport = _Limited(httpx.AsyncHTTPTransport())
-        async with httpx.AsyncClient(headers=headers, timeout=timeout, transport=transport) as http:
-            card = await A2ACardResolver(http, self._url).get_agent_card()
-            bindings = [TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value]
-            config = ClientConfig(httpx_client=http, supported_protocol_bindings=bindings)
-            client = ClientFactory(config).create(_of_same_host(card, self._url))
+        async with _connected(self._url, self._token) as client:
             return await self._follow(client, RemoteTask(task, self._links, link))
 
     async def _follow(self, client: Client, remote: RemoteTask) -> str:
@@ -164,6 +158,41 @@ async def _next(
 def _is_cut(error: Exception) -> bool:
     """Return whether a connection was cut, so that another may tell more."""
     return isinstance(error, httpx.TransportError) or isinstance(error.__cause__, httpx.TransportError)
+
+
+def cancel(url: str, token: str | None, id: str) -> bool:
+    """Ask a server to cancel one of its tasks; return whether it has answered, also that the task is over.
+
+    Args:
+        url, token: As for `RemoteAgent`.
+        id: The server's id of the task.
+    """
+
+    async def ask() -> bool:
+        async with asyncio.timeout(CONNECT_SECONDS), _connected(url.rstrip("/"), token) as client:
+            return await _cancel(client, id)
+
+    try:
+        return asyncio.run(ask())
+    except (A2AError, httpx.HTTPError, OSError, ValueError, TimeoutError):
+        return False
+
+
+@asynccontextmanager
+async def _connected(url: str, token: str | None) -> AsyncIterator[Client]:
+    """Yield a client of a server, by its card.
+
+    Raises:
+        A2AError, httpx.HTTPError, ValueError: The server can't be used.
+    """
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    timeout = httpx.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
+    transport = _Limited(httpx.AsyncHTTPTransport())
+    async with httpx.AsyncClient(headers=headers, timeout=timeout, transport=transport) as http:
+        card = await A2ACardResolver(http, url).get_agent_card()
+        bindings = [TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value]
+        config = ClientConfig(httpx_client=http, supported_protocol_bindings=bindings)
+        yield ClientFactory(config).create(_of_same_host(card, url))
 
 
 class _Limited(httpx.AsyncBaseTransport):
@@ -217,10 +246,14 @@ def _of_same_host(card: AgentCard, url: str) -> AgentCard:
     return card
 
 
-async def _cancel(client: Client, id: str) -> None:
-    if id:
-        try:
-            async with asyncio.timeout(CANCEL_SECONDS):
+async def _cancel(client: Client, id: str) -> bool:
+    """Ask the server to cancel its task, if it has one; return whether it has answered."""
+    try:
+        async with asyncio.timeout(CANCEL_SECONDS):
+            if id:
                 await client.cancel_task(CancelTaskRequest(id=id))
-        except (A2AError, httpx.HTTPError, OSError, TimeoutError):
-            return  # nobody waits for it
+    except A2AError as error:
+        return not _is_cut(error)  # such as that the task has ended
+    except (httpx.HTTPError, OSError, TimeoutError):
+        return False
+    return True

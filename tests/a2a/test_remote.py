@@ -147,6 +147,41 @@ def test_i10_a_server_is_asked_to_cancel_what_its_caller_cancels(external: Exter
     assert say(caller, "task", "show", found["results"][0]["task_id"])[1]["state"] == "canceled"
 
 
+@pytest.mark.parametrize("text", ["slow", "ask"])
+def test_i10_task_cancel_tells_the_server_although_nobody_follows_it(
+    external: External, caller: Path, text: str
+) -> None:
+    """Given back after the call, or held with a question; with another token the server is told by a later wait."""
+    _, found = call(caller, external.url, text, "first", "--timeout", "1s")
+    id = found["results"][0]["task_id"]
+    status, found = say(caller, "task", "cancel", id)
+    (why,) = [each for each in found["warnings"] if "is not told" in each]
+    assert (status, f"gitmem task wait {id}" in why, external.script.canceled) == (0, True, []), found
+    say(caller, "task", "wait", id, "--timeout", "5s", token="first")
+    assert len(external.script.canceled) == 1
+    assert (say(caller, "task", "show", id)[1]["state"], links(caller)) == ("canceled", [])
+
+    _, found = call(caller, external.url, text, "first", "--timeout", "1s")
+    id = found["results"][0]["task_id"]
+    status, found = say(caller, "task", "cancel", id, token="first")
+    assert (status, found.get("state"), found.get("warnings")) == (0, "canceled", []), found
+    assert (len(external.script.canceled), links(caller)) == (2, [])
+
+
+def test_i35_an_answer_by_task_message_reaches_the_server_at_once(external: External, caller: Path) -> None:
+    """Its result comes with the next wait; with another token nothing is written."""
+    _, asked = call(caller, external.url, "ask", "first")
+    id = asked["results"][0]["task_id"]
+    status, found = say(caller, "task", "message", id, "gross", token="other")
+    assert (status, found["error"]["code"], external.script.told) == (2, "other-token", ["ask"]), found
+    status, found = say(caller, "task", "message", id, "gross", token="first")
+    assert (status, found["warnings"], found["next"][0].endswith(f" task wait {id}")) == (0, [], True), found
+    assert external.script.told == ["ask", "gross"]
+    status, found = say(caller, "task", "wait", id, "--timeout", "20s", token="first")
+    assert (status, found["message"]) == (0, "GROSS"), found
+    assert external.script.told == ["ask", "gross"]
+
+
 def test_i33_a_token_goes_only_to_the_server_that_got_it_with_the_call(
     external: External, caller: Path
 ) -> None:
