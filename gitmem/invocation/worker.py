@@ -12,7 +12,7 @@ import time
 from ..commit_process import NOW
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
-from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, rules, task_work
+from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, open_tasks, rules, task_work
 from . import received
 from .candidates import Candidates
 from .log_waiter import LogWaiter
@@ -99,6 +99,7 @@ class Worker:
         """Return a task to run that this worker holds now. Taking one whose chain breaks a limit rejects it."""
         for task in self._candidates.look(caller, self._failed, self.accepts):
             if self._may_run(task, caller):
+                self._candidates.serve(task)
                 return find_task.require(self.store, task.record["task_id"], writing=True)
         return None
 
@@ -127,6 +128,11 @@ class Worker:
         id, now = task.record["task_id"], self.store.now()
         if id in self._failed:
             self._failed.remove(id)
+        over = open_tasks.over_limit(self.store.db(), task) if not task.takes else None
+        if over is not None and not task.rejections:
+            code, sentence = over
+            self._write(lambda: task_work.reject(self.store, caller, id, sentence, code=code))
+            return False
         is_refused = rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None
         took = not is_refused and self._write(
             lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000))

@@ -5,11 +5,17 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..mailbox.delivery_lock import delivery_lock
+from .chains import QUOTA
+from .task_facts import micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+
     from ..agents.caller import Caller
     from ..store import Store
+    from .fold import FoldedTask
+    from .rules import Refusal
 
 OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
 LOCK, LOCK_WAIT_SECONDS = "new tasks", 3.0
@@ -18,6 +24,11 @@ _OPEN = (
     " AND (EXISTS (SELECT 1 FROM own WHERE name = t.caller_session) OR (?2 IS NULL AND t.caller_session IS NULL))"
     " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
     " AND (deadline IS NULL OR max(deadline, coalesce(until, 0)) > ?3)"  # else nobody may begin it, and nobody works on it
+)
+_BEFORE = (
+    "SELECT count(*) FROM task t WHERE t.caller = ?1 AND (decided_by IS NULL OR decided_by = 'status') AND decided_by IS NULL"
+    " AND t.caller_session IS ?2 AND replaced <> 1 AND purpose <> 'handoff' AND (t.created, t.task_id) < (?3, ?4)"
+    " AND (deadline IS NULL OR max(deadline, coalesce(until, 0)) > ?3)"
 )
 
 
@@ -55,3 +66,17 @@ def refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
                 code="too-many-open",
                 next=["gitmem task list --open"],
             )
+
+
+def over_limit(db: sqlite3.Connection, task: FoldedTask) -> Refusal | None:
+    """Return why a worker rejects a task whose writer has not checked the limit of its open tasks; None within it.
+
+    Those count that its session wrote before and that are open now, by the time of the task and not by a clock here. Whoever reads the task has read
+    what its writer knew, so nobody who has checked is rejected. The limit of an addressee is one of each writing clone, which no record names.
+    """
+    identity, session = task.caller
+    created = micros(task.record["at"])
+    row = db.execute(_BEFORE, (identity, session, created, task.record["task_id"])).fetchone()
+    if row[0] < OPEN_OF_CALLER_MAX:
+        return None
+    return QUOTA, f"{sanitize(identity)} has more than {OPEN_OF_CALLER_MAX} open tasks of its own"

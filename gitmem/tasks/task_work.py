@@ -111,12 +111,9 @@ def _reject_chain(store: Store, caller: Caller, task: FoldedTask) -> None:
     if why is None:
         return
     code, sentence = why
-    sender = sender_of(caller)
     said = "You have rejected it before."
-    if task.rejection_by(sender) is None:
-        error = {"code": code, "message": sentence, "retryable": False}
-        fields: EventContent = {"state": "rejected", "reason": sentence, "payload": {"error": error}}
-        write(store, caller, task, "status", fields, "rejects", text=sentence)
+    if task.rejection_by(sender_of(caller)) is None:
+        reject(store, caller, task.record["task_id"], sentence, code=code)
         said = "It was rejected for you."
     show = command("gitmem", "task", "show", task.record["task_id"])
     raise UsageError(
@@ -206,8 +203,13 @@ def report(
     return found
 
 
-def reject(store: Store, caller: Caller, task_id: str, reason: str | None = None) -> TaskChange:
+def reject(
+    store: Store, caller: Caller, task_id: str, reason: str | None = None, *, code: str | None = None
+) -> TaskChange:
     """Refuse a task that is for the caller, without taking it or after giving it back. Refusing it again returns the refusal.
+
+    Args:
+        code: The code of the error, such as `chains.QUOTA`; none by default.
 
     Raises:
         GateError: Another session has it. Nothing was written.
@@ -224,11 +226,10 @@ def reject(store: Store, caller: Caller, task_id: str, reason: str | None = None
         found = unchanged(task, before)
         found.warnings = ["You have rejected it before. Nothing was written."]
         return found
-    fields: EventContent = {
-        "state": "rejected",
-        "reason": reason,
-        "take": mine.id if mine is not None else None,
-    }
+    take_id = mine.id if mine is not None else None
+    fields: EventContent = {"state": "rejected", "reason": reason, "take": take_id}
+    if code is not None:
+        fields["payload"] = {"error": {"code": code, "message": reason, "retryable": False}}
     return write(store, caller, task, "status", fields, "rejects", text=reason or "")
 
 

@@ -171,3 +171,52 @@ def test_tasks_that_nobody_took_in_time_do_not_count_as_open(repo: Path) -> None
             log.call("prices", f"again {number}", wait=False)
         with pytest.raises(UsageError, match="open tasks"):
             log.call("prices", "one too many", wait=False)
+
+
+def flood(log: Log, count: int, session: str, **fields: Any) -> list[str]:
+    """Calls of a peer, in one entry."""
+    found: list[str] = []
+    lines = []
+    for number in range(count):
+        found.append(f"task-{session[-4:]}{number:03}{fields.get('agent', '')[:1]}")
+        content: Any = {
+            "task_id": found[-1], "thread_id": "thread-0001", "message": f"flood {number}", "purpose": "call", "agent": PRICES,
+            "sender_identity": HOSTILE, "sender_session": session, **fields,
+        }  # fmt: skip
+        lines.append(log.store.line("task", content))
+    log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
+    return found
+
+
+def test_a_caller_with_many_tasks_lets_a_worker_serve_the_others_in_turn(log: Log, serve: Serve) -> None:
+    """Of each caller one task at a time, though those of the first one came before."""
+    done: list[str] = []
+
+    def note(task: Any) -> str:
+        done.append(task.caller)
+        return "ok"
+
+    with gitmem.open(str(log.store.repo.worktree), identity=PRICES) as away:
+        away.sessions.start()
+    flood(log, 15, "sess-0001")
+    mine = [log.call(PRICES, str(number), wait=False).results[0].task_id for number in range(3)]
+    serve(note)
+    log.wait_for(*mine, timeout=20)
+    assert done.count(PLANNER) == 3
+    assert done[: done.index(PLANNER) + 5].count(HOSTILE) <= 3, done
+
+
+def test_i38_a_worker_rejects_what_is_beyond_the_open_tasks_of_its_writer(
+    log: Log, other: Log, serve: Serve
+) -> None:
+    """QUOTA, by the times in the tasks: those of another session, and those that had passed then, do not count."""
+    with gitmem.open(str(log.store.repo.worktree), identity=PRICES) as away:
+        away.sessions.start()
+    most = open_tasks.OPEN_OF_CALLER_MAX
+    flood(log, most, "sess-0002", deadline=format_at(1))
+    flood(log, most, "sess-0003", agent="a:b:c")
+    (one_more,) = flood(log, 1, "sess-0003")
+    (kept,) = flood(log, 1, "sess-0002", agent=PRICES)
+    serve()
+    assert rejected(log, one_more) == chains.QUOTA
+    assert log.wait_for(kept, timeout=20).message == "FLOOD 0"
