@@ -190,15 +190,16 @@ class GitNetwork:
 
         A forge makes the first branch that arrives its default branch.
         """
-        names = self._names(url, timeout, "--heads")
+        names = self.names(url, timeout, "--heads")
         return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1:]) for name in names)
 
     def has(self, url: str, ref: str, timeout: float = TIMEOUT_SECONDS) -> bool:
         """Return whether the remote has a ref."""
-        return os.fsencode(ref) in self._names(url, timeout, "--refs", pattern=ref)
+        return os.fsencode(ref) in self.names(url, timeout, "--refs", ref)
 
-    def _names(self, url: str, timeout: float, option: str, *, pattern: str | None = None) -> list[bytes]:
-        asked = ["ls-remote", "--quiet", option, "--", url, *([pattern] if pattern else [])]
+    def names(self, url: str, timeout: float, option: str, *patterns: str) -> list[bytes]:
+        """Return the refs of the remote, by an option of ls-remote, that match one of some patterns."""
+        asked = ["ls-remote", "--quiet", option, "--", url, *patterns]
         done = self._run([*_QUIET_CONFIG, *asked], url, timeout)
         if done.code != 0:
             raise _offline(url, done.err)

@@ -387,3 +387,29 @@ def test_a_taker_killed_at_any_step_on_the_network_begins_at_most_once(race: Rac
     if not race.takes():
         task_decisions.cancel(race.planner.store, race.caller.caller, race.id)
         assert find_task.require(race.planner.store, race.id).state == "canceled"
+
+
+def test_many_tasks_that_have_fences_cost_one_push(race: Race) -> None:
+    """A peer may create any number of fences: else each of them costs a worker a connection before the next call."""
+    many = [
+        str(
+            new_task.create(
+                race.planner.store, race.caller.caller, f"Pay {n}", to=WORKER, semantics=ONCE
+            ).task["task_id"]
+        )
+        for n in range(4)
+    ]
+    for each in (race.planner, race.here):
+        sync(each)
+    git(
+        "push",
+        "-q",
+        "origin",
+        *(f"{ref.GENESIS}:{prefix}{id}" for id, prefix in zip(many, FENCES * 2, strict=True)),
+        cwd=race.here.path,
+    )
+    network = RecordedNetwork(race.here)
+    for id in many:
+        assert "fence on origin" in refused("fence-taken", race.one, id)
+    assert sum(each.startswith("push") for each in network.calls) == 1
+    assert task_work.take(race.here.store, race.one.caller, race.id).recorded
