@@ -171,6 +171,9 @@ class World:
         finally:
             for store in stores:
                 store.close()
+        for folder in self.clones:  # only now: a forked process takes locks of open SQLite files for its own
+            found = self.finish(self.command(folder, "doctor", "--json")).answer
+            assert found is not None and not found["findings"], found
 
     def _settle(self) -> None:
         """Commit what waits, and exchange it."""
@@ -217,15 +220,12 @@ class World:
                     assert ends or state == "begun", line
 
     def _check_clone(self, store: Store) -> None:
-        """Each line is there once, git and doctor find nothing."""
-        folder = Path(store.repo.common).parent
+        """Each line is there once, and git finds nothing."""
         assert not store.log.waiting(deferred=True)
         faults.check_index(store)
-        faults.fsck(folder)
+        faults.fsck(Path(store.repo.common).parent)
         lines = Counter(body for (body,) in store.db().execute("SELECT body FROM line"))
         assert set(lines.values()) <= {1}
-        found = self.finish(self.command(folder, "doctor", "--json")).answer
-        assert found is not None and not found["findings"], found
 
 
 def outcome_of(task: FoldedTask) -> tuple[str, str | None, str | None]:
