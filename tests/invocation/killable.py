@@ -152,7 +152,7 @@ class Process:
         while self.is_running and "serving" not in self.err:
             yield
         self.send(signal.SIGINT)
-        yield from self.ended(30)
+        yield from self.ended()
 
 
 def _die_with_the_test(parent: int) -> None:
