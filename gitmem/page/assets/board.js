@@ -68,8 +68,7 @@
       byState.size
         ? el("div", { class: "columns" }, [...byState].map(([state, rows]) => el("div", {}, el("h3", {}, state, el("span", { class: "quiet" }, ` ${rows.length}`)), list(rows.map((row) => taskRow(model, row))))))
         : el("p", { class: "quiet" }, "No open task."),
-      done.length ? el("details", { class: "fold", ontoggle: (event) => { const to = event.target.lastChild; if (!to.hasChildNodes()) to.append(page.tables.tasks(done, { hideCaption: true })); } },
-        el("summary", {}, `Tasks that ended (${page.number.format(done.length)})`), el("div")) : "");
+      done.length ? el("details", { class: "fold" }, el("summary", {}, `Tasks that ended (${page.number.format(done.length)})`), page.tables.tasks(done, { first: 10, hideCaption: true })) : "");
   };
 
   const owed = (model) =>
@@ -106,6 +105,5 @@
         row.conflicts === undefined ? badge("not tried") : row.conflicts ? badge("conflicts", "bad") : badge("merges", "good"), el("br"), el("span", { class: "quiet" }, cut(row.paths.join(", "), 240)))), "No two branches change the same files."),
     );
   };
-  const print = () => document.querySelectorAll("#board details").forEach((each) => { each.open = true; });
-  page.sections.board = { build, show, print };
+  page.sections.board = { build, show };
 })();

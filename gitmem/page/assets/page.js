@@ -186,12 +186,19 @@
     const dialog = $("detail");
     dialog.addEventListener("close", page.closed);
     dialog.addEventListener("click", (event) => { if (event.target === dialog && event.clientX < dialog.getBoundingClientRect().left) dialog.close(); });
+    let unfolded = []; // paper has what is folded away
     window.addEventListener("beforeprint", () => {
       if (!page.data) return;
       for (const name of NAMES) {
         if (dirty.has(name)) refresh(name, true);
         page.sections[name].print?.();
       }
+      unfolded.push(...document.querySelectorAll("main details:not([open])"));
+      for (const each of unfolded) each.open = true;
+    });
+    window.addEventListener("afterprint", () => {
+      for (const each of unfolded) each.open = false;
+      unfolded = [];
     });
   };
 

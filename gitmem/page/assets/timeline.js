@@ -254,7 +254,7 @@
     drawChosen(to, scroll);
     drawGutter(to, scroll);
     drawAxis(to);
-    parts.hint.textContent = shown.length > ARCS_MAX ? `${count(shown.length, "arc")} in view are not drawn: zoom in or filter.` : "";
+    parts.hint.textContent = shown.length > ARCS_MAX ? `${count(shown.length, "arc")} in view are not drawn: zoom in or filter.` : state.apart && state.view[1] - state.view[0] < (state.all[1] - state.all[0]) / 2 ? "Some times are far from the others: “All” shows them." : "";
     drawBrush();
   };
   let pending = 0;

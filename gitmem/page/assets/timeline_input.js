@@ -205,10 +205,9 @@
         const whole = state.view && state.all && followed && state.view[0] <= state.all[0] + 1;
         const before = state.view;
         state.all = spans.all;
-        if (!before) {
-          state.view = spans.first;
-          if (spans.apart) parts.hint.textContent = "Some times are far from the others: “All” shows them.";
-        } else if (whole) state.view = state.all;
+        state.apart = spans.apart;
+        if (!before) state.view = spans.first;
+        else if (whole) state.view = state.all;
         else if (followed) view.setView([state.all[1] - (before[1] - before[0]), state.all[1]]);
         else view.setView(before);
         if (state.focus) state.focus = page.model.signal.get(state.focus.id) ?? null;
