@@ -33,8 +33,15 @@ def tests(session: nox.Session) -> None:
 def deep(session: nox.Session) -> None:
     """Run what the default profile leaves out, and property tests with more examples."""
     install(session, "test")
-    profile = "(deep or hypothesis) and not soak and not clients and not network"
+    profile = "(deep or hypothesis) and not soak and not clients and not network and not browser"
     session.run("python", "-m", "pytest", "-m", profile, *session.posargs, env={"HYPOTHESIS_PROFILE": "deep"})
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Show the page in Chromium, which must be installed."""
+    install(session, "test")
+    session.run("python", "-m", "pytest", "-n", "0", "-m", "browser", "tests/page", *session.posargs)
 
 
 @nox.session

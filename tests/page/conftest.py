@@ -1,18 +1,23 @@
-"""A log with everything that the page shows, made once."""
+"""A log with everything that the page shows, made once; and one browser for all tests of the page."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.page_log import PageLog
+from gitmem.page.page_file import Assets
 
 from .. import templates
+from .browser import Browser
 
 NOW = 1_795_000_000_000_000  # microseconds
 SIGNALS, NODES, AGENTS = 200, 60, 8
+Show = Callable[[Any], Browser]
 
 
 @pytest.fixture
@@ -26,3 +31,29 @@ def page_log(tmp_path: Path) -> Path:
 
     templates.copy("page-log", tmp_path / "page-log", make)
     return tmp_path / "page-log"
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser that runs until the last test."""
+    found = Browser(tmp_path_factory.mktemp("browser"))
+    yield found
+    found.end()
+
+
+@pytest.fixture(scope="session")
+def assets() -> Assets:
+    """The page without data."""
+    return Assets()
+
+
+@pytest.fixture
+def show(chromium: Browser, assets: Assets) -> Show:
+    """Opens the page of some data; no test sees what another has changed."""
+
+    def opened(data: Any) -> Browser:
+        chromium.reset()
+        chromium.show(assets.page(data))
+        return chromium
+
+    return opened

@@ -1,0 +1,343 @@
+"""The page in a real browser: what is drawn, what a mouse and a keyboard reach, what stays over new data."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from .browser import Browser
+from .conftest import Show
+from .page_samples import empty, sample
+
+pytestmark = pytest.mark.browser
+INTENTS = ("info", "propose", "counter", "agree", "reject")
+IS_OPEN = "return document.getElementById('detail').open"
+
+
+def place_of(browser: Browser, signal: str) -> tuple[float, float]:
+    """Bring the mark of a signal into view, and return where it is in the window."""
+    x, y = browser.run("""
+        const signal = gitmemPage.model.signal.get(arguments[0]);
+        gitmemPage.sections.timeline.focus(signal, false);
+        const box = document.querySelector(".lanes");
+        box.scrollIntoView({ block: "center" });
+        const at = document.querySelector(".lanes canvas").getBoundingClientRect();
+        return [at.left + gitmemPage.timelineView.x(signal.at), at.top + gitmemPage.timelineView.yOf(signal) - box.scrollTop];""", signal)  # fmt: skip
+    return x, y
+
+
+def test_the_timeline_is_drawn(show: Show) -> None:
+    """Marks of each intent, sessions, tasks, claims and commits; nothing breaks the page's policy or asks for something."""
+    browser = show(sample())
+    browser.frame()
+
+    for colour in (*INTENTS, "session", "commit"):
+        assert browser.pixels(colour) > 15, colour
+    assert browser.run("return gitmemPage.timelineView.state.plan.lanes.length") == 5
+    assert browser.text("#shown") == "60 of 60 signals"
+    assert browser.text("h1") == "sample · gitmem"
+    assert not browser.wrong()
+    assert not browser.requests()
+
+
+def test_the_filters_leave_what_they_say(show: Show) -> None:
+    """By text, agent, work unit and intent; the tables and the count follow, and Clear shows all again."""
+    data = sample()
+    browser = show(data)
+
+    browser.search("(17)")
+    assert browser.text("#shown") == "1 of 60 signals"
+    assert browser.run("return document.querySelectorAll('#timeline tbody tr').length") == 1
+    browser.run("document.getElementById('filter-reset').click()")
+    browser.until("return document.getElementById('shown').textContent === '60 of 60 signals'")
+
+    browser.run("for (const box of document.querySelectorAll('#filter-intents input')) if (box.value !== 'REJECT') box.click()")  # fmt: skip
+    rejects = sum(each["intent"] == "REJECT" for each in data["signals"])
+    assert browser.text("#shown") == f"{rejects} of 60 signals"
+    browser.frame()
+    assert browser.pixels("reject") > 15
+    assert browser.pixels("agree") == 0
+
+    browser.run("document.getElementById('filter-reset').click()")
+    browser.until("return document.getElementById('shown').textContent === '60 of 60 signals'")
+    for name, value, of in (("agent", "a1", lambda each: "a1" in (each["from"], *each["to"])), ("wu", "WU-3", lambda each: each["wu"] == "WU-3")):  # fmt: skip
+        browser.run("const box = document.getElementById(arguments[0]); box.value = arguments[1]; box.dispatchEvent(new Event('change'))", f"filter-{name}", value)  # fmt: skip
+        kept = sum(map(of, data["signals"]))
+        assert 0 < kept < 60
+        assert browser.text("#shown") == f"{kept} of 60 signals"
+        browser.run("gitmemPage.setFilter({ agent: '', wu: '' })")
+
+
+def test_a_click_opens_the_whole_thread(show: Show) -> None:
+    """With every signal of it, its receipts, and where each recipient stands; Escape closes it."""
+    data = sample()
+    browser = show(data)
+    signal = next(each for each in data["signals"] if each["to"] and "reply" in each)
+    (thread,) = (each for each in data["threads"] if each["id"] == signal["thread"])
+
+    browser.point(*place_of(browser, signal["id"]))
+    browser.until("return !document.querySelector('.tip').hidden")
+    assert signal["text"] in browser.text(".tip")
+    browser.point(*place_of(browser, signal["id"]), click=True)
+    browser.until(IS_OPEN)
+
+    said = browser.text("#detail ol")
+    for each in data["signals"]:
+        assert (each["text"] in said) == (each["thread"] == signal["thread"])
+    names = {each["id"]: each["name"] for each in data["agents"]}
+    assert f"delivered: {names[signal['to'][0]]}" in said
+    words = {"agree": "agrees", "pending": "has not answered", "counter": "counters"}
+    for agent, stand in thread["stands"]:
+        assert f"{names[agent]} {words[stand]}" in browser.text("#detail .stands").replace("\n", " ")
+    assert signal["text"] in browser.run("return document.activeElement.innerText")
+    browser.keys("Escape")
+    assert not browser.run(IS_OPEN)
+
+
+def test_the_keyboard_reaches_everything(show: Show) -> None:
+    """Tabs, the marks in the order of time, the thread and back to the same mark."""
+    data = sample()
+    browser = show(data)
+    order = sorted(data["signals"], key=lambda each: each["at"])
+    chosen = "return gitmemPage.timelineView.state.focus?.id"
+
+    browser.keys("Tab")
+    assert browser.run("return document.activeElement.className") == "skip"
+    for _ in range(40):
+        browser.keys("Tab")
+        if browser.run("return document.activeElement.className") == "lanes":
+            break
+    assert browser.run(chosen) == order[0]["id"]
+    assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    browser.keys("ArrowRight", "ArrowRight")
+    assert browser.run(chosen) == order[2]["id"]
+    browser.until(
+        "return document.getElementById('said').textContent.includes(arguments[0])", order[2]["text"]
+    )
+    browser.keys("End", "ArrowLeft")
+    assert browser.run(chosen) == order[-2]["id"]
+    browser.keys("ArrowDown")
+    assert browser.run(chosen) != order[-2]["id"]
+    browser.keys("Home", "Enter")
+    assert browser.run(IS_OPEN)
+    assert order[0]["text"] in browser.run("return document.activeElement.innerText")
+    browser.keys("Escape")
+    assert browser.run("return document.activeElement.className") == "lanes"
+
+    span = "const [a, b] = gitmemPage.timelineView.state.view; return b - a"
+    before = browser.run(span)
+    browser.keys("+")
+    assert browser.run(span) < before * 0.7
+    browser.keys("0")
+    assert browser.run(span) == pytest.approx(before, rel=0.1)
+
+    browser.run("document.getElementById('tab-timeline').focus()")
+    browser.keys("ArrowRight")
+    assert browser.run("return [document.activeElement.id, document.getElementById('board').hidden]") == ["tab-board", False]  # fmt: skip
+
+
+def test_the_wheel_and_a_drag_move_what_is_in_view(show: Show) -> None:
+    """The wheel alone scrolls the page: it does not take the reader's way away."""
+    browser = show(sample())
+    x, y = browser.run("const box = document.querySelector('.lanes').getBoundingClientRect(); return [box.left + box.width / 2, box.top + 60]")  # fmt: skip
+    view = "return gitmemPage.timelineView.state.view"
+    before = browser.run(view)
+
+    wheel = {"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -200}
+    browser.call("Input.dispatchMouseEvent", **wheel)
+    browser.frame()
+    assert browser.run(view) == before
+    browser.call("Input.dispatchMouseEvent", **wheel, modifiers=2)
+    browser.until("const [a, b] = gitmemPage.timelineView.state.view; return b - a < arguments[0]", (before[1] - before[0]) * 0.9)  # fmt: skip
+
+    near = browser.run(view)
+    for kind, left in (("mousePressed", x), ("mouseMoved", x + 60), ("mouseMoved", x + 120), ("mouseReleased", x + 120)):  # fmt: skip
+        browser.call(
+            "Input.dispatchMouseEvent", type=kind, x=left, y=y, button="left", buttons=1, clickCount=1
+        )
+    browser.until("return gitmemPage.timelineView.state.view[0] < arguments[0]", near[0])
+    assert not browser.run(IS_OPEN)
+
+
+def test_the_board_says_who_waits_for_whom(show: Show) -> None:
+    """Live agents with their work, answers owed, tasks by state, contested claims, mismatches and overlaps."""
+    data = sample()
+    browser = show(data)
+    browser.run("gitmemPage.select('board')")
+
+    said = browser.text("#board")
+    names = {each["id"]: each["name"] for each in data["agents"]}
+    for each in data["sessions"]:
+        assert f"{each['wu']}: {each['activity']}" in said
+    for owed in data["board"]["owed"]:
+        assert f"{names[owed['agent']]} owes an answer" in said
+        assert owed["text"] in said
+    assert "asked for a reviewer, taken by a coder" in said
+    assert "work/curie ↔ work/noether conflicts" in said
+    assert all(each["text"] in said for each in data["tasks"] if each["open"])
+    for each in data["claims"]:
+        assert each["state"] != "contested" or each["paths"][0] in said
+    browser.run("[...document.querySelectorAll('#board .card')].find((each) => each.innerText.startsWith('Answers')).querySelector('button').click()")  # fmt: skip
+    assert browser.run(IS_OPEN)
+
+
+def test_the_memory_is_searched_and_a_node_has_its_history(show: Show) -> None:
+    """In the list and in the graph; what is stale or superseded says so."""
+    data = sample()
+    data["nodes"][4]["superseded_by"] = "mem-5"
+    browser = show(data)
+    browser.run("gitmemPage.select('memory')")
+    browser.until("return Boolean(gitmemPage.sections.memory.cy)")
+    assert browser.run("return gitmemPage.sections.memory.cy.nodes().length") == 20
+    assert browser.run("return gitmemPage.sections.memory.cy.nodes('.stale').length") == 2
+
+    browser.search("(4)")
+    assert browser.text("#shown") == "1 of 20 nodes"
+    assert browser.run("return gitmemPage.sections.memory.cy.nodes('.dim').length") == 19
+    browser.run("document.querySelector('.nodes button').click()")
+    said = browser.text(".node")
+    assert data["nodes"][4]["text"] in said
+    assert "src/parser.py changed in 3 commits" in said
+    assert f"Superseded by {data['nodes'][5]['text'][:40]}" in said
+    assert "created" in said and "updated: text" in said
+
+    browser.search("")
+    browser.run("document.querySelector('.nodes button[tabindex=\"0\"]').focus()")
+    browser.keys("Home", "ArrowDown", "Enter")
+    assert browser.run("return document.querySelector('.nodes [aria-current]') === document.querySelectorAll('.nodes button')[1]")  # fmt: skip
+    browser.run("void gitmemPage.sections.memory.cy.nodes()[0].emit('tap')")
+    assert data["nodes"][0]["text"] in browser.text(".node")
+
+
+def test_the_figures_are_charts_with_tables(show: Show) -> None:
+    """The tables have every number that the charts draw."""
+    data = sample()
+    browser = show(data)
+    browser.run("gitmemPage.select('figures')")
+
+    assert browser.run("return document.querySelectorAll('#figures .uplot canvas').length") == 4
+    said = browser.text("#figures")
+    for day in data["statistics"]["days"]:
+        assert f"{day['day']}\t{day['signals']}\t{day['proposals']}\t{day['answers']}" in said
+    assert "5 min 40 s" in said
+    assert "completed\t14" in said
+    assert not browser.wrong()
+
+
+def test_new_data_leave_the_reader_where_they_are(show: Show) -> None:
+    """The filter, the part in view, the open thread and the focus stay; the new signal is shown and said."""
+    data = sample()
+    browser = show(data)
+    thread = data["threads"][3]
+    last = max(
+        (each for each in data["signals"] if each["thread"] == thread["id"]), key=lambda each: each["at"]
+    )
+    browser.search("e")
+    browser.run("gitmemPage.timelineView.zoomAt(gitmemPage.model.signals[10].at, 4); gitmemPage.open('thread', arguments[0], arguments[1])", thread["id"], last["id"])  # fmt: skip
+    view = browser.run("return gitmemPage.timelineView.state.view")
+
+    new = {
+        **last,
+        "id": "sig-new",
+        "at": data["made"] + 5000,
+        "text": "The newest signal of all",
+        "reply": last["id"],
+        "receipts": [],
+    }
+    data["signals"].append(new)
+    data["made"] += 6000
+    browser.run("gitmemPage.update(arguments[0])", data)
+
+    assert "The newest signal of all" in browser.text("#detail")
+    assert last["text"] in browser.run("return document.activeElement.innerText")
+    assert browser.run("return document.getElementById('filter-text').value") == "e"
+    assert browser.run("return gitmemPage.timelineView.state.view") == view
+    browser.until("return document.getElementById('said').textContent === '1 new signal'")
+    with pytest.raises(Exception, match=r"gitmem\.page/9; this page reads gitmem\.page/1"):
+        browser.run("gitmemPage.update({ format: 'gitmem.page/9' })")
+
+
+def test_no_section_scrolls_sideways_at_320_pixels(show: Show) -> None:
+    """Nor the open thread."""
+    data = sample()
+    data["signals"][0]["text"] = data["threads"][0]["title"] = "x" * 300
+    browser = show(data)
+    browser.call(
+        "Emulation.setDeviceMetricsOverride", width=320, height=640, deviceScaleFactor=2, mobile=False
+    )
+    for name in ("timeline", "board", "memory", "figures"):
+        browser.run("gitmemPage.select(arguments[0])", name)
+        browser.frame()
+        assert browser.run("return document.documentElement.scrollWidth") <= 320, name
+    browser.run("gitmemPage.open('thread', 'thread-0')")
+    assert browser.run("const box = document.getElementById('detail'); return [box.scrollWidth, box.clientWidth]") == [318, 318]  # fmt: skip
+
+
+def test_it_is_dark_where_the_reader_wants_it(show: Show) -> None:
+    """As the system says, or by the switch, which is remembered."""
+    browser = show(sample())
+    light = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.run(light) == "rgb(255, 255, 255)"
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.frame()
+    assert browser.run(light) == "rgb(20, 23, 28)"
+    assert browser.pixels("paper") > 10_000
+    assert browser.pixels("propose") > 15
+    shot = base64.b64decode(browser.driver.get_screenshot_as_base64())
+    assert shot.startswith(b"\x89PNG") and len(shot) > 20_000
+
+    switch = "const box = document.getElementById('theme'); box.value = arguments[0]; box.dispatchEvent(new Event('change'))"
+    browser.run(switch, "light")
+    assert browser.run(light) == "rgb(255, 255, 255)"
+    browser.frame()
+    assert browser.pixels("paper") > 10_000
+    browser.driver.refresh()
+    browser.until("return window.gitmemPage?.data")
+    assert browser.run("return document.documentElement.dataset.theme") == "light"
+    browser.run(switch, "")
+
+
+def test_paper_has_the_tables_of_all_sections(show: Show) -> None:
+    """And no picture, which would show a part."""
+    data = sample()
+    browser = show(data)
+
+    browser.run(
+        "window.addEventListener('afterprint', () => { window.printed = document.querySelectorAll('#timeline tbody tr').length })"
+    )
+    assert base64.b64decode(browser.call("Page.printToPDF")["data"]).startswith(b"%PDF")
+    assert browser.until("return window.printed") > 60
+    assert browser.run("return document.querySelectorAll('details[open]').length") == 0
+
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    said = browser.text("main")
+    assert all(each["text"] in said for each in data["signals"])
+    assert all(each["text"] in said for each in data["nodes"])
+    assert "Answers that are owed" in said
+    assert "How long it took" in said
+    assert (
+        browser.run(
+            "return [...document.querySelectorAll('canvas')].filter((each) => each.offsetParent).length"
+        )
+        == 0
+    )
+
+
+@pytest.mark.parametrize(("agents", "signals", "nodes"), [(0, 0, 0), (1, 1, 1), (1, 9, 0)])
+def test_a_page_of_almost_nothing_works(show: Show, agents: int, signals: int, nodes: int) -> None:
+    """An empty log says so; one agent that talks to itself is drawn."""
+    browser = show(sample(agents, signals, nodes) if agents else empty())
+    for name in ("board", "memory", "figures", "timeline"):
+        browser.run("gitmemPage.select(arguments[0])", name)
+    browser.frame()
+    assert ("The log has no signals yet" in browser.text("#state")) == (not agents)
+    assert browser.text("#shown") == f"{signals} of {signals} signal{'' if signals == 1 else 's'}"
+    assert not browser.wrong()
+
+
+def test_a_page_that_can_not_be_read_says_so(show: Show, chromium: Browser, assets: object) -> None:
+    """Another format, and a file that was cut."""
+    browser = show({**empty(), "format": "gitmem.page/9"})
+    assert "the data have the format gitmem.page/9; this page reads gitmem.page/1. Write it again: gitmem view" in browser.text("#state")  # fmt: skip
