@@ -6,6 +6,7 @@ It is found as git finds it, but without starting git, because every command beg
 from __future__ import annotations
 
 import os
+import stat
 
 from .errors import StoreError, UsageError
 
@@ -13,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# O_NONBLOCK: do not wait for the writer of a pipe.
+READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 # Only a config with one of these words can belong to an unsupported repository.
 _SUSPICIOUS = (b"extensions", b"mirror", b":refs/*", b":refs/g", b":*", b":r*")
 # The supported extensions, each with its supported values; () allows any value.
@@ -269,10 +272,10 @@ def _configured_top(git_dir: str, top: str | None) -> str | None:
 
 
 def read_small(path: str, most: int = -1) -> bytes:
-    """Return the content of a small file, at most so many bytes; empty if it is missing or unreadable."""
+    """Return the content of a small file, at most so many bytes; empty if it is missing, unreadable or no regular file."""
     try:
-        with open(path, "rb") as file:
-            return file.read(most)
+        with open(os.open(path, READING), "rb") as file:
+            return file.read(most) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError:
         return b""
 

@@ -42,6 +42,7 @@ SMALL = {
 LIGHT = {
     "__future__",
     "os",
+    "stat",  # `os` imports it
     "sys",
     "time",
     "errno",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 
-from ..repo import read_small
+from ..repo import READING, read_small
 
 LOG_REF = "refs/gitmem/log"
 FENCES = ("refs/gitmem/fence/", "refs/heads/gitmem-fence-")  # no logs: see `sync/fences.py`
@@ -49,10 +50,12 @@ def loose_tip(common: str, ref: str) -> str | None:
     meaning.
     """
     try:
-        handle = os.open(os.path.join(common, ref), os.O_RDONLY)
+        handle = os.open(os.path.join(common, ref), READING)
     except OSError:
         return None
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
         data = os.read(handle, 80)
     except OSError:
         return None
@@ -108,6 +111,8 @@ def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, 
             oid = loose_tip(common, f"{below}/{name}")
             if oid is None:
                 oid = _target(common, f"{below}/{name}")
+            if oid is None and _is_special(os.path.join(folder, name)):
+                continue  # a pipe or device is no ref, and git would wait for its writer
             if oid is None:
                 return None  # damaged, just deleted, or of an unknown form
             found[f"{below}/{name}"] = oid
@@ -117,6 +122,13 @@ def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, 
     if not found and not os.path.isdir(os.path.join(common, "refs")):
         return None
     return dict(sorted(found.items()))  # git's order: the order of folding must not depend on the disk
+
+
+def _is_special(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _target(common: str, ref: str) -> str | None:
