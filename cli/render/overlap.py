@@ -21,7 +21,8 @@ def overlap(found: Overlaps) -> list[str]:
     rows = [("MERGE", "BRANCHES", "", "FILES"), *map(_row, shown)] if shown else []
     lines = table(rows, shortened=(3,), painted=lambda row, _, cell: cell if row else paint(cell, "head"))
     more = len(found.overlaps) - len(shown) + found.more
-    lines += [f"{plural(more, 'more pair')} not shown; --json has them"] if more else []
+    listed = f"; --json has {len(found.overlaps)}" if len(found.overlaps) > len(shown) else ""
+    lines += [f"{plural(more, 'more pair')} not shown{listed}"] if more else []
     lines.append(_summary(found))
     if found.sent:
         lines.append(f"told by {plural(len(found.sent), 'signal')}: {', '.join(found.sent)}")
@@ -42,7 +43,7 @@ def _summary(found: Overlaps) -> str:
 
 def _row(each: Overlap) -> tuple[str, ...]:
     files = each.conflicting or each.files
-    count = len(files) if each.conflicting else len(files) + each.more
+    count = len(files) + (each.more_conflicting if each.conflicting else each.more)
     rest = f" and {count - FILES_SHOWN} more" if count > FILES_SHOWN else ""
     note = "" if each.conflicting or not each.uncommitted else " (uncommitted)"
     one, other = map(_side, each.sides)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..digests import sha256
 from . import run
 from .objects import is_oid
 
@@ -21,7 +22,8 @@ UNKNOWN_MAX = 20  # pairs that git cannot merge, each of which costs a process
 FILES_MAX = 20_000  # that a branch changed
 NAMES_BYTES_MAX = 4 * 1024 * 1024  # of the names of these files
 BATCH = 32  # pairs that one git merges
-BATCH_SECONDS = 5.0
+BATCH_SECONDS = 2.5
+CONFLICTS_MAX = 100  # files of one merge that are kept by name; a digest stands for the rest
 BATCH_BYTES_MAX = 32 * 1024 * 1024
 UNKNOWN_OPTION = 129  # git's exit status for an option that it does not have
 STDIN_SINCE = "2.39"  # the version of git whose merge-tree has --stdin
@@ -53,13 +55,27 @@ class Merge:
     Attributes:
         state: `CLEAN`; `CONFLICT` in `paths`; `CONTAINED` if one has all changes of the other; `SLOW` if git did not end in
             time; `UNKNOWN` if it could not merge them, such as for want of objects.
+        paths: The first of the files that conflict, sorted.
+        count: The number of all of them.
+        digest: The SHA-256 of all of them, in hex, if `paths` has not all; else empty.
     """
 
-    __slots__ = ("paths", "state")
+    __slots__ = ("count", "digest", "paths", "state")
 
-    def __init__(self, state: int, paths: Sequence[str] = ()) -> None:
+    def __init__(self, state: int, paths: Sequence[str] = (), count: int = 0, digest: str = "") -> None:
         self.state = state
         self.paths = list(paths)
+        self.count = count or len(self.paths)
+        self.digest = digest
+
+    @classmethod
+    def conflicting(cls, paths: Iterable[str]) -> Merge:
+        """Return a merge that conflicts in these files."""
+        every = sorted(paths)
+        if len(every) <= CONFLICTS_MAX:
+            return cls(CONFLICT, every)
+        digest = sha256(b"\0".join(map(os.fsencode, every))).hexdigest()
+        return cls(CONFLICT, every[:CONFLICTS_MAX], len(every), digest)
 
 
 def tips(scratch: ScratchRepository, oids: Iterable[str], seconds: float) -> dict[str, Tip]:
@@ -151,6 +167,9 @@ def merges(
 ) -> dict[Pair, Merge]:
     """Merge pairs of commits, in few runs of git. Pairs for which there is no time are missing in the result.
 
+    The next call must not begin with the same group again: so all pairs of a group that took too long are `SLOW`, unless a later run
+    merges them.
+
     Args:
         trees: The trees of the commits.
         remaining: Returns the seconds that are left.
@@ -161,6 +180,7 @@ def merges(
     """
     found: dict[Pair, Merge] = {}
     waiting = [list(pairs[at : at + BATCH]) for at in range(0, len(pairs), BATCH)]
+    slow: set[Pair] = set()  # those of groups for which git took too long
     failed = 0
     while waiting and failed < UNKNOWN_MAX and remaining() > 0:
         group = waiting.pop(0)
@@ -169,11 +189,11 @@ def merges(
             done = _merge(scratch, group, seconds)
         except (run.GitTimeoutError, run.GitOutputError):
             # One pair is enough to stop all others: find it, and go on without it.
+            if seconds == batch_seconds:
+                slow.update(group)
             if len(group) > 1:
                 middle = len(group) // 2
                 waiting += [group[:middle], group[middle:]]
-            elif seconds == batch_seconds:
-                found[group[0]] = Merge(SLOW)
             continue
         if done.code == UNKNOWN_OPTION:
             raise NoMergeTreeError
@@ -181,13 +201,13 @@ def merges(
         for pair, (status, tree, paths) in zip(group, answers, strict=False):
             contained = tree in {trees[oid].tree for oid in pair if oid in trees}
             state = CONTAINED if contained else CLEAN
-            found[pair] = Merge(state) if status == b"1" else Merge(CONFLICT, paths)
+            found[pair] = Merge(state) if status == b"1" else Merge.conflicting(paths)
         rest = group[len(answers) :]
         if rest:  # git ends at a pair that it cannot merge
             found[rest[0]] = Merge(UNKNOWN)
             failed += 1
             waiting += [rest[1:]] if rest[1:] else []
-    return found
+    return {**dict.fromkeys(slow, Merge(SLOW)), **found}
 
 
 def _merge(scratch: ScratchRepository, group: Sequence[Pair], seconds: float) -> Result:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     Pair = tuple[str, str]
 
 FILE = "overlap"
-VERSION = 1
-BYTES_MAX = 16 * 1024 * 1024
-PATHS_KEPT_MAX = 100_000  # of all entries
+VERSION = 2
+BYTES_MAX = 32 * 1024 * 1024
+PATHS_KEPT_MAX = 400_000  # of all lists; those with the same files are one list
 
 
 class OverlapCache:
@@ -59,14 +59,14 @@ class OverlapCache:
         if found["version"] != VERSION:
             return
         self.tips = {str(oid): Tip(int(seconds), str(tree)) for oid, (seconds, tree) in found["tips"].items()}
+        lists = [[str(path) for path in paths] for paths in found["lists"]]
         self.merges = {
-            (str(one), str(other)): Merge(int(state), [str(path) for path in paths])
-            for one, other, state, paths in found["merges"]
+            (str(one), str(other)): Merge(int(state), lists[place], int(count), str(digest))
+            for one, other, state, place, count, digest in found["merges"]
         }
         if found["default"] == self._default:
             self.files = {
-                str(oid): None if paths is None else [str(path) for path in paths]
-                for oid, paths in found["files"].items()
+                str(oid): None if place is None else lists[place] for oid, place in found["files"].items()
             }
 
     def write(self, branches: Collection[str]) -> None:
@@ -79,26 +79,27 @@ class OverlapCache:
         import json
 
         kept = set(branches)
-        room = PATHS_KEPT_MAX
-        files: dict[str, list[str] | None] = {}
-        for oid in sorted(kept & self.files.keys(), key=lambda oid: len(self.files[oid] or ())):
+        lists = _Lists()
+        files: dict[str, int | None] = {}
+        for oid in sorted(kept & self.files.keys(), key=lambda oid: (len(self.files[oid] or ()), oid)):
             paths = self.files[oid]
-            room -= len(paths or ())
-            if room >= 0:
-                files[oid] = paths
+            if paths is None:
+                files[oid] = None
+            elif (place := lists.place(paths)) is not None:
+                files[oid] = place
         merges: list[list[Any]] = []
         for (one, other), merge in sorted(
             self.merges.items(), key=lambda item: (len(item[1].paths), item[0])
         ):
             if merge.state == UNKNOWN or not {one, other} <= kept:
                 continue
-            room -= len(merge.paths)
-            if room >= 0:
-                merges.append([one, other, merge.state, merge.paths])
+            if (place := lists.place(merge.paths)) is not None:
+                merges.append([one, other, merge.state, place, merge.count, merge.digest])
         values = {
             "version": VERSION,
             "default": self._default,
             "tips": {oid: [tip.seconds, tip.tree] for oid, tip in sorted(self.tips.items()) if is_oid(oid)},
+            "lists": lists.all,
             "files": dict(sorted(files.items())),
             "merges": merges,
         }
@@ -106,3 +107,23 @@ class OverlapCache:
         content = sha256(body).hexdigest().encode() + b"\n" + body
         if content != self._read and len(content) <= BYTES_MAX:
             atomic_write.try_replace(self._path, content, folders=True, private=True)
+
+
+class _Lists:
+    """Lists of files, each once: branches with the same files are no more than one of them."""
+
+    def __init__(self) -> None:
+        self.all: list[list[str]] = []
+        self._places: dict[tuple[str, ...], int] = {}
+        self._room = PATHS_KEPT_MAX
+
+    def place(self, paths: Sequence[str]) -> int | None:
+        """Return the place of a list; None if there is no room for it."""
+        key = tuple(paths)
+        if key not in self._places:
+            if len(key) > self._room:
+                return None
+            self._room -= len(key)
+            self._places[key] = len(self.all)
+            self.all.append(list(key))
+        return self._places[key]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Pair = tuple[str, str]
 
-SECONDS = 30.0  # for all runs of git
+SECONDS = 10.0  # for all runs of git
 PAIRS_MAX = 2_000  # that git merges in one call
 
 
@@ -246,15 +246,14 @@ def overlap(
 
 
 def _conflict(one: Branch, other: Branch, _: Shared, merge: changes.Merge | None) -> notices.Conflict:
-    files = merge.paths if merge is not None else ()
-    return notices.Conflict(
-        [decoded(one.name), decoded(other.name)], list(map(decoded, files)), [*one.sessions, *other.sessions]
-    )
+    assert merge is not None  # it conflicts
+    names, files = [decoded(one.name), decoded(other.name)], list(map(decoded, merge.paths))
+    return notices.Conflict(names, files, [*one.sessions, *other.sessions], merge.count, merge.digest)
 
 
 def _rank(found: Overlap) -> tuple[int, int, list[str]]:
     worst = {True: 0, None: 1, False: 2}[found.conflicts]
-    count = len(found.conflicting) or len(found.files) + found.more
+    count = len(found.conflicting) + found.more_conflicting or len(found.files) + found.more
     return worst, -count, [side.branch for side in found.sides]
 
 

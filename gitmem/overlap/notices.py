@@ -33,14 +33,24 @@ AHEAD_MICROS = 300 * 1_000_000  # that clocks of others may be
 
 
 class Conflict:
-    """Two branches that conflict: their names, the files, and the sessions that work on them."""
+    """Two branches that conflict: their names, the files, and the sessions that work on them.
 
-    __slots__ = ("files", "names", "sessions")
+    Args:
+        files: The first of the files.
+        count: The number of all of them; by default those given.
+        digest: The digest of all of them, if there are more.
+    """
 
-    def __init__(self, names: Sequence[str], files: Sequence[str], sessions: Sequence[Presence]) -> None:
+    __slots__ = ("count", "digest", "files", "names", "sessions")
+
+    def __init__(
+        self, names: Sequence[str], files: Sequence[str], sessions: Sequence[Presence], count: int = 0, digest: str = ""
+    ) -> None:  # fmt: skip
         self.names = sorted(names)
         self.files = sorted(files)
         self.sessions = list(sessions)
+        self.count = count or len(self.files)
+        self.digest = digest
 
     def recipients(self) -> list[str]:
         """Return the addresses of the sessions, sorted."""
@@ -52,9 +62,12 @@ class Conflict:
 
     def key(self) -> str:
         """Return the key of the notice: a digest, and what its text says."""
-        digest = keyed_id(OVERLAP, as_json([self.names, self.files, self.recipients()]))
+        digest = keyed_id(
+            OVERLAP,
+            as_json([self.names, [*self.files, *([self.digest] if self.digest else [])], self.recipients()]),
+        )
         shown = ", ".join(map(_shown, self.files[:FILES_SHOWN]))
-        more = len(self.files) - FILES_SHOWN
+        more = self.count - FILES_SHOWN
         rest = f" and {more} more files" if more > 0 else ""
         return f"{digest} {' and '.join(map(_shown, self.names))} conflict in {shown}{rest}"
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .branches import Branch
     from .shared_files import Shared
 
-OVERLAPS_MAX = 1_000
-PATHS_MAX = 100  # of one pair
+OVERLAPS_MAX = 100
+PATHS_MAX = 20  # of one pair
 
 
 class Side(Outcome):
@@ -39,20 +39,20 @@ class Overlap(Outcome):
 
     Attributes:
         conflicts: Whether merging their commits conflicts; None if that is not known, as for uncommitted changes.
-        conflicting: The files that conflict.
+        conflicting: The files that conflict, at most `PATHS_MAX`, sorted; `more_conflicting` counts the others.
         files: All files that both change, at most `PATHS_MAX`, sorted; `more` counts the others.
         uncommitted: Those of `files` that at least one side has not committed.
     """
 
-    __slots__ = ("sides", "conflicts", "conflicting", "files", "uncommitted", "more")
+    __slots__ = ("sides", "conflicts", "conflicting", "more_conflicting", "files", "uncommitted", "more")
 
     def __init__(self, one: Branch, other: Branch, shared: Shared, merge: Merge | None) -> None:
         self.sides = [Side(one), Side(other)]
         state = merge.state if merge is not None else UNKNOWN
         is_known = state < SLOW and not shared.uncommitted
         self.conflicts = state == CONFLICT if is_known or state == CONFLICT else None
-        conflicting = merge.paths if merge is not None else ()
-        self.conflicting = [decoded(path) for path in sorted(conflicting)[:PATHS_MAX]]
+        self.conflicting = [decoded(path) for path in merge.paths[:PATHS_MAX]] if merge is not None else []
+        self.more_conflicting = merge.count - len(self.conflicting) if merge is not None else 0
         self.files = [decoded(path) for path in shared.paths]
         self.uncommitted = [decoded(path) for path in shared.uncommitted]
         self.more = shared.count - len(shared.paths)

@@ -269,3 +269,18 @@ def test_uncommitted_files_by_name_leave_the_index(git: Git, repo: Path) -> None
     assert sorted(found) == ["README", "new\nname"]
     assert (repo / ".git" / "index").read_bytes() == index
     assert subprocess.run(["git", "status", "--porcelain"], cwd=repo, capture_output=True, check=True).stdout
+
+
+def test_pairs_of_a_group_without_an_answer_are_not_merged_again(
+    git: Git, repo: Path, tmp_path: Path
+) -> None:
+    """If there is no time to find the slow one, none of them may hold up the next call."""
+    one = branch(git, repo, "one", {"README": "one\n"})
+    other = branch(git, repo, "other", {"README": "other\n"})
+    above = branch(git, repo, "above", {"more": "more\n"}, "one")
+    pairs = [(one, other), (other, above)]
+    left = iter([60.0, 60.0, 0.0])
+    with ScratchRepository(str(repo / ".git"), str(tmp_path)) as scratch:
+        trees = changes.tips(scratch, [one, other, above], 10)
+        found = changes.merges(scratch, pairs, trees, lambda: next(left), batch_seconds=0.000_001)
+    assert [found[pair].state for pair in pairs] == [changes.SLOW, changes.SLOW]

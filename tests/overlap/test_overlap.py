@@ -345,3 +345,33 @@ def test_detached_worktrees_count_by_their_folders(
         (tmp_path / name / "README").write_text(f"{name}\n")
     shutil.rmtree(tmp_path / "gone")
     assert rows(store) == [("left (detached)", "right (detached)", None, ["README"])]
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_the_place_of_a_branch_is_not_waited_for(git: Git, repo: Path, store: Store) -> None:
+    """Nor a directory of git's that leads to one; git itself would hang."""
+    for name in ("one", "other"):
+        branch(git, repo, name, {"README": f"{name}\n"})
+    os.mkfifo(repo / ".git" / "refs" / "heads" / "pipe")
+    (repo / ".git" / "refs" / "remotes" / "origin").mkdir(parents=True)
+    os.mkfifo(repo / ".git" / "refs" / "remotes" / "origin" / "HEAD")
+    assert rows(store) == [("one", "other", True, ["README"])]
+
+
+def test_many_branches_with_many_files_are_remembered_and_listed_in_part(
+    git: Git, repo: Path, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each pair some files, and some pairs; what was found is kept, however many files the branches share."""
+    files = 300
+    for number in range(16):
+        branch(git, repo, f"b{number:02}", {f"file-{at:03}": f"{number}\n" for at in range(files)})
+    first = compare.overlap(store, seconds=300)
+    assert (len(first.overlaps), first.more, first.conflicts) == (100, 20, 120)
+    worst = first.overlaps[0]
+    assert (len(worst.conflicting), worst.more_conflicting) == (20, files - 20)
+    assert (len(worst.files), worst.more) == (20, files - 20)
+    assert len(str(first.as_json())) < 200_000
+    assert (repo / ".git" / "gitmem" / cache.FILE).stat().st_size < 40_000, "each list of files is there once"
+    started = GitOnPath(tmp_path, monkeypatch)
+    assert compare.overlap(store).as_json() == first.as_json()
+    assert not [args for _, args in started.started if "merge" in args or "diff-tree" in args]
