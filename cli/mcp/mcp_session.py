@@ -18,7 +18,7 @@ from gitmem.text.sanitize import sanitize_for_model
 
 from ..environment import Environment, run_in
 from ..render import output
-from .worker import Worker
+from ..worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,6 +19,7 @@ from gitmem import __version__
 from gitmem.errors import UsageError, bad_number
 
 from ..render import output as rendered
+from ..worker import Worker
 from . import tool_results, tool_words
 from .call_tools import CallTools
 from .claim_tools import ClaimTools
@@ -31,7 +32,6 @@ from .session_tools import SessionTools
 from .task_tools import TaskTools
 from .tools import Tools
 from .transport import StdioTransport, claim
-from .worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

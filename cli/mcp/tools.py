@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox_answer import InboxResult
 
+    from ..worker import Worker
     from .delivery import SignalDelivery
     from .mcp_session import CallEnvironment, McpSession
-    from .worker import Worker
 
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 

@@ -20,7 +20,7 @@ from mcp_types import JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
 from gitmem.errors import UsageError
 
-from .worker import Worker
+from ..worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

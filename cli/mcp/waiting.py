@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from gitmem.signals.threads import Converged
 
+    from ..worker import Worker
     from .calls import Ctx
     from .mcp_session import CallEnvironment, McpSession
-    from .worker import Worker
 
 POLL_SECONDS = 0.5
 PROGRESS_SECONDS = 1.0
