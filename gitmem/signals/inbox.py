@@ -19,7 +19,7 @@ from .inbox_page import PageBudget, PageContext
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..records.shown_types import ShownSignal
@@ -80,6 +80,7 @@ def read(
     directed: bool = False,
     again: bool = True,
     without: Iterable[str] = (),
+    only: Collection[str] | None = None,
     max_text: int | None = None,
     measure: Callable[[ShownSignal], int] | None = None,
     via: str = message_frame.PROGRAM,
@@ -96,7 +97,7 @@ def read(
         max_bytes: Maximum bytes of their lines; only a single longer message is cut.
         directed: Only signals that may interrupt: sent to this reader in particular, and not advisory.
         again: Include signals that were displayed before but could not be marked.
-        without: Ids of signals to omit.
+        without, only: Ids of signals to omit, and of those to return (None for all).
         max_text: Maximum bytes of the signals as displayed, by `measure`; only a single longer one is cut.
         measure: Returns the bytes of one signal as displayed.
         via: The program in the reply lines, see `message_frame.reply_line`.
@@ -115,7 +116,7 @@ def read(
     elif all:
         ids |= {id for _, id in mailbox_view.all_ids(db, whose.reader, whose.session, whose.workspace)}
     shown = () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
-    ids.difference_update(without, shown)
+    ids.difference_update(without, shown, () if only is None else ids.difference(only))
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
     page, budget = PageContext(db, whose, via, fold_most), PageBudget(max_bytes, max_text, measure)
     chosen = _fitting([(at, id) for _, at, id in sorted(wanted)[:limit]], unread, page, budget)
