@@ -77,20 +77,23 @@ def _filtered(found: Inbox) -> str:
     return f"No signals match; {found.unread} unread for {sanitize(found.reader, keep='')}"
 
 
-def thread(found: Thread, recipients_most: int | None = None) -> list[str]:
+def thread(found: Thread, most: int | None = None) -> list[str]:
     """Return the signals of a thread in their frames, and the decision of each recipient, of at most this many."""
     lines = [f"{found.thread_id}: {plural(len(found.signals) + found.more, 'signal')}, root {found.root}"]
+    more = ["", f"{found.more} more not shown; use --limit N"] if found.more else []
     for place, signal in enumerate(found.signals):
-        if place == 1 and found.more:
-            lines += ["", f"{found.more} more not shown; use --limit N"]
-        lines.append("")
-        lines += framed(signal, note=_delivery(signal, recipients_most))
-    lines += [
-        "",
-        *([f"{found.more} more not shown; use --limit N"] if found.more and len(found.signals) < 2 else []),
-    ]
-    lines += _recipients(found.recipients, recipients_most)
-    return [*lines, *_ambiguous(found.ambiguous), *_notes(found.warnings)]
+        lines += [*(more if place == 1 else []), "", *signal_of_thread(signal, most)]
+    return [*lines, "", *(more[1:] if len(found.signals) < 2 else []), *standing(found, most)]
+
+
+def signal_of_thread(signal: ShownSignal, most: int | None = None) -> list[str]:
+    """Return a signal of a thread in its frame, with its delivery to at most this many recipients."""
+    return framed(signal, note=_delivery(signal, most))
+
+
+def standing(found: Thread, most: int | None = None) -> list[str]:
+    """Return the decision of each recipient of a thread, of at most this many, and warnings."""
+    return _recipients(found.recipients, most) + _ambiguous(found.ambiguous) + _notes(found.warnings)
 
 
 def _notes(warnings: Sequence[str]) -> list[str]:
@@ -123,17 +126,13 @@ def _recipients(every: Sequence[Recipient], most: int | None) -> list[str]:
 def _recipient(each: Recipient) -> str:
     parts = [sender_text(each.display_name, each.identity), paint(each.decision)]
     if each.stale:
-        parts.append(f"without knowledge of {_unseen(each)}")
+        unsent = ", which was not sent to it" if each.unsent else ""
+        parts.append(f"without knowledge of {each.unseen or 'a proposal'}{unsent}")
     if each.signal_id:
         parts.append(each.signal_id)
     elif each.delivery_state:
         parts.append(each.delivery_state)
     return SEPARATOR.join(parts)
-
-
-def _unseen(each: Recipient) -> str:
-    """Return the proposal that a stale AGREE does not come after."""
-    return f"{each.unseen or 'a proposal'}{', which was not sent to it' if each.unsent else ''}"
 
 
 def _ambiguous(ids: Sequence[str]) -> list[str]:
@@ -217,8 +216,9 @@ def one(found: RecordDetail) -> list[str]:
     if "message" in record:
         return [*framed(record), where, *ambiguous]
     lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
-    for key, value in record.items():
-        lines.append(f"{sanitize(key, keep='')}: {sanitize(value_text(value), keep='')}")
+    lines += [
+        f"{sanitize(key, keep='')}: {sanitize(value_text(value), keep='')}" for key, value in record.items()
+    ]
     return lines + ambiguous
 
 
