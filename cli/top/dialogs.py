@@ -1,0 +1,139 @@
+"""Dialogs: what is about to be recorded, with its text, and the keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static, TextArea
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from textual.app import ComposeResult
+
+CANCEL = "Cancel"
+
+
+class Write:
+    """Something that can be recorded.
+
+    Attributes:
+        title: What is recorded, to whom, and as whom, in sanitized lines.
+        label: What the button says, such as `Record AGREE`.
+        key: What a draft of the text is kept for.
+        text: The text that is proposed.
+        record: Records the text; returns an error as a sentence, or None.
+    """
+
+    __slots__ = ("key", "label", "record", "text", "title")
+
+    def __init__(
+        self,
+        key: str,
+        title: Sequence[str],
+        label: str,
+        record: Callable[[str], Awaitable[str | None]],
+        text: str = "",
+    ) -> None:
+        self.key = key
+        self.title = list(title)
+        self.label = label
+        self.record = record
+        self.text = text
+
+
+class WriteDialog(ModalScreen[str | None]):
+    """Asks for a text and records it only at its button. It ends with None, or with the draft if nothing was recorded."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", CANCEL),
+        Binding("ctrl+s", "record", "Record"),
+    ]
+
+    def __init__(self, what: Write, draft: str | None) -> None:
+        super().__init__()
+        self.what = what
+        self._draft = draft
+        self._is_busy = False
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        with Vertical(id="dialog"):
+            yield Static(Text("\n".join(self.what.title)), id="title", markup=False)
+            text = self.what.text if self._draft is None else self._draft
+            yield TextArea(text, soft_wrap=True, tab_behavior="focus", compact=True)
+            yield Static("", id="wrong", markup=False)
+            with Horizontal(id="buttons"):
+                yield Button(self.what.label, id="record", compact=True, variant="primary")
+                yield Button(CANCEL, id="cancel", compact=True)
+                yield Static("^s records · Esc cancels", id="hint", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin at the end of the text."""
+        area = self.query_one(TextArea)
+        area.move_cursor(area.document.end)
+        area.focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Do what the button says."""
+        if event.button.id == "record":
+            self.action_record()
+        else:
+            self.action_cancel()
+
+    @work(exclusive=True)
+    async def action_record(self) -> None:
+        """Record the text; after an error the dialog stays, with the text."""
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            wrong = await self.what.record(self.query_one(TextArea).text)
+        finally:
+            self._is_busy = False
+        if wrong is None:
+            self.dismiss(None)
+        else:
+            self.query_one("#wrong", Static).update(Text(wrong))
+
+    def action_cancel(self) -> None:
+        """End without a record; what was written is kept as a draft."""
+        if not self._is_busy:
+            self.dismiss(self.query_one(TextArea).text)
+
+
+class Help(ModalScreen[None]):
+    """The keys and marks.
+
+    Args:
+        said: Its lines.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,enter", "close", "Close"),
+        Binding("j", "scroll(1)", "Down", show=False),
+        Binding("k", "scroll(-1)", "Up", show=False),
+    ]
+
+    def __init__(self, said: Sequence[str]) -> None:
+        super().__init__()
+        self._said = list(said)
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        with VerticalScroll(id="dialog", classes="help"):
+            yield Static(Text("\n".join(self._said)), markup=False)
+
+    def action_scroll(self, rows: int) -> None:
+        """Scroll by this many rows."""
+        self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+
+    def action_close(self) -> None:
+        """End the dialog."""
+        self.dismiss(None)
