@@ -1,0 +1,295 @@
+"""The screen: lists, detail, keys. It has no logic of its own; `board`, `details` and `actions` call the operations."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.containers import Container
+from textual.message import Message
+from textual.widgets import Footer, Input, Static
+
+from . import actions, board, details, lines, screen_text
+from .answers import Answers
+from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, Board
+from .detail_pane import DetailPane
+from .dialogs import Help
+from .list_pane import ListPane
+from .log_access import LogAccess, sentence
+from .screen_text import Tabs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from textual import events
+    from textual.binding import BindingType
+
+    from ..environment import Environment
+    from .details import Detail
+
+
+class TopApp(App[None]):
+    """The screen.
+
+    Args:
+        at: The environment; its store is used by the screen alone until it ends.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = screen_text.CSS
+    BINDINGS: ClassVar[list[BindingType]] = list(screen_text.KEYS)
+
+    class Refreshed(Message):
+        """The lists were read."""
+
+        def __init__(self, found: Board) -> None:
+            super().__init__()
+            self.board = found
+
+    class Failed(Message):
+        """The lists could not be read."""
+
+        def __init__(self, said: str) -> None:
+            super().__init__()
+            self.said = said
+
+    def __init__(self, at: Environment) -> None:
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self.limits = dict.fromkeys(PANES, board.LISTED)
+        self.board: Board | None = None
+        self.active = THREADS
+        self.log_access = LogAccess(at)
+        self.answers = Answers(self, self.log_access, self._say, self._open)
+        self._failed = self._said = ""
+        self._is_wrong = False
+        self.pane = DetailPane()
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        yield Tabs()
+        with Container(id="body"):
+            with Container(id="lists"):
+                for pane in PANES:
+                    yield ListPane(pane)
+            yield self.pane
+        yield Input(placeholder="words to look for", id="filter", compact=True)
+        yield Static("", id="status", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begin to follow the log."""
+        self.action_pane(THREADS)
+        self.log_access.follow(
+            self.limits, lambda found: self.post_message(self.Refreshed(found)), lambda said: self.post_message(self.Failed(said))
+        )  # fmt: skip
+
+    def on_unmount(self) -> None:
+        """End the threads."""
+        self.log_access.close()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Divide the screen as its size allows."""
+        body, now = self.query_one("#body"), screen_text.mode(event.size.width, event.size.height)
+        for each in ("wide", "middle", "narrow"):
+            body.set_class(each == now, each)
+        self._show_tabs()
+
+    def on_top_app_refreshed(self, event: TopApp.Refreshed) -> None:
+        """Show the lists as they were read, and what is open anew."""
+        found = self.board = event.board
+        self.answers.who = found.who
+        for pane in PANES:
+            one = self._list(pane)
+            one.set_rows(found.rows[pane], found.more[pane])
+            one.border_title = found.heads[pane]
+        self._show_tabs()
+        self._failed = ""
+        self._show_status()
+        open_now = self.pane.detail
+        if open_now is not None and open_now.kind in PANES:
+            self._load(open_now.kind, open_now.id, open_now.limit, opens=False)
+
+    def on_top_app_failed(self, event: TopApp.Failed) -> None:
+        """Say why the lists are old."""
+        self._failed = event.said
+        self._show_status()
+
+    def on_tabs_chosen(self, event: Tabs.Chosen) -> None:
+        """Show the list that was clicked."""
+        self.action_pane(event.pane)
+
+    def on_list_pane_opened(self, event: ListPane.Opened) -> None:
+        """Open what a row is about."""
+        self._say("")
+        self._load(event.pane, event.row.id)
+
+    def on_detail_pane_chosen(self) -> None:
+        """Offer the keys that fit."""
+        self.refresh_bindings()
+
+    def on_detail_pane_shown(self, event: DetailPane.Shown) -> None:
+        """Mark what was shown as read."""
+
+        async def mark() -> None:
+            try:
+                await self.log_access.run(
+                    lambda store, caller: actions.mark_shown(store, caller, event.texts)
+                )
+            except Exception as error:
+                self._say(f"Cannot mark what was shown as delivered: {sentence(error)}", wrong=True)
+
+        self.run_worker(mark(), group="mark")
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Make the focused list the active one."""
+        if isinstance(event.widget, ListPane):
+            self.active = event.widget.pane
+            self._show_tabs()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key does something now."""
+        if action in ("reply", "decide", "other", "older"):
+            found = self.pane.detail
+            has_signal = found is not None and self.pane.signal is not None
+            if action == "decide":
+                return has_signal
+            if action == "reply":
+                return has_signal or (found is not None and (found.kind == TASKS or found.to is not None))
+            if action == "other":
+                return found is not None and bool(found.thread if found.kind == TASKS else found.task)
+            if action == "older":
+                return bool(self._left_out)
+        return True
+
+    @property
+    def _left_out(self) -> int:
+        """The number of signals or rows that the focused part leaves out."""
+        if isinstance(self.focused, DetailPane):
+            return self.pane.detail.more if self.pane.detail is not None else 0
+        return self._list(self.active).more
+
+    def action_pane(self, pane: str) -> None:
+        """Show a list."""
+        self.active = pane
+        self.query_one("#body").remove_class("reading")
+        for each in PANES:
+            self._list(each).set_class(each == pane, "active")
+        self._list(pane).focus()
+        self._show_tabs()
+
+    def action_leave(self) -> None:
+        """Return to the list, or end its filter."""
+        box = self.query_one("#filter", Input)
+        if box.has_class("open") and (self.focused is box or not isinstance(self.focused, DetailPane)):
+            box.value = ""
+            box.remove_class("open")
+        self.action_pane(self.active)
+
+    def action_filter(self) -> None:
+        """Ask for the words that rows must have."""
+        if isinstance(self.focused, DetailPane):
+            self.action_pane(self.active)
+        box = self.query_one("#filter", Input)
+        box.add_class("open")
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter the active list."""
+        self._list(self.active).set_filter(event.value)
+
+    def on_input_submitted(self) -> None:
+        """Return to the list with its filter."""
+        self._list(self.active).focus()
+
+    def action_older(self) -> None:
+        """Show more signals of the thread, or more rows of the list."""
+        found = self.pane.detail
+        if isinstance(self.focused, DetailPane) and found is not None:
+            self._load(found.kind, found.id, 2 * found.limit, opens=False)
+        else:
+            self.limits[self.active] *= 2
+            self.log_access.look_again()
+
+    def action_other(self) -> None:
+        """Open the task of a thread, or the thread of a task."""
+        found = self.pane.detail
+        assert found is not None
+        kind, id = (THREADS, found.thread) if found.kind == TASKS else (TASKS, found.task)
+        if id is not None:
+            self._load(kind, id)
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        self.push_screen(Help(screen_text.HELP))
+
+    def action_reply(self) -> None:
+        """Answer what is open."""
+        if self.pane.signal is not None:
+            self.answers.signal(self.pane.signal, None)
+        elif self.pane.detail is not None:
+            self.answers.detail(self.pane.detail)
+
+    def action_decide(self, intent: str) -> None:
+        """Decide on the chosen signal."""
+        if self.pane.signal is not None:
+            self.answers.signal(self.pane.signal, intent)
+
+    def action_gate(self) -> None:
+        """Ask for a work unit, check its gate, and ask for the reason to pass it if it is closed."""
+        found = self.pane.detail
+        self.answers.gate((found.wu if found is not None else None) or "")
+
+    def _list(self, pane: str) -> ListPane:
+        return self.query_one(f"#{pane}", ListPane)
+
+    def _load(self, kind: str, id: str, limit: int = details.SIGNALS, *, opens: bool = True) -> None:
+        """Read something and show it; what is in the lists need not be read."""
+        if kind in (AGENTS, CLAIMS):
+            listed = details.listed(self.board, kind, id) if self.board is not None else None
+            if listed is not None:
+                self._put(listed, opens=opens)
+            elif opens:
+                self._say("It has ended.")
+            return
+
+        async def load() -> None:
+            read = details.task if kind == TASKS else details.thread
+            try:
+                found = await self.log_access.run(lambda store, caller: read(store, caller, id, limit))
+            except Exception as error:
+                self._say(sentence(error), wrong=True)
+            else:
+                self._put(found, opens=opens)
+
+        self.run_worker(load(), group="open" if opens else "again", exclusive=True)
+
+    def _put(self, found: Detail, *, opens: bool) -> None:
+        """Show what was read, unless somebody has opened something else meanwhile."""
+        before = self.pane.detail
+        if opens:
+            self._open(found)
+        elif before is not None and (before.kind, before.id) == (found.kind, found.id):
+            self.pane.show(found)
+
+    def _open(self, found: Detail) -> None:
+        self.query_one("#body").add_class("reading")
+        self.pane.show(found)
+        self.pane.focus()
+
+    def _say(self, said: str, *, wrong: bool = False) -> None:
+        """Show a sentence in the status line; without one, who looks and what is to be known."""
+        self._said, self._is_wrong = said, wrong
+        self._show_status()
+
+    def _show_status(self) -> None:
+        said = self._failed or self._said
+        style = lines.COLOURS["REJECT"] if self._failed or self._is_wrong else lines.BOLD
+        if not said and self.board is not None:
+            said, style = " · ".join([self.board.who, *self.board.notes]), lines.DIM
+        row = lines.strip(said, max(1, self.size.width), style)
+        self.query_one("#status", Static).update(Text(row.text, style))
+
+    def _show_tabs(self) -> None:
+        self.query_one(Tabs).show(self.board, self.active, self.size.width)
