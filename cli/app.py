@@ -59,6 +59,7 @@ COMMANDS = {
     "reply": "signal:reply",
     "inbox": "inbox:inbox",
     "watch": "watch:watch",
+    "top": "top:top",
     "thread": "history:thread",
     "show": "history:show",
     "receipts": "receipts:receipts",

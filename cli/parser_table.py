@@ -25,6 +25,7 @@ COMMANDS = {
     'reply': 'signal:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
     'inbox': 'inbox:inbox --for=:for_ --wu= --issue=:wu --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark -q:quiet --quiet --watch --count --limit= --max-bytes=',
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',
+    'top': 'top:top',
     'thread': 'history:thread id --limit= --pager',
     'show': 'history:show id --pager',
     'receipts': 'receipts:receipts id? --reader= --since= --limit=',

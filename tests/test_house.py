@@ -206,6 +206,14 @@ def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
 
 
 @each_module
+def test_only_the_screen_imports_textual(module: Module) -> None:
+    """Its packages come with the extra `top` alone."""
+    found = {name.partition(".")[0] for name in module.imports()} & {"textual", "rich"}
+
+    assert not found or fits(module.name, ("cli.top",))
+
+
+@each_module
 def test_files_are_short(module: Module) -> None:
     """A room that passes 300 lines becomes a folder; nobody reads what a tool has written."""
     is_written_by_a_tool = "Written by `tools/" in module.text.partition("\n")[0]

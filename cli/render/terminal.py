@@ -75,6 +75,14 @@ class Terminal:
         return lines
 
 
+def is_everywhere() -> bool:
+    """Return whether all standard streams are terminals, as a screen needs that reads keys."""
+    try:
+        return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
+    except ValueError:  # closed
+        return False
+
+
 def is_read() -> bool:
     """Return whether standard output may have a reader; False only if the reader of a pipe is known to be gone."""
     try:

@@ -1,0 +1,386 @@
+"""The screen of `gitmem top` as a person uses it: keys, sizes, what it marks, and text that is not markup."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static, TextArea
+
+from cli import main as front
+from cli.environment import Environment
+from cli.top.app import TopApp
+from cli.top.dialogs import Help, WriteDialog
+from cli.top.list_pane import ListPane
+from gitmem.agents.caller import CallerClaims
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox, send
+from gitmem.tasks import delegate, task_work
+from tests.in_process import background_starts
+from tests.sandbox import acting
+
+WAIT_MAX_SECONDS = 60.0
+HOSTILE = (
+    "[bold red]x[/] [link=http://evil]y[/link] \x1b]8;;http://evil\x07z\x1b]8;;\x07 \u202eabc \x9b31m @click"
+)
+Script = Callable[["Screen"], Awaitable[None]]
+
+
+class Screen:
+    """A screen that Curie looks at; Planck writes by another store."""
+
+    def __init__(self, repo: Path) -> None:
+        agents = (("Planck", "claude:architect:shop"), ("Curie", "codex:builder:host"))
+        with Environment(str(repo)) as at:
+            ids = [
+                lifecycle.start(
+                    at.store(), CallerClaims(), name=name, agent_identity=identity, wu="WU-7"
+                ).session_id
+                for name, identity in agents
+            ]
+        self.at, self.other = Environment(str(repo), as_=ids[1]), Environment(str(repo), as_=ids[0])
+        self.store = self.other.store()
+        self.planck, self.curie = (acting(self.store, each) for each in ids)
+        self.app: TopApp
+        self.pilot: Pilot[None]
+
+    def say(self, text: str, **options: object) -> str:
+        return str(send.send(self.store, self.planck, text, **options).signal["signal_id"])  # type: ignore[arg-type]
+
+    def unread(self) -> list[str]:
+        return [each["message"] for each in inbox.read(self.store, self.curie).signals]
+
+    def said(self) -> list[tuple[str, str]]:
+        """What Planck was told."""
+        return [
+            (each["intent"], each["message"])
+            for each in inbox.read(self.store, self.planck, all=True).signals
+        ]
+
+    def rows(self, pane: str) -> list[str]:
+        return [row.cells[-1] for row in self.app.query_one(f"#{pane}", ListPane).rows]
+
+    @property
+    def status(self) -> str:
+        return str(self.app.query_one("#status", Static).content)
+
+    def text(self) -> str:
+        """What the rows of the detail pane show now."""
+        pane = self.app.pane
+        return "\n".join(pane.render_line(y).text.rstrip() for y in range(pane.size.height))
+
+    async def keys(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def until(self, what: Callable[[], object]) -> None:
+        deadline = time.monotonic() + WAIT_MAX_SECONDS
+        while not what():
+            assert time.monotonic() < deadline, f"waited in vain; status: {self.status}"
+            await self.pilot.pause(0.02)
+
+    async def open(self, key: str = "enter") -> None:
+        """Open the row under the cursor and wait until it is shown."""
+        before = self.app.pane.detail
+        await self.keys(key)
+        await self.until(lambda: self.app.pane.detail is not before)
+        await self.pilot.pause()
+
+    async def write(self, key: str, text: str = "") -> None:
+        """Answer by a key, a text in place of the proposed one, and the button."""
+        await self.keys(key)
+        await self.until(lambda: isinstance(self.app.screen, WriteDialog))
+        if text:
+            self.app.screen.query_one(TextArea).text = text
+        await self.keys("tab", "enter")
+
+
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def run(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run(script, size=(120, 40))`: run a script on a screen that has read the log once; nothing is committed meanwhile."""
+    monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
+    background_starts(monkeypatch)
+    screen = Screen(repo)
+
+    def go(script: Script, size: tuple[int, int] = (120, 40)) -> None:
+        async def all_of_it() -> None:
+            screen.app = TopApp(screen.at)
+            async with screen.app.run_test(size=size) as screen.pilot:
+                await screen.until(lambda: screen.app.board is not None)
+                await screen.pilot.pause()
+                await script(screen)
+
+        with screen.at, screen.other:
+            asyncio.run(all_of_it())
+
+    go.screen = screen  # type: ignore[attr-defined]
+    return go
+
+
+@pytest.fixture
+def desk(run: Run) -> Screen:
+    return run.screen  # type: ignore[attr-defined,no-any-return]
+
+
+def test_only_what_was_on_the_screen_is_marked(run: Run, desk: Screen) -> None:
+    """Opening the screen marks nothing, the first page of a long signal neither; its last line does."""
+    long = "\n".join(f"line {number}" for number in range(60))
+    desk.say(long, to=["Curie"])
+    desk.say("short", to=["Curie"])
+
+    async def script(screen: Screen) -> None:
+        await screen.pilot.pause(0.5)
+        assert sorted(screen.unread()) == sorted([long, "short"])
+        await screen.open()
+        await screen.until(lambda: screen.unread() == [long])
+        await screen.keys("escape", "j")
+        await screen.open()
+        await screen.keys("pagedown", "question_mark")  # what is behind a dialog is not shown
+        await screen.pilot.pause(0.5)
+        assert screen.unread() == [long]
+        await screen.keys("escape", "pagedown", "pagedown")
+        await screen.until(lambda: screen.unread() == [])
+        await screen.until(lambda: screen.app.board is not None and not screen.app.board.unread)
+
+    run(script, (120, 30))
+
+
+def test_a_person_answers_everything_from_the_screen(run: Run, desk: Screen) -> None:
+    """Reply, agree, reject, counter, a task's question, the gate: each as the caller, and the status line says what was recorded."""
+    desk.say("Agreed?", to=["Curie"], intent="PROPOSE", wu="WU-7")
+    task = delegate.delegate(desk.store, desk.curie, "Measure", to="Planck", role="reviewer", wu="WU-7").task[
+        "task_id"
+    ]
+    task_work.take(desk.store, desk.planck, task)
+    task_work.report(desk.store, desk.planck, task, "input-required", "Cold or warm?")
+
+    async def script(screen: Screen) -> None:
+        await screen.until(lambda: len(screen.rows("threads")) == 2)
+        screen.app.action_pane("tasks")
+        await screen.open()
+        assert "Cold or warm?" in screen.text()
+        await screen.write("r", "warm")
+        await screen.until(lambda: screen.status.startswith(f"{task} · answered"))
+        await screen.keys("2", "end")
+        await screen.open()
+        for key, text, intent in (
+            ("r", "why?", "INFO"),
+            ("c", "half of it", "COUNTER"),
+            ("x", "no", "REJECT"),
+            ("a", "", "AGREE"),
+        ):
+            await screen.write(key, text)
+            await screen.until(lambda intent=intent: f"· {intent} ·" in screen.status)  # type: ignore[misc]
+            assert (intent, text or "agreed") in screen.said()
+        await screen.keys("g")
+        await screen.until(lambda: isinstance(screen.app.screen, WriteDialog))
+        assert screen.app.screen.query_one(TextArea).text == "WU-7"
+        await screen.keys("ctrl+s")
+        await screen.until(lambda: "gate closed" in screen.text() or "gate open" in screen.text())
+
+    run(script)
+    assert ("INFO", "warm") in desk.said()
+
+
+def test_a_refused_answer_leaves_its_text_and_says_why(run: Run, desk: Screen) -> None:
+    """Nothing is recorded, no traceback; the text is there again after Escape."""
+    desk.say("look", to=["Curie"], wu="WU-7")
+    secret = "my key is AKIA" + "Z7QWERTYUIOPASDF"
+
+    async def script(screen: Screen) -> None:
+        await screen.open()
+        await screen.write("r", secret)
+        wrong = screen.app.screen.query_one("#wrong", Static)
+        await screen.until(lambda: "Nothing was written" in str(wrong.content))
+        await screen.keys("escape", "r")
+        await screen.until(lambda: isinstance(screen.app.screen, WriteDialog))
+        assert screen.app.screen.query_one(TextArea).text == secret
+        await screen.keys("escape")
+        await screen.write("g", "WU-404")
+        wrong = screen.app.screen.query_one("#wrong", Static)
+        await screen.until(lambda: "WU-404" in str(wrong.content))
+        await screen.keys("escape")
+        assert not isinstance(screen.app.screen, WriteDialog)
+
+    run(script)
+    assert desk.said() == []
+
+
+def test_a_closed_gate_is_passed_with_a_reason(run: Run, desk: Screen) -> None:
+    desk.say("look first", to=["Curie"], wu="WU-7")
+
+    async def script(screen: Screen) -> None:
+        await screen.write("g", "WU-7")
+        await screen.until(
+            lambda: (
+                isinstance(screen.app.screen, WriteDialog) and "Pass the" in screen.app.screen.what.title[0]
+            )
+        )
+        screen.app.screen.query_one(TextArea).text = "it is small"
+        await screen.keys("ctrl+s")
+        await screen.until(lambda: screen.status.startswith("gate passed"))
+        assert screen.unread() == ["look first"]
+
+    run(script)
+
+
+def test_text_of_peers_is_neither_markup_nor_control(run: Run, desk: Screen) -> None:
+    """Every cell and line has it as text, sanitized; nothing is a link."""
+    desk.say(HOSTILE, to=["Curie"], intent="PROPOSE", wu="WU-7")
+
+    async def script(screen: Screen) -> None:
+        assert screen.rows("threads")[0].startswith("[bold red]x[/] [link=http://evil]y[/link]")
+        await screen.open()
+        assert "| [bold red]x[/] [link=http://evil]y[/link]" in screen.text()
+        await screen.keys("r")
+        await screen.until(lambda: isinstance(screen.app.screen, WriteDialog))
+        await screen.pilot.pause()
+        for each in (screen.app.screen_stack[0], screen.app.screen):
+            for strip in each._compositor.render_strips(each.size):
+                assert strip.text.isprintable() and "\u202e" not in strip.text
+                assert not any(segment.style and segment.style.link for segment in strip)
+        assert "[bold red]x[/]" in "".join(
+            strip.text for strip in screen.app.screen._compositor.render_strips(screen.app.size)
+        )
+
+    run(script)
+
+
+def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run, desk: Screen) -> None:
+    """At 40 columns and 10 lines; the same keys, and what is open stays open when the size changes."""
+    desk.say("first words of a signal that is longer than forty columns", to=["Curie"])
+
+    async def script(screen: Screen) -> None:
+        threads, pane = screen.app.query_one("#threads", ListPane), screen.app.pane
+        assert (threads.display, threads.size.width, pane.region.width) == (True, 40, 0)
+        await screen.open()
+        assert "| first words of a signal" in screen.text() and threads.region.width == 0
+        await screen.keys("escape")
+        assert threads.has_focus and pane.region.width == 0
+        await screen.keys("slash", *"nothing", "enter")
+        assert screen.rows("threads") == []
+        await screen.keys("escape")
+        assert len(screen.rows("threads")) == 1
+        await screen.keys("question_mark")
+        assert isinstance(screen.app.screen, Help)
+        await screen.keys("escape", "3")
+        assert screen.app.query_one("#tasks", ListPane).has_focus
+        await screen.pilot.resize_terminal(80, 24)
+        await screen.pilot.pause()
+        assert pane.region.width == 80 and "first words" in screen.text()
+        await screen.pilot.resize_terminal(120, 40)
+        await screen.pilot.pause()
+        assert all(
+            screen.app.query_one(f"#{each}").region.width for each in ("agents", "threads", "tasks", "claims")
+        )
+
+    run(script, (40, 10))
+
+
+def test_it_follows_the_log_and_the_mouse(run: Run, desk: Screen) -> None:
+    """An empty log says what to do; a signal appears without a key; a click opens it; answers appear in what is open."""
+
+    async def script(screen: Screen) -> None:
+        assert screen.rows("threads") == []
+        root = screen.say("hello", to=["Curie"])
+        await screen.until(lambda: screen.rows("threads") == ["hello"])
+        await screen.pilot.click("#threads", offset=(5, 2))
+        await screen.until(lambda: "| hello" in screen.text())
+        screen.say("and more", reply_to=root)
+        await screen.until(lambda: "| and more" in screen.text())
+        await screen.pilot.click("#tabs", offset=(2, 0))
+        await screen.until(lambda: screen.app.active == "agents")
+        await screen.open()
+        assert "claude:architect:shop" in screen.text() or "codex:builder:host" in screen.text()
+
+    run(script)
+
+
+def test_a_log_that_cannot_be_read_is_a_sentence_in_the_status_line(
+    run: Run, desk: Screen, repo: Path
+) -> None:
+    async def script(screen: Screen) -> None:
+        with mock.patch("cli.top.board.read", side_effect=OSError(28, "No space left on device")):
+            screen.say("hello", to=["Curie"])
+            await screen.until(lambda: screen.status.startswith("No space left on device"))
+        screen.app.log_access.look_again()
+        await screen.until(lambda: screen.rows("threads") == ["hello"])
+        assert "No space" not in screen.status
+
+    run(script)
+
+
+class Terminal(io.TextIOWrapper):
+    """A standard stream that is a terminal, or not."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+        self.is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    def text(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def answer(
+    args: list[str], repo: Path, patch: pytest.MonkeyPatch, *, terminal: bool = True
+) -> tuple[int, str]:
+    """The exit status of a command and all that it prints."""
+    streams = [Terminal(terminal) for _ in range(3)]
+    for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+        patch.setattr(sys, name, stream)
+    patch.chdir(repo)
+    return front.main(args), "".join(each.text() for each in streams)
+
+
+def test_without_textual_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, repo: Path) -> None:
+    for name in [
+        name for name in sys.modules if name.startswith("cli.top.") or name.partition(".")[0] == "textual"
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("cli.top.app", raising=False)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    monkeypatch.setenv("TERM", "xterm")
+
+    status, said = answer(["top"], repo, monkeypatch)
+
+    assert status == 2
+    for each in (
+        "pip install",
+        "pipx inject gitmem-coord 'textual>=8'",
+        "uv tool install 'gitmem-coord[top]'",
+    ):
+        assert each in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("args", "terminal", "term", "why"),
+    [
+        (["top"], False, "xterm", "standard input, output and error must be one"),
+        (["top"], True, "dumb", "TERM is dumb"),
+        (["top"], True, "", "TERM is dumb"),
+        (["top", "--json"], True, "xterm", "a screen for people"),
+    ],
+)
+def test_without_a_screen_it_says_so(
+    args: list[str], terminal: bool, term: str, why: str, monkeypatch: pytest.MonkeyPatch, repo: Path
+) -> None:
+    monkeypatch.setenv("TERM", term)
+
+    status, said = answer(args, repo, monkeypatch, terminal=terminal)
+
+    assert status == 2
+    assert why in said and "Traceback" not in said
