@@ -80,7 +80,7 @@ COMMANDS = {
     'mem export': 'mem.listing:export --format= --wu= --issue=:wu --type= --lifecycle= --tag=* --tags=*:tag --include-archived',
     'mem access': 'mem.upkeep:access ids+ --record --half-life=:half_life_',
     'log': 'history:log -n= --wu= --issue=:wu --thread= --from=:from_ --since= --role= --receipts --audits --pager',
-    'view': 'view:view --out= --open --since= --wu= --issue=:wu --agent=',
+    'view': 'view:view --out= --open --since= --wu= --issue=:wu --agent= --serve --port=',
     'stats': 'view:stats --since= --wu= --issue=:wu --agent=',
     'sync': 'sync:sync remotes* --all --publish --allow-foreign --allow-large --repair --yes --timeout= --progress -q:quiet --quiet --auto',
     'hooks install': 'hooks:install --client=* --scope= --wake --git=',

@@ -65,6 +65,7 @@ ORDER = (
     "gitmem.api",
     "gitmem",
     "gitmem.a2a",
+    "gitmem.page_server",
     "gitmem.conformance",
     "merge_driver",
     "cli",

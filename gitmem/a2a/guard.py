@@ -29,6 +29,7 @@ CALLER = "gitmem.caller"  # in the scope of a request: its `Caller`
 CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that before A2A 1.0
 BODY_SECONDS = 20.0
 RUNNING_MAX = 100  # requests of one caller at a time, such as event streams
+NEEDED = "A valid token is needed: Authorization: Bearer TOKEN."
 CHECK_SECONDS = 1.0  # between two looks whether the token of a running request is still valid
 _TYPES = ("application/json", "application/a2a+json")
 _REST = "/rest/"
@@ -44,6 +45,7 @@ class Guard:
         callers: Returns the caller of a token for each tenant.
         cards: The paths of cards, which need no token.
         anonymous: The caller of requests without a token; None to refuse these.
+        needed: What to tell who has no valid token.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Guard:
         cards: Collection[str],
         anonymous: str | None = None,
         body_seconds: float = BODY_SECONDS,
+        needed: str = NEEDED,
     ) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
@@ -62,6 +65,7 @@ class Guard:
         self._anonymous = anonymous
         self._cards = frozenset(cards)
         self._body_seconds = body_seconds
+        self._needed = needed
         self._running: Counter[Caller] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,9 +121,7 @@ class Guard:
             return None
         caller = self._caller(headers)
         if caller is None:
-            return _error(
-                401, "A valid token is needed: Authorization: Bearer TOKEN.", {"WWW-Authenticate": "Bearer"}
-            )
+            return _error(401, self._needed, {"WWW-Authenticate": "Bearer"})
         scope[CALLER] = caller
         if "transfer-encoding" in headers and "content-length" in headers:
             return _error(400, "The request has both a Content-Length and a Transfer-Encoding.")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+import webbrowser
 from pathlib import Path
+
+import pytest
 
 from ..page.test_page_file import data_of
 from .conftest import Run
@@ -47,3 +51,47 @@ def test_figures_are_shown_as_a_table(run: Run, repo: Path) -> None:
     assert said.out.splitlines()[1].split()[1:] == ["1", "1", "0", "0"]
     assert run("stats", "--since", "1h", "--json").json["days"][0]["signals"] == 1
     assert run("stats", "--agent", "nobody").status == 2
+
+
+def test_serving_and_a_file_exclude_each_other(run: Run) -> None:
+    """A port without a server is a mistake, too; so is a filter that names nobody."""
+    assert "--serve writes none" in run("view", "--serve", "--out", "x.html").err
+    assert "--port needs --serve" in run("view", "--port", "1").err
+    assert "Invalid port" in run("view", "--serve", "--port", "99999").err
+    assert "Unknown agent" in run("view", "--serve", "--agent", "nobody").err
+
+
+def test_without_a_browser_the_path_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither none at all nor one that fails is an error; one in the terminal is started only if BROWSER asks for it."""
+    monkeypatch.setattr(webbrowser, "get", no_browser)
+    said = run("view", "--open")
+    assert said.status == 0 and "wrote " in said.out
+    assert "No browser was found: open the file with your own." in said.out
+
+    opened: list[str] = []
+    fake = webbrowser.GenericBrowser("lynx")
+    fake.open = lambda url, *_: bool(opened.append(url)) or True  # type: ignore[method-assign]
+    monkeypatch.setattr(webbrowser, "get", lambda: fake)
+    assert run("view", "--open", "--json").json["opened"] is False
+    assert run("view", "--open", "--json", BROWSER="lynx").json["opened"] is True
+    assert opened[0].startswith("file:///")
+
+
+def no_browser() -> None:
+    raise webbrowser.Error("could not locate runnable browser")
+
+
+def test_without_the_extra_serving_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page as a file needs no extra."""
+    for name in [
+        each for each in sys.modules if each.startswith(("gitmem.a2a.server", "gitmem.page_server"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("gitmem.a2a.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+
+    said = run("view", "--serve")
+
+    assert said.status == 2
+    assert "gitmem view --serve needs it" in said.err and "gitmem-coord[a2a]" in said.err
+    assert run("view").status == 0

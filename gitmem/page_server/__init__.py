@@ -1,0 +1,1 @@
+"""Serve the page of `gitmem view` on this machine, with live updates."""
