@@ -227,7 +227,7 @@ def _remote(store: Store) -> Remote | None:
 
 def _first_commit(store: Store) -> str:
     """Return the id of the first commit of every log, which is here once a log is."""
-    oid = ref.genesis(start(store.log))
+    oid = ref.genesis(store.git.tip(ref.LOG_REF) or start(store.log))
     if not store.git.has(oid):
         store.git.write([ref.genesis_draft()], None)
     return oid

@@ -280,6 +280,7 @@ def test_without_a_remote_whoever_ends_a_task_deletes_its_fence(
     task_decisions.seal(store, planner.caller, sealed)
     task_decisions.close(store, Agent(store, PLANNER).caller, closed, "its caller is gone")
     assert fences.names(store) == [open_]
+    assert not list(repo.glob(".git/objects/pack/*.keep"))  # nothing was written that no ref reaches
     waiting = str(new_task.create(store, planner.caller, "four", to=WORKER, semantics=ONCE).task["task_id"])
     for left in (sealed, waiting):
         assert store.git.swap(FENCES[0] + left, None, ref.GENESIS, "left by a killed process")
