@@ -146,7 +146,8 @@ def listing(at: Environment, all: Everyone = False) -> None:
     """List the sessions of this repository."""
     from gitmem.sessions import roster
 
-    output.answer(at.json, roster.listing(at.store(), all=all), sessions.roster)
+    found = roster.listing(at.store(), all=all, limit=None if at.json else roster.SHOWN)
+    output.answer(at.json, found, sessions.roster)
 
 
 def roster(
@@ -160,7 +161,8 @@ def roster(
     from gitmem.handoffs import handoff_list
     from gitmem.sessions import roster as operation
 
-    found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any())
+    limit = None if at.json else operation.SHOWN
+    found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=limit)
     output.answer(at.json, handoff_list.add_to(at.store(), found), sessions.roster)
 
 

@@ -92,6 +92,8 @@ def roster(found: Roster | SessionList) -> list[str]:
         for each in found.sessions
         if (paths := each.get("edits", []))
     ]
+    if found.more and not hasattr(found, "remark"):  # which a roster has it in
+        shown.append(f"{found.more} more not shown.")
     return [*shown, *edits, *work, *([plain(remark)] if remark else []), *failed]
 
 

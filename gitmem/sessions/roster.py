@@ -12,6 +12,7 @@ from ..outcome import Outcome
 from ..sync import autosync
 from ..text.name_matching import fold
 from ..text.shell_quote import command
+from ..trust.sender_tables import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _UNPROVEN = (
 EDITS_MAX = 50  # paths of a session that a roster names
 CONTESTED_MAX = 10  # names of which a roster says whom they mean here
 SEND = ("gitmem", "signal", "your message", "--to")
+SHOWN = 50  # sessions of a list as text
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
@@ -55,12 +57,13 @@ class Roster(Outcome):
 
 
 class SessionList(Outcome):
-    """The sessions in the log, last seen first."""
+    """The sessions in the log, last seen first. `more` is the number of sessions that a limit left out."""
 
-    __slots__ = ("sessions", "next")  # the order of the JSON shape
+    __slots__ = ("sessions", "more", "next")  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
+        self.more = 0
         self.next = list(next)
 
 
@@ -112,7 +115,7 @@ def roster(
         caller: The caller, if known. It is not advised to signal itself.
         steps_most: The limit for unread signals and headlines, see `StepLimit`. Beyond it, `unread` is None and a
             headline the name.
-        limit: The maximum number of sessions; None for all.
+        limit: The maximum number of sessions, those of the caller and of this clone first, then live ones; None for all.
 
     Raises:
         UsageError: The limit is below 1.
@@ -127,8 +130,8 @@ def roster(
     else:
         found = by_role(presence.shown(store, all=all).values())
     found = [one for one in found if all or one.is_current]
-    total, found = len(found), found[:limit]
     db, now = store.db(), store.now()
+    total, found = len(found), _first(db, found, limit, caller) if not query else found[:limit]
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
         {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
@@ -154,15 +157,40 @@ def roster(
     return outcome
 
 
-def listing(store: Store, all: bool = False) -> SessionList:
-    """Return sessions, last seen first; with `all` also those that are gone or ended."""
-    found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
+def _first(
+    db: sqlite3.Connection, found: Sequence[Presence], limit: int | None, caller: Caller | None
+) -> list[Presence]:
+    """Return so many sessions in their order: those of the caller, of this clone, and live ones, rather than others."""
+    if limit is None or len(found) <= limit:
+        return list(found)
+    ids = caller.ids if caller is not None else []
+
+    def rank(one: Presence) -> tuple[bool, bool, bool, int]:
+        is_ours = one.here and is_own(db, one.session_id)  # peers may name this clone
+        return not (is_ours and one.reader in ids), not is_ours, one.status != "live", -one.last_seen
+
+    kept = {one.session_id for one in sorted(found, key=rank)[:limit]}
+    return [one for one in found if one.session_id in kept]
+
+
+def listing(store: Store, all: bool = False, *, limit: int | None = None) -> SessionList:
+    """Return sessions, last seen first; with `all` also those that are gone or ended.
+
+    Args:
+        limit: The maximum number of sessions, as in `roster`; None for all.
+    """
+    shown = presence.shown(store, all=all).values()
+    every = sorted(shown, key=lambda one: (-one.last_seen, one.session_id))
     db = store.db()
     steps = StepLimit(db, UNREAD_STEPS)
-    return SessionList(
-        [session_row(store, db, steps, one) for one in found if all or one.is_current],
-        ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
+    current = [one for one in every if all or one.is_current]
+    found = _first(db, current, limit, None)
+    rows = [session_row(store, db, steps, one) for one in found]
+    outcome = SessionList(
+        rows, ["gitmem session start" if not every else "gitmem roster", "gitmem session list --all"]
     )
+    outcome.more = len(current) - len(found)
+    return outcome
 
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:

@@ -165,3 +165,20 @@ def test_whoami_of_those_without_a_session(repo: Path) -> None:
     assert [each.reader_identity for each in found] == ["human:person@example.org", store.keys.hashed("t-1")]
     assert [each.headline for each in found] == ["Test Person", store.keys.hashed("t-1")]
     assert found[1].next[0] == "gitmem session start"
+
+
+def test_a_limit_leaves_out_sessions_of_others(repo: Path, tmp_path: Path) -> None:
+    """A peer's many sessions, last seen after ours and in roles that come first, do not hide ours."""
+    clock = Clock()
+    store, theirs = open_store(repo, clock), open_store(new_repo(tmp_path / "theirs"), clock)
+    own = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    clock.forward(HOUR)
+    for number in range(8):
+        lifecycle.start(theirs, CallerClaims(), agent_identity=f"x:y:p{number}", role="implementer/a")
+    carry(store, theirs)
+    theirs.close()
+    found = roster.roster(store, caller=acting(store, own), limit=3)
+    assert own.session_id in [each["session_id"] for each in found.sessions]
+    assert (len(found.sessions), found.more) == (3, 6)
+    listed = roster.listing(store, limit=3)
+    assert (own.session_id in [each["session_id"] for each in listed.sessions], listed.more) == (True, 6)
