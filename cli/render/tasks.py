@@ -98,8 +98,9 @@ def detail(found: TaskDetail) -> list[str]:
     lines += ["conflict: several hold it without knowing of each other"] if found.conflict else []
     lines += [plain(f"replaced by {', '.join(found.replaced_by)}")] if found.replaced_by else []
     told = [each for each in found.events if each["event"] != "renew"]
-    if len(told) > EVENTS_SHOWN or found.left_out:
-        lines.append(f"{plural(len(told[:-EVENTS_SHOWN]) + found.left_out, 'earlier event')} not shown")
+    left_out = found.left_out + found.more_events
+    if len(told) > EVENTS_SHOWN or left_out:
+        lines.append(f"{plural(len(told[:-EVENTS_SHOWN]) + left_out, 'earlier event')} not shown")
     for each in told[-EVENTS_SHOWN:]:
         lines += _event(each, found)
     for said in found.contradicted_by:

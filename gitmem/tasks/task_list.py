@@ -10,7 +10,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import brief, collisions, find_task, launches, rules, task_remarks, task_roles
+from . import brief, collisions, find_task, launches, rules, shown_events, task_remarks, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
-    from ..records.shown_types import ShownTask, ShownTaskEvent
+    from ..records.shown_types import ShownTask
     from ..store import Store
     from .fold import FoldedTask
     from .launches import LaunchReceipt
-    from .task_facts import TaskEvent
     from .task_remarks import Contradiction
 
 LISTED = 50
@@ -158,6 +157,7 @@ class TaskDetail(Outcome):
         void: Ids of the takes that do not count.
         late: Ids of the results that did not become the outcome.
         left_out: The number of events that were not read: there are too many.
+        more_events: The number of events that were read and are not in `events`.
         agent_name: The name of whom it is for, if that agent has one.
         asked: The role, model, scope and deadline that it asks for, in one line.
         brief: The path of its brief, and whether it is in this work tree as attested.
@@ -170,15 +170,16 @@ class TaskDetail(Outcome):
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "agent_name", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "more_events", "agent_name", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask) -> None:
         self.task: ShownTask = records.shown(found.record)
         self.state = found.state
         self.state_text = rules.state_text(found)
-        decisions = (found.outcome, found.seal, found.close, found.holder)
-        self.outcome, self.seal, self.close, self.holder = map(_shown, decisions)
+        decisions = (found.seal, found.close, found.holder)
+        self.outcome = records.shown(found.outcome.record) if found.outcome is not None else None
+        self.seal, self.close, self.holder = map(shown_events.shorter_or_none, decisions)
         self.conflict = found.conflict
         some = (found.void, found.late, found.cancels, found.rejections)
         self.void, self.late, self.cancels, self.rejections = ([each.id for each in one] for one in some)
@@ -192,7 +193,8 @@ class TaskDetail(Outcome):
         self.launches: list[LaunchReceipt] = []
         self.handoff: Any = None  # an outcome of a package above; so `received`
         self.received: Any = None
-        self.events = [records.shown(each.record) for each in in_order(found.events.values())]
+        first = {each.id for each in (found.outcome, *decisions, *found.held) if each is not None}
+        self.events, self.more_events = shown_events.select(in_order(found.events.values()), first)
         self.contradicted_by: list[Contradiction] = []
         self.warnings: list[str] = []
         self.next: list[str] = []
@@ -289,7 +291,3 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
 def _ids(array: str) -> list[str]:
     """Return the ids in a JSON array; they need no decoder: the models allow only letters and digits."""
     return [id for id in array.strip("[]").replace('"', "").split(",") if id]
-
-
-def _shown(event: TaskEvent | None) -> ShownTaskEvent | None:
-    return records.shown(event.record) if event is not None else None

@@ -257,3 +257,21 @@ def test_who_works_here_goes_on_although_others_invent_takers(
     theirs.close()
     assert task_list.show(store, task_id).left_out > 0
     assert task_work.report(store, bohr, task_id, "completed").recorded
+
+
+def test_an_answer_about_a_task_stays_small_whatever_its_events_have() -> None:
+    """Texts are cut, with their sizes; the result is whole, and those that decide are there rather than others."""
+    task = Task()
+    take = task.take(BOHR, 1, seen=[])
+    done = task.status(BOHR, 2, "completed", take, message="r" * 30_000)
+    hostile = flood("message", 600, message="m" * 8_000, after=[f"tev-x{number:06}" for number in range(60)])
+    detail = task_list.TaskDetail(task.fold(hostile))
+    assert len(str(detail.as_json())) < 250_000
+    assert detail.outcome is not None
+    assert detail.outcome["message"] == "r" * 30_000
+    shown = {each["event_id"]: each for each in detail.events}
+    assert {take.id, done.id} <= shown.keys()
+    assert shown[done.id]["cut"] == {"message": 30_000}  # type: ignore[typeddict-item]
+    assert len(shown) + detail.more_events == 602
+    small = task_list.TaskDetail(task.fold())
+    assert (small.more_events, "cut" in small.events[-1]) == (0, False)
