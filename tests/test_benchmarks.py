@@ -53,6 +53,7 @@ PROMISED = {
     "hook-tokens": ("hook, tokens beside the text of ", 1),
     "watch": (" printed by `gitmem watch` in another", 1),
     "watch-idle": ("`gitmem watch` idle for ", 1),
+    "page-browser": (" agents in Chromium", 1),
     "sync-nothing": ("`gitmem sync` with nothing new", 2),
     "sync-10000": (" lines each way", 2),
     "contention-20": (" clones × 10 signals", 4),
@@ -72,6 +73,7 @@ SEVERAL = {
     "hook": 3,
     "hook-tokens": 2,
     "watch": 2,
+    "page-browser": 2,
     "sync-10000": 4,
     "inbox-million": 3,
 }

@@ -218,10 +218,12 @@
     }
     requestAnimationFrame(() => {
       const channel = new MessageChannel(); // its message comes after the frame
-      channel.port1.onmessage = () => { page.timing.painted = performance.now(); };
+      channel.port1.onmessage = () => {
+        page.timing.painted = performance.now();
+        if (page.data) (window.requestIdleCallback ?? setTimeout)(() => page.warm(page.model));
+      };
       channel.port2.postMessage(0);
     });
-    if (page.data) (window.requestIdleCallback ?? setTimeout)(() => page.warm(page.model));
   };
   start();
 })();
