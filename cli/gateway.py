@@ -90,7 +90,7 @@ def log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
         from gitmem.a2a.push import Push
         from gitmem.a2a.push_url import Poster
 
-        found.push = Push(store.repo.state, Poster(allow_private=allow_private))
+        found.push = Push(store.repo.state, Poster(allow_private=allow_private), report=note)
     return found
 
 
@@ -163,7 +163,7 @@ def callers(at: Environment, tenant: str, listen: str, *, no_token: bool) -> Cal
 
     from gitmem.a2a.tokens import Tokens, new_token
 
-    known = Tokens(at.store().repo.state)
+    known = Tokens(at.store().repo.state, report=note)
     if no_token or tenant or known.list():
         return known.caller_of
     if listen not in LOOPBACK:

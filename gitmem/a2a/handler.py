@@ -229,7 +229,7 @@ class Handler(RequestHandler):
         """Forget a configuration."""
         log, name = self._of(context, params)
         await self._look(log, name, params.task_id)
-        self._push(log).delete(name, self.agent, params.task_id, params.id)
+        await self._push(log).delete(name, self.agent, params.task_id, params.id)
 
     def _push(self, log: ServedLog) -> Push:
         if log.push is None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
+from collections import defaultdict
 
 from a2a.types import TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from a2a.utils.proto_utils import to_stream_response
-from google.protobuf.json_format import MessageToDict, MessageToJson, ParseDict
+from google.protobuf.json_format import MessageToJson, ParseDict, ParseError
 
-from .. import atomic_write, shared_mode
-from . import wire
+from ..errors import StoreError
+from . import push_file, wire
 from .push_url import Poster, UrlError
 
 TYPE_CHECKING = False
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     # Yields a task of a caller now and after each change, and whether its state is the last word.
     Changes = Callable[[str, str], AsyncIterator[tuple[FoldedTask, bool]]]
 
-OF_TASK_MAX, CONFIGS_MAX, FILE_MAX_BYTES, TEXT_MAX = 5, 500, 8 * 1024 * 1024, 4_000
+OF_CALLER_MAX = (
+    4  # notifications at the same time, so that slow receivers of one caller take nothing from others
+)
+OF_TASK_MAX, CONFIGS_MAX, TEXT_MAX = 5, 500, 4_000
 PAUSES = (
     0.5,
     5.0,
     30.0,
 )  # seconds between the tries of a notification; then nothing more is sent before a restart
-_FILE = ("a2a", "push.json")
 
 
 class Entry:
@@ -44,9 +46,10 @@ class Entry:
     Attributes:
         caller: The name of its owner.
         sent: The ids of the steps that its URL has got.
+        size: The bytes that the configuration takes in the file.
     """
 
-    __slots__ = ("agent", "caller", "config", "sent")
+    __slots__ = ("_json", "agent", "caller", "config", "sent", "size")
 
     def __init__(
         self, caller: str, agent: str, config: TaskPushNotificationConfig, sent: Sequence[str]
@@ -55,6 +58,13 @@ class Entry:
         self.agent = agent
         self.config = config
         self.sent = list(sent)
+        self._json = MessageToJson(config, indent=None)
+        self.size = len(self._json)  # it is ASCII
+
+    def as_json(self) -> str:
+        """Return the entry as the file has it."""
+        rest = json.dumps({"caller": self.caller, "agent": self.agent, "sent": self.sent})
+        return f'{rest[:-1]}, "config": {self._json}}}'
 
 
 class Push:
@@ -63,15 +73,29 @@ class Push:
     Args:
         state: Its state folder.
         pauses: Seconds before each further try.
+        report: Called with a sentence about each error of the file.
     """
 
-    def __init__(self, state: str, poster: Poster, *, pauses: Sequence[float] = PAUSES) -> None:
-        self._path = os.path.join(state, *_FILE)
+    def __init__(
+        self,
+        state: str,
+        poster: Poster,
+        *,
+        pauses: Sequence[float] = PAUSES,
+        report: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        self._state = state
+        self._report = report
+        self._is_changed = False
+        self._writing: asyncio.Task[None] | None = None
         self._poster = poster
         self._pauses = pauses
         self._entries: list[Entry] = []
         self._running: dict[Entry, asyncio.Task[None]] = {}
         self._changes: dict[str, Changes] = {}
+        self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(OF_CALLER_MAX)
+        )
 
     def begin(self, changes: dict[str, Changes]) -> None:
         """Go on with what the file has, in the running event loop.
@@ -89,6 +113,8 @@ class Push:
         for each in self._running.values():
             each.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+        if self._writing is not None:
+            await self._writing
         await self._poster.close()
 
     async def check(self, config: TaskPushNotificationConfig) -> None:
@@ -122,16 +148,19 @@ class Push:
         of_task = len(self.of_task(caller, agent, task_id))
         if before is None and len(self._entries) >= CONFIGS_MAX:
             self._forget_ended()
-        if before is None and (of_task >= OF_TASK_MAX or len(self._entries) >= CONFIGS_MAX):
+        entry = Entry(caller, agent, kept, sent)
+        size = entry.size + sum(each.size for each in self._entries if each is not before)
+        if size > push_file.CONFIGS_MAX_BYTES or (
+            before is None and (of_task >= OF_TASK_MAX or len(self._entries) >= CONFIGS_MAX)
+        ):
             raise InvalidParamsError(
                 message=f"Too many push configurations; a task has at most {OF_TASK_MAX}."
             )
         if before is not None:
             self._remove(before)
-        entry = Entry(caller, agent, kept, sent)
         self._entries.append(entry)
-        self._write()
         self._start(entry)
+        await self._changed()
         return kept
 
     def get(self, caller: str, agent: str, task_id: str, id: str) -> TaskPushNotificationConfig:
@@ -152,12 +181,12 @@ class Push:
             each.config for each in self._entries if (each.caller, each.agent, each.config.task_id) == wanted
         ]
 
-    def delete(self, caller: str, agent: str, task_id: str, id: str) -> None:
+    async def delete(self, caller: str, agent: str, task_id: str, id: str) -> None:
         """Forget a configuration, if there is one."""
         found = self._find(caller, agent, task_id, id)
         if found is not None:
             self._remove(found)
-            self._write()
+            await self._changed()
 
     def _find(self, caller: str, agent: str, task_id: str, id: str) -> Entry | None:
         wanted = (caller, agent, task_id, id)
@@ -187,18 +216,17 @@ class Push:
                 for id, event in wire.steps(task, is_over=is_over):
                     if id in entry.sent:
                         continue
-                    if not await self._send(
-                        entry.config, MessageToJson(to_stream_response(event), indent=None)
-                    ):
+                    body = MessageToJson(to_stream_response(event), indent=None)
+                    if not await self._send(entry.config, body, self._turns[entry.caller]):
                         return
                     entry.sent.append(id)
-                    self._write()
+                    self._changed()
                 if is_over:
                     return
         except TaskNotFoundError:
             pass  # another clone has not sent it, or the log was moved back
 
-    async def _send(self, config: TaskPushNotificationConfig, body: str) -> bool:
+    async def _send(self, config: TaskPushNotificationConfig, body: str, turns: asyncio.Semaphore) -> bool:
         """Send a notification, with further tries; return whether it has arrived."""
         headers = {"Content-Type": "application/a2a+json"}
         if config.token:
@@ -207,7 +235,9 @@ class Push:
             headers["Authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"
         for pause in (*self._pauses, None):
             try:
-                if 200 <= await self._poster.post(config.url, headers, body.encode()) < 300:
+                async with turns:
+                    status = await self._poster.post(config.url, headers, body.encode())
+                if 200 <= status < 300:
                     return True
             except UrlError:
                 return False
@@ -220,27 +250,28 @@ class Push:
     def _read(self) -> list[Entry]:
         """Return what the file has; nothing of a damaged one."""
         try:
-            with open(self._path, "rb") as file:
-                values = json.loads(file.read(FILE_MAX_BYTES))
-            return [_entry(**each) for each in values]
-        except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return []
+            return [_entry(**each) for each in push_file.read(self._state)]
+        except StoreError as error:
+            self._report(error.message)
+        except (ParseError, TypeError):
+            self._report(f"{push_file.path_of(self._state)} has configurations of an unknown form.")
+        return []
 
-    def _write(self) -> None:
-        values: list[dict[str, Any]] = [
-            {
-                "caller": each.caller,
-                "agent": each.agent,
-                "config": MessageToDict(each.config),
-                "sent": each.sent,
-            }
-            for each in self._entries
-        ]
-        try:
-            shared_mode.make_dirs(os.path.dirname(self._path))
-            atomic_write.replace(self._path, json.dumps(values).encode(), private=True)
-        except OSError:
-            return  # it is kept until the gateway ends
+    def _changed(self) -> asyncio.Task[None]:
+        """Write the file soon, once for all changes until then; return what ends when it is written."""
+        self._is_changed = True
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+        return self._writing
+
+    async def _write(self) -> None:
+        while self._is_changed:
+            self._is_changed = False
+            entries = [each.as_json() for each in self._entries]
+            try:
+                await asyncio.to_thread(push_file.write, self._state, entries)
+            except OSError as error:  # it is kept until the gateway ends
+                self._report(f"Cannot write {push_file.path_of(self._state)} ({error.strerror}).")
 
 
 def _entry(caller: str, agent: str, config: dict[str, Any], sent: list[str]) -> Entry:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from ipaddress import IPv4Address, IPv6Address
 
-URL_MAX = 2_000
+URL_MAX, CONNECTIONS_MAX = 2_000, 100
 SECONDS = 10.0  # for connecting, and for the answer
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
@@ -82,7 +82,9 @@ class Poster:
     def __init__(self, *, allow_private: bool = False, seconds: float = SECONDS) -> None:
         self.allow_private = allow_private
         self._pool = httpcore.AsyncConnectionPool(
-            network_backend=_Checked(allow_private), max_connections=20, max_keepalive_connections=0
+            network_backend=_Checked(allow_private),
+            max_connections=CONNECTIONS_MAX,
+            max_keepalive_connections=0,
         )
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         self._seconds = seconds

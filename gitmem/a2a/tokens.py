@@ -15,7 +15,7 @@ from ..outcome import Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 NAME_MAX, FILE_MAX_BYTES, CALLERS_MAX = 32, 256 * 1024, 1_000
 _NAME = "abcdefghijklmnopqrstuvwxyz0123456789-"
@@ -54,9 +54,12 @@ class Tokens:
 
     Args:
         state: Its state folder, which no clone or fetch fills.
+        report: Called with a sentence when the file is damaged while requests come; not again before it is read.
     """
 
-    def __init__(self, state: str) -> None:
+    def __init__(self, state: str, report: Callable[[str], object] = lambda sentence: None) -> None:
+        self._report = report
+        self._is_reported = False
         self.path = os.path.join(state, *_FILE)
         self._stamp: tuple[int, int, int] | None = None
         self._digests: list[tuple[str, str]] = []
@@ -122,8 +125,14 @@ class Tokens:
             return
         stamp = status.st_mtime_ns, status.st_ino, status.st_size
         if stamp != self._stamp:
-            self._digests = [(name, each["digest"]) for name, each in self._read().items()]
-            self._stamp = stamp
+            try:
+                self._digests = [(name, each["digest"]) for name, each in self._read().items()]
+            except StoreError as error:
+                if not self._is_reported:
+                    self._report(error.message)
+                self._is_reported = True
+                raise
+            self._stamp, self._is_reported = stamp, False
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
@@ -167,4 +176,6 @@ def digest_of(token: str) -> str:
 
 
 def _is_entry(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in ("digest", "created_at"))  # fmt: skip
+    return isinstance(value, dict) and all(
+        isinstance(text := value.get(name), str) and text.isascii() for name in ("digest", "created_at")
+    )

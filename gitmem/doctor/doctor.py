@@ -81,6 +81,7 @@ CHECKS: tuple[type[Check], ...] = (
     senders.ReplacedKey,
     senders.ForgedLines,
     senders.UnprovenSessions,
+    clone_files.GatewayFiles,
     roles.RoleFiles,
     roles.UnknownRoles,
     clone_files.Packs,

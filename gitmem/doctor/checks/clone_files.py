@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ... import atomic_write, shared_mode
 from ... import repo as repo_module
+from ...a2a import push_file, tokens
 from ...agents import name_pins
 from ...errors import StoreError
 from ...log import auto_pack, wal_files
@@ -259,3 +260,23 @@ def modified(path: str, otherwise: float) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return otherwise
+
+
+class GatewayFiles(Check):
+    """The files of `gitmem a2a serve`: tokens that can't be read, so that every client is refused, and push configurations that can't."""
+
+    codes = ("bad-tokens", "bad-push")
+
+    def check(self) -> Iterator[Finding]:
+        state = self.store.repo.state
+        known = tokens.Tokens(state)
+        try:
+            known.list()
+        except StoreError as error:
+            what = error.message.removesuffix(" Nothing was written.")
+            fix = "Correct its permissions, or remove it and make new tokens."
+            yield problem("bad-tokens", what, known.path, fix, "gitmem a2a token NAME")
+        try:
+            push_file.read(state)
+        except StoreError as error:
+            yield problem("bad-push", error.message, push_file.path_of(state), error.hint)
