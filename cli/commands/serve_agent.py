@@ -81,6 +81,8 @@ def serve_agent(
     own = _acting(store, began.session_id)
     with WatchEnded() as stop:
         _note(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
+        if trust:
+            _note(f"trusted on this machine, and run for each task: {command}")
         try:
             if runs is not None:
                 runs.clean()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .bundle_content import Bundle
     from .call_tasks import CallOptions
 
+TIMEOUT_MAX_SECONDS = 100 * 365 * 86_400  # as of the command line
 WAIT_SECONDS = (
     DEADLINE_SECONDS + give_up.GRACE_MICROS / 1_000_000 + 5.0
 )  # until a task without an end is given up
@@ -89,6 +90,7 @@ def begin(
             hint="Leave out --no-wait or --cancel-on-timeout.",
             code="contradiction",
         )
+    check_timeout(options.get("timeout"))
     named = [agents] if isinstance(agents, str) else agents
     with store.lock:
         same = store.with_one_snapshot(
@@ -115,6 +117,15 @@ def bundle_of(store: Store, caller: Caller, options: CallOptions) -> Bundle | No
     )  # fmt: skip
 
 
+def check_timeout(seconds: float | None) -> None:
+    """Raise UsageError for a time that can't be waited for."""
+    if seconds is not None and not 0 <= seconds <= TIMEOUT_MAX_SECONDS:
+        raise UsageError(
+            f"Invalid timeout: {seconds}; 0 to {TIMEOUT_MAX_SECONDS} seconds are valid. Nothing was written.",
+            code="bad-timeout",
+        )
+
+
 def wait(
     store: Store,
     caller: Caller,
@@ -130,6 +141,7 @@ def wait(
     Raises:
         UsageError: A task is unknown, or none is named.
     """
+    check_timeout(timeout)
     if not task_ids:
         raise UsageError("No task to wait for.", code="no-task", next=["gitmem task list --mine"])
     with store.lock:

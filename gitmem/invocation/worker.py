@@ -6,7 +6,6 @@ worker runs a task at a time; of clones that have not synced both may. A task wi
 
 from __future__ import annotations
 
-import threading
 import time
 
 from ..commit_process import NOW
@@ -16,8 +15,9 @@ from ..tasks import SUBMITTED, WAITING, WORKING, artifacts, chains, find_task, o
 from . import received
 from .candidates import Candidates
 from .log_waiter import LogWaiter
-from .runs import RESULT_MAX_BYTES, RunEnd, failure
-from .served_task import Artifact, ServedTask
+from .progress import Progress
+from .runs import RunEnd, failure
+from .served_task import ServedTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .served_task import Report
 
 LEASE_SECONDS = 60.0
-PROGRESS_SECONDS = 1.0  # between two records of progress
 POLL_SECONDS = 0.05  # between two looks at a running task: whether it is canceled
 IDLE_SECONDS = 0.5  # between two looks at a log that does not change, and two ticks
 RETRY_SECONDS = 2.0  # after an error of the disk
@@ -144,7 +143,7 @@ class Worker:
     def _run(self, task: FoldedTask, caller: Caller) -> None:
         """Run a task until it ends, its caller cancels it, its deadline is over, or somebody else has it."""
         id = task.record["task_id"]
-        progress = _Progress()
+        progress = Progress()
         with self.store.lock, self.store.one_look():
             inherited = received.receive(self.store, task.record)
         served = ServedTask(task, progress.add, inherited)
@@ -162,8 +161,31 @@ class Worker:
                 self._flush(caller, served, progress)
         finally:
             left = run.end()
-        self._flush(caller, served, progress, last=True)
-        self._finish(caller, id, RunEnd(end.state, end.message, {**end.payload, **(left or {})}), served)
+        ended = RunEnd(end.state, end.message, {**end.payload, **(left or {})})
+        while not self._has_finished(caller, served, progress, ended):
+            time.sleep(RETRY_SECONDS)
+
+    def _has_finished(self, caller: Caller, served: ServedTask, progress: Progress, end: RunEnd) -> bool:
+        """Report the end of a run; return False to try again, after an error of the disk that comes before the end of the lease.
+
+        Raises:
+            StoreError: The lease is over, or the worker ends.
+        """
+        try:
+            self._flush(caller, served, progress, last=True)
+            self._finish(caller, served.task_id, end, served)
+        except StoreError as error:
+            if self.stop.is_set() or self._lease_end(caller, served.task_id) <= self.store.now():
+                raise
+            self.report(f"{served.task_id}: cannot report its end ({error}); retrying.")
+            return False
+        return True
+
+    def _lease_end(self, caller: Caller, id: str) -> int:
+        with self.store.lock:
+            task = find_task.require(self.store, id, writing=True)
+            mine = rules.own_take(task, task_work.sender_of(caller))
+            return task.lease(mine) if mine is not None else 0
 
     def _interrupted(self, caller: Caller, served: ServedTask, run: Run) -> RunEnd | None:
         """Return how a running task ends now, if something other than itself ends it."""
@@ -190,18 +212,30 @@ class Worker:
     def _renew_if_due(self, caller: Caller, id: str) -> None:
         if time.monotonic() >= self._renewals.get(id, 0.0):
             self._renewals[id] = time.monotonic() + self.lease / 3
-            self._write(lambda: task_work.renew(self.store, caller, id))
+            try:
+                self._write(lambda: task_work.renew(self.store, caller, id))
+            except StoreError as error:
+                if self._lease_end(caller, id) <= self.store.now():
+                    raise
+                self._renewals[id] = time.monotonic() + min(RETRY_SECONDS, self.lease / 10)
+                self.report(f"{id}: cannot renew its lease ({error}); retrying.")
 
-    def _flush(self, caller: Caller, served: ServedTask, progress: _Progress, *, last: bool = False) -> None:
+    def _flush(self, caller: Caller, served: ServedTask, progress: Progress, *, last: bool = False) -> None:
         """Record what is due. A text after a question would take the question back, so it is dropped."""
-        id = served.task_id
-        for each in progress.due(last=last):
-            with self.store.lock:
-                if isinstance(each, str) and served.has_asked(
-                    find_task.require(self.store, id, writing=True)
-                ):
-                    continue
-                self._write(lambda each=each: _record(self.store, caller, id, each))  # type: ignore[misc]
+        id, due = served.task_id, progress.due(last=last)
+        while due:
+            each = due[0]
+            try:
+                with self.store.lock:
+                    task = find_task.require(self.store, id, writing=True)
+                    if not (isinstance(each, str) and served.has_asked(task)):
+                        self._write(lambda each=each: _record(self.store, caller, id, each))  # type: ignore[misc]
+            except StoreError:
+                progress.put_back(due, RETRY_SECONDS)
+                if last:
+                    raise
+                return
+            del due[0]
 
     def _finish(self, caller: Caller, id: str, end: RunEnd, served: ServedTask) -> None:
         """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
@@ -245,38 +279,6 @@ class Worker:
             self.report(error.message)
             return False
         return True
-
-
-class _Progress:
-    """Progress that waits to be recorded. Another thread adds to it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: list[Report] = []
-        self._next = 0.0
-
-    def add(self, report: Report) -> None:
-        with self._lock:
-            self._waiting.append(report if isinstance(report, Artifact) else str(report))
-
-    def due(self, *, last: bool) -> list[Report]:
-        """Return what to record now, in order: at most once a second; texts in a row as one, of a long one its end."""
-        with self._lock:
-            if not self._waiting or (time.monotonic() < self._next and not last):
-                return []
-            waiting, self._waiting = self._waiting, []
-            self._next = time.monotonic() + PROGRESS_SECONDS
-        found: list[Report] = []
-        for each in waiting:
-            if isinstance(each, str) and found and isinstance(found[-1], str):
-                found[-1] = f"{found[-1]}\n{each}"
-            else:
-                found.append(each)
-        return [_cut(each) if isinstance(each, str) else each for each in found]
-
-
-def _cut(text: str) -> str:
-    return text.encode("utf-8", "replace")[-RESULT_MAX_BYTES:].decode("utf-8", "ignore")
 
 
 def _record(store: Store, caller: Caller, id: str, report: Report) -> object:

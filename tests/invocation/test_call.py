@@ -11,7 +11,7 @@ import pytest
 
 import gitmem
 from gitmem.api import Log
-from gitmem.errors import GitmemError
+from gitmem.errors import GitmemError, UsageError
 from gitmem.invocation.call_result import AgentResult, CallError, CallResult
 from gitmem.invocation.served_task import InputNeededError, ServedTask
 from gitmem.records import ids
@@ -377,3 +377,15 @@ def test_i11_once_is_in_the_record(log: Log, serve: Serve) -> None:
     serve()
     id = log.call("prices", "x", wait=False, once=True).results[0].task_id
     assert find_task.require(log.store, id).record["semantics"] == "at-most-once"
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 1e15, float("inf"), float("nan")])
+def test_a_time_limit_that_no_clock_reaches_is_refused(log: Log, serve: Serve, seconds: float) -> None:
+    """Nothing is written."""
+    serve()
+    before = bodies(log.store)
+    with pytest.raises(UsageError, match="Invalid timeout"):
+        log.call("prices", "x", timeout=seconds)
+    with pytest.raises(UsageError, match="Invalid timeout"):
+        log.wait_for("task-0001", timeout=seconds)
+    assert bodies(log.store) == before

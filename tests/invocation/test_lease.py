@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 import gitmem
 from gitmem.api import Log
 from gitmem.errors import StoreError
@@ -71,3 +73,55 @@ def test_i11_a_worker_without_permission_to_write_begins_nothing_and_goes_on(rep
         assert log.wait_for(made.results[0].task_id, timeout=20).message == "done"
         stop.set()
         thread.join(10)
+
+
+@pytest.mark.parametrize("step", ["renew its lease", "report its end"])
+def test_a_full_disk_ends_no_run_before_its_lease_does(repo: Path, log: Log, step: str) -> None:
+    """Else a task that may begin only once were lost, though there is room again a moment later."""
+    from gitmem.invocation.runs import FunctionRun
+    from gitmem.invocation.worker import Worker
+
+    stop, refused = threading.Event(), threading.Event()
+    said: list[str] = []
+    begun: list[ServedTask] = []
+    with gitmem.open(str(repo), identity=PRICES) as own:
+        own.sessions.start(name="prices")
+        record = own.store.record
+
+        def full(*args: object, **options: object) -> object:
+            if refused.is_set():
+                return record(*args, **options)  # type: ignore[arg-type]
+            raise StoreError(f"Cannot write: {os.strerror(errno.ENOSPC)}.", code="store")
+
+        def report(sentence: str) -> None:
+            said.append(sentence)
+            if f"cannot {step}" in sentence:
+                refused.set()
+
+        def run(task: ServedTask) -> str:
+            begun.append(task)
+            own.store.record = full  # type: ignore[method-assign, assignment]
+            task.progress("at work")
+            if step.startswith("renew"):
+                assert refused.wait(10)
+            return "done" if not task.is_canceled else "canceled"
+
+        worker = Worker(
+            own.store,
+            lambda: own.caller,
+            lambda task: FunctionRun(run, task),
+            stop=stop,
+            lease=6.0,
+            report=report,
+        )
+        thread = threading.Thread(target=worker.serve, daemon=True)
+        thread.start()
+        found = log.call("prices", "pay", once=True, timeout=20)
+        stop.set()
+        thread.join(10)
+    assert (found.state, found.message, len(begun)) == ("completed", "done", 1), said
+    texts = [
+        each.record.get("message")
+        for each in find_task.require(log.store, found.results[0].task_id).events.values()
+    ]
+    assert "at work" in texts
