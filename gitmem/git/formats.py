@@ -41,3 +41,8 @@ def promisors(common: str) -> list[str]:
         elif section.startswith("remote.") and last == "partialclonefilter":
             found[section.removeprefix("remote.")] = None
     return list(found)
+
+
+def reflog(git_dir: str) -> str:
+    """Return the file of a worktree's reflog. Where references are kept in tables, or logs are off, it does not exist."""
+    return os.path.join(git_dir, "logs", "HEAD")

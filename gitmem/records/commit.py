@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from .base import (
     Address,
+    At,
     CommitId,
     Line,
     LinkId,
@@ -34,6 +35,9 @@ class Commit(Record):
     commit: CommitId = Field(description="The commit.")
     patch_id: CommitId | None = Field(
         default=None, description="What `git patch-id --stable` says of its changes; missing of a merge."
+    )
+    authored_at: At | None = Field(
+        default=None, description="The author's time, to the second: it stays when a commit is repeated."
     )
     action: Annotated[ShortLine, AfterValidator(TextRule(written=ACTIONS))] = Field(
         description="What made it: commit, amend, merge, revert, cherry-pick, rebase, squash, apply or rewrite;"

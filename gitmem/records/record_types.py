@@ -400,6 +400,7 @@ class CommitFields(TypedDict):
     link_id: str
     commit: str
     patch_id: NotRequired[str | None]
+    authored_at: NotRequired[str | None]
     action: str
     evidence: str
     sources: NotRequired[Sequence[str]]

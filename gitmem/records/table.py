@@ -410,6 +410,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'link_id': ('word', False, 9, 37, ('link-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'commit': ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ()),
         'patch_id': ('word', True, 40, 64, ('', 0, '0123456789abcdef'), ()),
+        'authored_at': ('form', True, 0, 262144, ('', (('0123456789', 4, 4), ('-', 1, 1), ('0123456789', 2, 2), ('-', 1, 1), ('0123456789', 2, 2), ('T', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), ('.', 1, 1), ('0123456789', 6, 6), ('Z', 1, 1))), ()),
         'action': ('line', False, 1, 200, '', (0, '', False, ('commit', 'amend', 'merge', 'revert', 'cherry-pick', 'rebase', 'squash', 'apply', 'rewrite'))),
         'evidence': ('line', False, 1, 200, '', (0, '', False, ('environment', 'output', 'alone', 'none'))),
         'sources': ('list', False, ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import commit_process
 from ..agents import caller as callers
-from ..agents import display_names, heartbeats, name_pins, own_sessions, presence
+from ..agents import commit_stamps, display_names, heartbeats, name_pins, own_sessions, presence
 from ..agents.caller_identity import default_workspace
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import UsageError
@@ -238,6 +238,7 @@ def _register(store: Store, session_id: str, began: CallerClaims | None = None) 
     else:
         session_queue.begin(store, session_id, began.client_session)
         session_queue.remove_old_queues(store)
+    commit_stamps.update(store)
     if store.collecting is None:
         session_queue.queue_all(store, session_id)
 

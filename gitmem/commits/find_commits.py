@@ -1,0 +1,295 @@
+"""Find the new commits of a worktree and record those whose session is known. It runs at commands, hooks and syncs.
+
+`commit_stamps` tells without this module whether there is anything to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from .. import atomic_write
+from ..agents import caller as callers
+from ..agents import commit_stamps, heartbeats
+from ..errors import GitmemError
+from ..git import commit_facts, reflog
+from ..log.entry import CommitMessage
+from ..log.lines import format_at
+from ..mailbox.delivery_lock import delivery_lock
+from ..records import ids
+from ..repo import read_small
+from ..sessions.session_fields import recordable_branch
+from ..tasks import chains
+from . import commit_view, hook_notes
+from .hook_notes import NamedSessions, was_open
+from .rewrites import Rewrites
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..agents.presence import Presence
+    from ..git.commit_facts import CommitFacts
+    from ..git.reflog import Entry
+    from ..records.record_types import CommitFields
+    from ..store import Store
+    from .rewrites import Origin
+
+    Made = tuple[Entry, int, Origin, str, Caller]
+
+LOCK = "commits"
+SECONDS = 5.0
+AT_ONCE = 200  # commits that are recorded in one entry
+APART_SECONDS = 2  # between commits whose processes may have seen each other's HEAD
+WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
+STATE_MAX = 4_096
+HOOKLESS = ("merge", "apply", "start", "")  # git runs no post-commit hook for them
+ACTIVE_MICROS = 24 * 3600 * 1_000_000
+SECOND = 1_000_000
+
+
+class Clues:
+    """What a process that looks for commits knows about them.
+
+    Attributes:
+        caller: Whose command or hook it is, if that is a session.
+        printed: The beginnings of ids that the caller's own command has printed as commits that it made.
+        in_turn: Whether the caller's client is between a prompt and the end of its turn.
+    """
+
+    __slots__ = ("caller", "in_turn", "printed")
+
+    def __init__(
+        self, caller: Caller | None = None, printed: Collection[str] = (), *, in_turn: bool = False
+    ) -> None:
+        self.caller = caller
+        self.printed = tuple(printed)
+        self.in_turn = in_turn
+
+
+def note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> int:
+    """Record the new commits of this worktree. Another process that does so already is not waited for.
+
+    Args:
+        seconds: The limit for git; what is left then is recorded at the next call.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        GitmemError: They can't be read or recorded; the next call tries again.
+    """
+    if store.repo.worktree is None or not commit_stamps.has_news(store.repo):
+        return 0
+    if commit_stamps.is_off(store):
+        commit_stamps.update(store)
+        return 0
+    with delivery_lock(store, LOCK) as mine:
+        return _Look(store, clues, time.monotonic() + seconds).run() if mine else 0
+
+
+class _Look:
+    """One look at the reflog and the notes of a worktree."""
+
+    def __init__(self, store: Store, clues: Clues, until: float) -> None:
+        self._store = store
+        self._clues = clues
+        self._until = until
+        self._has_hook = commit_stamps.has_hook(store.repo)
+        self._at = commit_stamps.changed_at(store.repo)
+        self._notes = hook_notes.read(store.repo)
+        self._entries = reflog.read(store.repo.git_dir)
+        self._sessions = NamedSessions(store)
+        self._own = callers_session(store, clues.caller)  # of this clone
+        self._kept = _kept(store)
+
+    def run(self) -> int:
+        """Record what is new, and note how far it was read."""
+        new = self._new()
+        oids = [self._entries[at].new for at in new]
+        known = commit_view.known(self._store.db(), oids)
+        recorded, read_to = 0, len(self._entries)
+        for start in range(0, len(new), AT_ONCE):
+            some = new[start : start + AT_ONCE]
+            if self._left() <= 0:
+                read_to = some[0]
+                break
+            recorded += self._record(some, known)
+            waits = next((at for at in some if self._waits_for_note(at)), None)
+            if waits is not None:
+                read_to = waits
+                break
+        self._keep(read_to)
+        hook_notes.rotate(self._store.repo)
+        return recorded
+
+    def _left(self) -> float:
+        return self._until - time.monotonic()
+
+    def _new(self) -> list[int]:
+        """Return the entries that may have made a commit, and that were not read before.
+
+        A reflog that was shortened is read from its beginning: `known` tells what is recorded already. A note without an entry gets one
+        of its own: the log is off, kept elsewhere, or was expired.
+        """
+        offset, last = self._kept
+        ends = [each.end for each in self._entries]
+        first = (
+            ends.index(offset) + 1 if offset in ends and self._entries[ends.index(offset)].new == last else 0
+        )
+        found = [
+            at for at in range(first, len(self._entries)) if self._entries[at].action not in ("", "start")
+        ]
+        have = {each.new for each in self._entries}
+        for oid, notes in self._notes.items():
+            if oid not in have and any(notes):
+                found.append(len(self._entries))
+                self._entries.append(reflog.Entry(None, oid, -1, "commit", 0))
+        return found
+
+    def _record(self, places: Sequence[int], known: Collection[tuple[str, str]]) -> int:
+        entries = [self._entries[at] for at in places]
+        wanted = [oid for each in entries for oid in (each.new, each.old) if oid]
+        common = self._store.repo.common
+        facts = commit_facts.of_commits(common, wanted, max(0.1, self._left()))
+        made: list[Made] = []
+        rewrites = Rewrites(common, self._entries, facts, max(0.1, self._left()))
+        for at in places:
+            entry = self._entries[at]
+            found = facts.get(entry.new)
+            if found is None or (entry.seconds >= 0 and found.committed != entry.seconds):
+                continue  # it was made elsewhere, and HEAD only moved to it
+            evidence, who = self._who(at, found)
+            origin = None
+            if who is None and entry.action in ("amend", "rebase") and self._own is not None:
+                origin = rewrites.of(at)
+                if self._has_record(origin.sources, made):
+                    evidence, who = "none", self._clues.caller
+            if who is None or (entry.new, who.session_id) in known:
+                continue
+            origin = origin or rewrites.of(at)
+            if entry.seconds < 0 and (not found.is_fresh or len(found.parents) > 1):
+                origin.action = "rewrite" if len(found.parents) < 2 else "merge"
+            made.append((entry, found.authored, origin, evidence, who))
+        patches = commit_facts.patch_ids(common, [entry.new for entry, *_ in made], max(0.1, self._left()))
+        self._write(made, patches)
+        return len(made)
+
+    def _has_record(self, sources: Sequence[str], made: Sequence[Made]) -> bool:
+        return bool(commit_view.known(self._store.db(), sources)) or any(
+            entry.new in sources for entry, *_ in made
+        )
+
+    def _who(self, at: int, found: CommitFacts) -> tuple[str, Caller | None]:
+        """Return the evidence and the session that has made the commit of an entry; None if nobody is known."""
+        entry, clues = self._entries[at], self._clues
+        notes = self._notes.get(entry.new)
+        if notes is not None:
+            one = self._sessions.of_notes(notes, found.committed)
+            if one is None or self._is_crowded(at):
+                return "", None
+            return "environment", self._caller(one)
+        one, caller = self._own, clues.caller
+        if one is None or caller is None or not was_open(one, found.committed):
+            return "", None
+        if any(entry.new.startswith(each) for each in clues.printed):
+            return "output", caller
+        return ("alone", caller) if self._is_alone(one, found.committed) else ("", None)
+
+    def _is_crowded(self, at: int) -> bool:
+        """Return whether a commit without a note was made just before: its process may have written this note."""
+        entry = self._entries[at]
+        for other in reversed(self._entries[:at]):
+            if entry.seconds - other.seconds > APART_SECONDS:
+                return False
+            if other.action not in HOOKLESS and other.seconds >= 0 and other.new not in self._notes:
+                return True
+        return False
+
+    def _is_alone(self, one: Presence, seconds: int) -> bool:
+        """Return whether a session was in its turn, and the only one in the worktree, when a commit was made."""
+        store = self._store
+        if self._has_hook or not self._clues.in_turn:
+            return False
+        if store.settings().get(commit_stamps.SETTING, "").lower() == commit_stamps.EXACT:
+            return False
+        here = [
+            name
+            for name, (where, at) in heartbeats.known_sessions(store).items()
+            if where == heartbeats.worktree(store) and at > store.now() - ACTIVE_MICROS
+        ]
+        prompted = commit_stamps.prompted_at(store, one.session_id)
+        return here == [one.session_id] and 0 < prompted // SECOND <= seconds
+
+    def _waits_for_note(self, at: int) -> bool:
+        """Return whether git's hook has perhaps not yet noted a commit that was made a moment ago."""
+        entry = self._entries[at]
+        is_new = entry.seconds > self._store.now() // SECOND - WAIT_SECONDS
+        return self._has_hook and is_new and entry.action not in HOOKLESS and entry.new not in self._notes
+
+    def _caller(self, one: Presence) -> Caller:
+        return callers.of_session(one, "session")
+
+    def _write(self, made: Sequence[Made], patches: Mapping[str, str]) -> None:
+        """Record commits in one entry, which waits for the next commit of the log."""
+        if not made:
+            return
+        store = self._store
+        branch = recordable_branch(store.branch())
+        tasks: dict[str, str | None] = {}
+        lines = []
+        for entry, authored, origin, evidence, who in made:
+            session = who.session_id or ""
+            if session not in tasks:
+                tasks[session] = (who.record or {}).get("task_id") or chains.only_held(store.db(), who)
+            fields: CommitFields = {
+                "link_id": ids.keyed_id("link", entry.new, session), "commit": entry.new, "patch_id": patches.get(entry.new), "authored_at": format_at(authored * SECOND),
+                "action": origin.action, "evidence": evidence, "sources": origin.sources, "parts": origin.parts, "branch": branch,
+                "task_id": hook_notes.task_of(self._notes.get(entry.new, ())) or tasks[session], "wu_id": who.wu_id,
+                "workspace_id": who.workspace, "sender_identity": who.reader, "sender_session": who.session_id,
+                "sender_name": who.name,
+            }  # fmt: skip
+            lines.append(store.line("commit", fields, allow_secret=True))  # it has no new text
+        who = made[0][-1]
+        count = "a commit" if len(made) == 1 else f"{len(made)} commits"
+        message = CommitMessage(who.author, f"{who.name or who.reader} made {count}", "", who.trailers())
+        store.record(lines, message, deferred=True)
+
+    def _keep(self, read_to: int) -> None:
+        """Note up to which entry the reflog was read. If that is not its end, the next call goes on."""
+        entries = [each for each in self._entries[:read_to] if each.end]
+        last = entries[-1] if entries else None
+        content = json.dumps({"end": last.end if last else 0, "last": last.new if last else ""}).encode()
+        where = commit_stamps.read_to(self._store.repo)
+        at = self._at if read_to >= len(self._entries) else 0
+        atomic_write.replace(where, content)
+        os.utime(where, ns=(at, at))
+
+
+def callers_session(store: Store, caller: Caller | None) -> Presence | None:
+    """Return the session of a caller, if it was started in this clone."""
+    from ..agents import own_sessions
+
+    session = caller.session_id if caller is not None else None
+    if session is None or not ids.is_id("sess", session) or not heartbeats.is_here(store, session):
+        return None
+    return own_sessions.trusted(store, session)
+
+
+def try_note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> None:
+    """Record the new commits of this worktree as `note` does. Never raises: whatever else the process does matters more."""
+    try:
+        note(store, clues, seconds=seconds)
+    except (GitmemError, OSError, ValueError, KeyError):
+        return
+
+
+def _kept(store: Store) -> tuple[int, str]:
+    """Return up to which byte the reflog was read, and the commit of the entry that ends there."""
+    try:
+        found = json.loads(read_small(commit_stamps.read_to(store.repo), STATE_MAX))
+        return int(found["end"]), str(found["last"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return -1, ""

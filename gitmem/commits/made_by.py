@@ -1,0 +1,141 @@
+"""Who has made what a commit contains: by the records about it, about the commits that it was made of, and about equal ones."""
+
+from __future__ import annotations
+
+from ..log.lines import format_at
+from . import commit_view
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .commit_view import CommitLine
+
+MADE = ("commit", "merge", "revert")
+EXACT = ("environment", "output")
+ALONE, NONE = "alone", "none"
+STEPS_MAX = 200  # commits that are looked at for one answer
+SECOND = 1_000_000
+
+
+class Makers:
+    """Who has made a commit.
+
+    Attributes:
+        made: A line for each session that has made something of it; several from other clones may contradict each other.
+        rewrote: The lines of sessions that have only rewritten it, the last one first.
+        is_whole: Whether all of it has makers, as far as records tell.
+    """
+
+    __slots__ = ("is_whole", "made", "rewrote")
+
+    def __init__(self) -> None:
+        self.made: dict[str, CommitLine] = {}
+        self.rewrote: dict[str, CommitLine] = {}
+        self.is_whole = True
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether any of it is inferred."""
+        return any(line.record["evidence"] == ALONE for line in self.made.values())
+
+
+def find(
+    db: sqlite3.Connection,
+    commit: str,
+    *,
+    patch_id: str | None = None,
+    authored: int | None = None,
+    inferred: bool = True,
+) -> Makers:
+    """Return who has made a commit.
+
+    Args:
+        commit: Its id.
+        patch_id: The patch id of its changes, for a commit that no record names.
+        authored: The time of its author, in seconds since the epoch.
+        inferred: Whether inferred records count.
+    """
+    search = _Search(db, inferred=inferred)
+    search.of(commit)
+    if search.found.made or search.found.rewrote or patch_id is None or authored is None:
+        return search.found
+    search.is_first = False
+    search.of_patch(patch_id, format_at(authored * SECOND))
+    return search.found
+
+
+class _Search:
+    def __init__(self, db: sqlite3.Connection, *, inferred: bool) -> None:
+        self._db = db
+        self._valid = (*EXACT, ALONE) if inferred else EXACT
+        self._seen: set[str] = set()
+        self.found = Makers()
+        self.is_first = True
+
+    def of(self, commit: str) -> None:
+        """Add the makers of a commit."""
+        if commit in self._seen:
+            return
+        self._seen.add(commit)
+        if len(self._seen) > STEPS_MAX:
+            self.found.is_whole = False
+            return
+        lines = self._lines(commit)
+        made = [each for each in lines if each.record["action"] in MADE and each.record["evidence"] != NONE]
+        if made:
+            self._add(self.found.made, made)
+        elif lines:
+            self._rewritten(lines)
+        else:
+            self.found.is_whole = False
+
+    def _lines(self, commit: str) -> list[CommitLine]:
+        """Return the valid lines about a commit; only those of this clone, if it has any: others can claim any commit."""
+        lines = [
+            each
+            for each in commit_view.of_commit(self._db, commit)
+            if each.record["evidence"] in (*self._valid, NONE)
+        ]
+        own = [each for each in lines if each.is_own]
+        return own or lines
+
+    def _rewritten(self, lines: list[CommitLine]) -> None:
+        """Add the makers of what a commit replaces or repeats."""
+        known = [each for each in lines if each.record["evidence"] != NONE]
+        if self.is_first:
+            self.is_first = False
+            self._add(self.found.rewrote, known)
+        amended = [each for each in known if each.record["action"] == "amend" and each.record.get("parts")]
+        self._add(self.found.made, amended)
+        sources = dict.fromkeys(source for each in lines for source in each.record.get("sources", ()))
+        for source in list(sources)[: commit_view.SOURCES_MAX]:
+            self.of(source)
+        if any(each.record["action"] == "squash" for each in lines) and len(sources) < 2:
+            self.found.is_whole = False  # what was added is of no known commit
+        if not sources and not amended:
+            self._repeated(lines)
+
+    def _repeated(self, lines: list[CommitLine]) -> None:
+        """Add the makers of the commits with the same changes, author's time and other ids."""
+        patches = {(each.record.get("patch_id"), each.record.get("authored_at")) for each in lines}
+        for patch_id, authored in patches:
+            if patch_id is not None and authored is not None:
+                self.of_patch(patch_id, authored)
+
+    def of_patch(self, patch_id: str, authored_at: str) -> None:
+        """Add the makers of commits with a patch id and a time of the author: a repeated commit keeps both."""
+        same = [
+            each
+            for each in commit_view.of_patch(self._db, patch_id)
+            if each.record.get("authored_at") == authored_at and each.record["commit"] not in self._seen
+        ]
+        if any(each.is_own for each in same):
+            same = [each for each in same if each.is_own]
+        self.found.is_whole = bool(same)
+        for each in same:
+            self.of(each.record["commit"])
+
+    def _add(self, to: dict[str, CommitLine], lines: list[CommitLine]) -> None:
+        for each in lines:
+            to.setdefault(each.record.get("sender_session") or each.record["sender_identity"], each)

@@ -1,0 +1,139 @@
+"""Who made commits and when, and the patch ids of their changes, for many commits in few runs of git."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from . import run
+from .objects import is_oid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Pair = tuple[str, str]
+
+PATCHES_AT_ONCE = 50
+PATCHES_BYTES_MAX = 32 * 1024 * 1024
+FACTS_BYTES_MAX = 16 * 1024 * 1024
+RANGE_MAX = 2_000
+_FORMAT = "--format=%H%x00%P%x00%T%x00%an <%ae>%x00%at%x00%cn <%ce>%x00%ct%x00%s"
+# What the user has configured must not change the ids: they are compared with those of other clones.
+_DIFF = (
+    "diff-tree", "--stdin", "-r", "-p", "--root", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index", "-U3",
+    "--diff-algorithm=myers", "--no-indent-heuristic", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none",
+    "-O/dev/null",
+)  # fmt: skip
+
+
+class CommitFacts(NamedTuple):
+    """A commit: its parents, its tree, and who made it, with times in seconds since the epoch."""
+
+    parents: tuple[str, ...]
+    tree: str
+    author: str
+    authored: int
+    committer: str
+    committed: int
+    subject: str
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was authored when it was committed: its changes were not made in another commit before."""
+        return self.authored == self.committed
+
+
+def of_commits(common: str, oids: Iterable[str], seconds: float) -> dict[str, CommitFacts]:
+    """Return the facts of commits; those that are missing here are left out.
+
+    Raises:
+        StoreError: git failed, or did not end in time.
+    """
+    asked = [oid for oid in dict.fromkeys(oids) if is_oid(oid)]
+    return _facts(common, ["--no-walk=unsorted", "--ignore-missing"], asked, seconds) if asked else {}
+
+
+def between(common: str, base: str, tip: str, seconds: float) -> dict[str, CommitFacts]:
+    """Return the facts of the commits of `tip` that `base` does not have, at most 2,000.
+
+    Raises:
+        StoreError: git failed, or did not end in time.
+    """
+    if not (is_oid(base) and is_oid(tip)):
+        return {}
+    return _facts(
+        common, [f"--max-count={RANGE_MAX}", "--no-merges", "--ignore-missing"], [tip, f"^{base}"], seconds
+    )
+
+
+def _facts(
+    common: str, options: Sequence[str], revisions: Sequence[str], seconds: float
+) -> dict[str, CommitFacts]:
+    given = "".join(f"{each}\n" for each in revisions).encode("ascii")
+    done = run.run(
+        common,
+        ["rev-list", *options, "--stdin", _FORMAT],
+        input=given,
+        timeout=seconds,
+        out_max=FACTS_BYTES_MAX,
+    )
+    found = {}
+    for line in done.out.decode("utf-8", "replace").split("\n"):
+        words = line.split("\0")
+        if len(words) == 8 and words[4].isdecimal() and words[6].isdecimal():
+            oid, parents, tree, author, authored, committer, committed, subject = words
+            found[oid] = CommitFacts(
+                tuple(parents.split()), tree, author, int(authored), committer, int(committed), subject
+            )
+    return found
+
+
+def patch_ids(common: str, oids: Iterable[str], seconds: float) -> dict[str, str]:
+    """Return the patch ids of commits. Merges, commits without changes and those that take too long are left out."""
+    return {
+        oid: found for (oid, _), found in _patch_ids(common, [(oid, "") for oid in oids], seconds).items()
+    }
+
+
+def step_ids(common: str, trees: Iterable[Pair], seconds: float) -> dict[Pair, str]:
+    """Return the patch ids of what changes one tree into another, for pairs of trees."""
+    found: dict[Pair, str] = {}
+    until = time.monotonic() + seconds
+    waiting = [pair for pair in dict.fromkeys(trees) if pair[0] != pair[1]]
+    while waiting:  # git names only the first tree in its answer: one pair of each first tree at a time
+        some = {pair[0]: pair for pair in waiting}
+        found.update(_patch_ids(common, list(some.values()), until - time.monotonic()))
+        waiting = [pair for pair in waiting if some[pair[0]] != pair]
+    return found
+
+
+def _patch_ids(common: str, asked: Sequence[Pair], seconds: float) -> dict[Pair, str]:
+    until = time.monotonic() + seconds
+    pairs = [pair for pair in dict.fromkeys(asked) if is_oid(pair[0]) and (not pair[1] or is_oid(pair[1]))]
+    waiting = [pairs[at : at + PATCHES_AT_ONCE] for at in range(0, len(pairs), PATCHES_AT_ONCE)]
+    found: dict[Pair, str] = {}
+    while waiting and (left := until - time.monotonic()) > 0:
+        group = waiting.pop(0)
+        given = "".join(f"{' '.join(filter(None, pair))}\n" for pair in group).encode("ascii")
+        try:
+            diff = run.run(
+                common, list(_DIFF), input=given, timeout=left, out_max=PATCHES_BYTES_MAX, check=False
+            ).out
+            left = max(0.1, until - time.monotonic())
+            done = (
+                run.run(common, ["patch-id", "--stable"], input=diff, timeout=left, check=False)
+                if diff
+                else None
+            )
+        except (run.GitTimeoutError, run.GitOutputError):
+            if len(group) > 1:  # one commit may be enough to stop all others
+                middle = len(group) // 2
+                waiting[:0] = [group[:middle], group[middle:]]
+            continue
+        first = {pair[0]: pair for pair in group}
+        for line in done.out.decode("ascii", "replace").splitlines() if done is not None else ():
+            patch, _, oid = line.partition(" ")
+            if oid in first and is_oid(patch):
+                found[first[oid]] = patch
+    return found
