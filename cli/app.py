@@ -138,9 +138,10 @@ COMMANDS = {
     "demo": "demo:demo",
     "upkeep": "upkeep:upkeep",
     "commit-waiting": "upkeep:commit_waiting",
+    "note-commits": "upkeep:note_commits",
 }
 PROGRAM = "gitmem"
-HIDDEN = ("upkeep", "commit-waiting")
+HIDDEN = ("upkeep", "commit-waiting", "note-commits")
 ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .environment import Environment
-    from .unread_notice import UnreadNotice
 
     Values = dict[str, object]
 
@@ -249,6 +248,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
         values: The values after it, with the command's own; they take precedence. As with git, the second -C is
             relative to the first.
     """
+    from . import after_command
     from .environment import Environment, run_in
 
     directory, inner = before.get("directory"), values.pop("directory", None)
@@ -261,39 +261,16 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
     commit = bool(values.pop("commit", False) or before.get("commit"))
 
     def run(at: Environment) -> int:
-        output.set_notice(lambda: _notice(at, body))
+        output.set_notice(lambda: after_command.notice(at, body))
         status = body(at, **values) or 0
-        _tell_about_claims(at)
-        found = None if json or values.get("quiet") else _notice(at, body)
+        after_command.note_commits(at)
+        after_command.tell_about_claims(at)
+        found = None if json or values.get("quiet") else after_command.notice(at, body)
         if found is not None:
             output.write_error(found.line)
         return status
 
     return run_in(lambda: Environment(_text(directory), _text(as_), json, commit), run)
-
-
-def _notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | None:
-    """Return the notice of the caller's unread signals; None without one. Without a flag nothing else is read."""
-    name = at.own_name
-    if name is None:
-        return None
-    from gitmem.agents import heartbeats
-
-    if not heartbeats.is_flagged(at.repo.state, name):
-        return None
-    from . import unread_notice
-
-    return unread_notice.of_command(at, name, body)
-
-
-def _tell_about_claims(at: Environment) -> None:
-    """Renew the session's claims and tell it about contested ones. Where it has none, this only tests two files."""
-    name = at.own_name or "/"
-    paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "notices"))
-    if "/" not in name and any(map(os.path.exists, paths)):
-        from .commands import claim
-
-        claim.tell(at)
 
 
 def _text(value: object) -> str | None:

@@ -104,4 +104,5 @@ COMMANDS = {
     'demo': 'demo:demo --keep',
     'upkeep': 'upkeep:upkeep',
     'commit-waiting': 'upkeep:commit_waiting',
+    'note-commits': 'upkeep:note_commits',
 }

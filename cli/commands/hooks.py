@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from .options import ClientOption, GitHook, InstalledOption, Scope
 
+PUBLISHES = "The log gets ids and patch ids of commits that sessions make here. `git config gitmem.commits off` ends that."
+
 
 def install(
     at: Environment,
@@ -59,7 +61,7 @@ def uninstall(
 
     hook = _git_hook(at, git) if git is not None else None
     if hook is not None and not client:
-        output.answer(at.json, gate.uninstall(hook), render.gated)
+        output.answer(at.json, _uninstall_gate(at, hook), render.gated)
         return 0
     try:
         found = operation.uninstall(client_folders(at, scope), client or ["all-found"], scope)
@@ -67,7 +69,7 @@ def uninstall(
         error.next = [each.replace("hooks install", "hooks uninstall") for each in error.next]
         raise
     if hook is not None:
-        found.git = gate.uninstall(hook)
+        found.git = _uninstall_gate(at, hook)
     else:
         for name, here in (git_hooks(at)[0] or {}).items():
             if gate.state(here) in ("installed", "outdated"):
@@ -194,7 +196,7 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
     if which not in operation.NAMES:
         raise UsageError(
             f"Invalid git hook: {which}. Nothing was written.",
-            hint=f"gitmem has two git hooks: {' and '.join(operation.NAMES)}.",
+            hint=f"gitmem has three git hooks: {', '.join(operation.NAMES)}.",
             code="unknown-git-hook",
             next=[f"gitmem hooks install --git {name}" for name in operation.NAMES],
         )
@@ -209,6 +211,7 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Install the gate in git's hook, and write the file of paths that the hook reads."""
+    from gitmem.agents import commit_stamps
     from gitmem.clients import hook_paths
     from gitmem.clients.hooks import git_hook as operation
     from gitmem.shared_mode import make_dirs
@@ -216,4 +219,17 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     found = operation.install(hook)
     make_dirs(at.repo.state)
     hook_paths.write(at.repo.state, user=user_state(), program=program())
+    if hook.name == operation.POST_COMMIT:
+        commit_stamps.set_hook(at.repo.state, installed=True)
+        found.remarks += [] if commit_stamps.is_off(at.store()) else [PUBLISHES]
     return found
+
+
+def _uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
+    """Remove a git hook."""
+    from gitmem.agents import commit_stamps
+    from gitmem.clients.hooks import git_hook as operation
+
+    if hook.name == operation.POST_COMMIT:
+        commit_stamps.set_hook(at.repo.state, installed=False)
+    return operation.uninstall(hook)

@@ -197,8 +197,8 @@ GitHook = Annotated[
     str | None,
     typer.Option(
         "--git",
-        metavar="pre-push|pre-commit",
-        help="The gate before a push, or the guard of claims before a commit, as git's hook.",
+        metavar="pre-push|pre-commit|post-commit",
+        help="The gate before a push, the guard of claims before a commit, or the note of who commits, as git's hook.",
     ),
 ]
 ServeTrust = Annotated[

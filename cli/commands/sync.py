@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import syncing
+from .. import after_command, syncing
 from ..environment import Environment
 from ..render import output
 from ..values import duration
@@ -42,6 +42,7 @@ def sync(
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch records of other machines, and push local ones if you consented to publish."""
+    after_command.look_for_commits(at)
     if auto:
         from .. import autosync
 

@@ -1,4 +1,4 @@
-"""`gitmem upkeep` and `gitmem commit-waiting`, which commands start in the background: they print nothing."""
+"""`gitmem upkeep`, `gitmem commit-waiting` and `gitmem note-commits`, which commands and hooks start in the background: they print nothing."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def commit_waiting(at: Environment) -> None:
     store.commit_after = commit_process.window(store.settings(), os.environ.get(COMMIT_AFTER))
     commit_process.run(store)
     store.tidy_index()
+
+
+def note_commits(at: Environment) -> None:
+    """Record the commits of this worktree's sessions; git's post-commit hook starts this. Prints nothing."""
+    at.store()  # every command records them at its end

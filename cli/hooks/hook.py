@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Seconds until a hook gives up, well before its client does: signals in an output that the client drops must stay
 # unread.
 LIMIT = 6.0
+BUSY_MILLISECONDS = 500
 LIMIT_EDITS = 20.0  # nobody waits for it
 LIMITS = {events.START: 15.0, events.END: 2.5}
 USAGE = (
@@ -61,7 +62,7 @@ def _main(args: Sequence[str]) -> int:
         call = hook_input.read(client, event, kind)
         call.notices_edits = notices
         call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
-        if call.in_subagent and not call.saves and kind != events.EDIT:
+        if call.in_subagent and not call.saves and kind not in (events.EDIT, events.TOOL):
             return 0
         return _try(call, clock)
     finally:
@@ -121,9 +122,14 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         from . import client_session
 
         bodies = {events.START: client_session.start, events.END: client_session.end}
+        if call.kind == events.END:
+            _note_commits(at, call)
         bodies.get(call.kind, client_session.checkpoint)(at, call, clock)
         if call.kind != events.TOOL or call.in_subagent:
             return 0
+    _note_commits(at, call)
+    if call.in_subagent:
+        return 0
     from . import show_signals
 
     if show_signals.show_unread(at, call, clock):
@@ -132,3 +138,19 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         client_session.start(at, call, clock)
         show_signals.limit_retries(at.store(), call)
     return 0
+
+
+def _note_commits(at: Environment, call: HookInput) -> None:
+    """Record the commits that were made in this worktree since the last look."""
+    from gitmem.agents import commit_stamps
+
+    if not commit_stamps.has_news(at.repo):
+        return
+    from gitmem.clients.hooks import hook_state
+
+    from .. import commit_notes
+    from . import hook_caller
+
+    if hook_state.update_index(at.store(), BUSY_MILLISECONDS):
+        caller = hook_caller.caller(at, call)
+        commit_notes.of_hook(at, caller, call.fields, in_turn=call.kind in (events.TOOL, events.STOP))

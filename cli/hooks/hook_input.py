@@ -33,6 +33,7 @@ class HookInput:
         event: The client's own name of the event.
         kind: The kind of the event, see `events`.
         cwd: The folder that a tool's relative paths start from, or None.
+        fields: The whole input, for what only some calls need.
         edited: The paths that a tool changes, as the client names them.
         folder: The folder of the session, if this process may run in another one; otherwise None.
         name: The event's name in the JSON, or None.
@@ -50,6 +51,7 @@ class HookInput:
         "cwd",
         "edited",
         "event",
+        "fields",
         "folder",
         "in_subagent",
         "kind",
@@ -63,6 +65,7 @@ class HookInput:
     def __init__(self, client: str, event: str, kind: str, fields: Mapping[str, object]) -> None:
         self.client = client
         self.event = event
+        self.fields = fields
         self.kind = kind
         self.notices_edits = False
         self.saves = kind == events.CHECKPOINT

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from gitmem.signals import signal_options
 
+from .. import after_command
 from .. import shared_options as shared
 from . import tool_results
 
@@ -99,6 +100,7 @@ class ToolCalls:
         self, at: CallEnvironment, job: Callable[[CallEnvironment], CallToolResult]
     ) -> CallToolResult:
         answer = tool_results.with_notice(at, job(at))
+        after_command.note_commits(at)
         return tool_results.with_offer(answer, self._session.offer(at))
 
     async def add_notice(self, result: CallToolResult) -> CallToolResult:

@@ -94,6 +94,7 @@ def status(found: HookStatus) -> list[str]:
     for name, state, what in (
         ("pre-push", found.pre_push, "gate"),
         ("pre-commit", found.pre_commit, "guard of claims"),
+        ("post-commit", found.post_commit, "note of who commits"),
     ):
         if name in found.replaced:
             state = f"another tool has replaced gitmem's hook, and the {what} does not run"

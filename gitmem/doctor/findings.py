@@ -103,7 +103,7 @@ class Installed(Protocol):
         ...
 
     def install_git_hook(self, name: str) -> None:
-        """Install one of git's hooks: `pre-push` or `pre-commit`."""
+        """Install one of git's hooks: `pre-push`, `pre-commit` or `post-commit`."""
         ...
 
 

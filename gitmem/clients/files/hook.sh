@@ -148,6 +148,14 @@ notices_edits() {
   [ "$kind" = "@TURN@" ] && [ -e "$state/edits/wanted" ] && [ ! -e "$state/hook-stuck" ]
 }
 
+#@ commits: The file in-* has the time of the reflog as it was last read, and exists while commits are recorded.
+# Return whether this worktree has commits that gitmem has not seen.
+has_commits() {
+  seen=$state/commits/in-${git##*/}
+  [ -e "$seen" ] && [ ! -e "$state/hook-stuck" ] || return 1
+  [ "$git/logs/HEAD" -nt "$seen" ] || [ "$state/commits/by-${git##*/}" -nt "$seen" ]
+}
+
 #@ waiting
 # Return whether an agent in a sandbox has left records that this process can commit. After a failure, once a turn.
 has_records() {
@@ -231,6 +239,7 @@ input='' go='' due='' also='' here='' edits=''
         [ "$kind" = "@EDITS@" ] && is_guarded && go=1 # a client without an event before an edit
         is_counted && go=1 also=checkpoint
         notices_edits && edits=1
+        [ -n "$go" ] || { has_commits && go=1; }
         [ -n "$go" ] || { has_records && go=1; }
         [ -n "$go" ] || { is_due && due=1; } # otherwise gitmem checks this itself
         ;;

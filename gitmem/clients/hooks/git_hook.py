@@ -1,4 +1,4 @@
-"""Git's hooks: pre-push runs the gate, pre-commit the guard of claims. An existing hook is renamed, and runs after ours."""
+"""Git's hooks: pre-push runs the gate, pre-commit the guard of claims, post-commit notes who commits. An existing hook is renamed, and runs after ours."""
 
 from __future__ import annotations
 
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
     from ...repo import Repo
 
-NAMES = PRE_PUSH, PRE_COMMIT = "pre-push", "pre-commit"
+NAMES = PRE_PUSH, PRE_COMMIT, POST_COMMIT = "pre-push", "pre-commit", "post-commit"
 _LINES = {
     PRE_PUSH: "gitmem gate --pre-push </dev/null || exit 1",
     PRE_COMMIT: "git diff --cached --name-only --no-renames -z | gitmem gate --pre-commit || exit 1",
+    POST_COMMIT: "gitmem note-commits </dev/null >/dev/null 2>&1 &",
+}
+_NEXT = {
+    PRE_PUSH: "gitmem gate --pre-push",
+    PRE_COMMIT: "gitmem claim list",
+    POST_COMMIT: "gitmem hooks status",
 }
 KEPT = ".before-gitmem"
 FOREIGN = "foreign"
@@ -35,7 +41,7 @@ CONFIG = r"^core\.hookspath$"
 
 
 class Hook:
-    """A hook of a repository: pre-push or pre-commit.
+    """A hook of a repository: pre-push, pre-commit or post-commit.
 
     Attributes:
         name: Its name in git.
@@ -183,7 +189,7 @@ def install(hook: Hook) -> GitHookResult:
         result.remarks.append(
             f"core.hooksPath is {hook.folder}: commit the hook if that folder is checked in."
         )
-    result.next = ["gitmem gate --pre-push" if hook.name == PRE_PUSH else "gitmem claim list"]
+    result.next = [_NEXT[hook.name]]
     return result
 
 

@@ -69,14 +69,14 @@ class HookStatus(Outcome):
         program_works: Whether the hooks find a program that can be run.
         last_run: The last run of a session's hook in this clone, or None.
         last_error: The last error in a hook, with its time, or None.
-        pre_push, pre_commit: `installed`, `outdated`, `not installed` or `foreign` (only a hook that is not ours), for this worktree.
+        pre_push, pre_commit, post_commit: `installed`, `outdated`, `not installed` or `foreign` (only a hook that is not ours), for this worktree.
         replaced: Which of git's hooks another tool has overwritten after we installed it.
         hooks_path: `core.hooksPath`, or None.
         manager: A tool that writes git's hooks here, such as `husky`, or None.
     """
 
-    __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "pre_commit", "replaced", "hooks_path",
-                 "manager", "next")  # fmt: skip
+    __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "pre_commit", "post_commit",
+                 "replaced", "hooks_path", "manager", "next")  # fmt: skip
 
     def __init__(self) -> None:
         self.clients: list[ClientStatus] = []
@@ -84,7 +84,7 @@ class HookStatus(Outcome):
         self.program_works = False
         self.last_run: str | None = None
         self.last_error: str | None = None
-        self.pre_push = self.pre_commit = ABSENT
+        self.pre_push = self.pre_commit = self.post_commit = ABSENT
         self.replaced: list[str] = []
         self.hooks_path: str | None = None
         self.manager: str | None = None
@@ -134,6 +134,7 @@ def read_status(
     states = {name: git_hook.state(hook) for name, hook in hooks.items()}
     found.pre_push = states.get(git_hook.PRE_PUSH, ABSENT)
     found.pre_commit = states.get(git_hook.PRE_COMMIT, ABSENT)
+    found.post_commit = states.get(git_hook.POST_COMMIT, ABSENT)
     found.replaced = [name for name, hook in hooks.items() if git_hook.is_replaced(hook)]
     found.hooks_path = hooks_path
     found.manager = git_hook.manager(list(hooks.values()))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from ...clients.hooks.client_scope import OUTDATED
-from ...clients.hooks.git_hook import KEPT, PRE_COMMIT, PRE_PUSH
+from ...clients.hooks.git_hook import KEPT, POST_COMMIT, PRE_COMMIT, PRE_PUSH
 from ...clients.hooks.status import HookStatus, ScopeStatus
 from ...log import ref
 from ...sync.consent_messages import init_command
@@ -93,7 +93,7 @@ class Hooks(Check):
 
 def _outdated(hooks: HookStatus) -> list[str]:
     """Return git's hooks that another version has installed."""
-    found = ((PRE_PUSH, hooks.pre_push), (PRE_COMMIT, hooks.pre_commit))
+    found = ((PRE_PUSH, hooks.pre_push), (PRE_COMMIT, hooks.pre_commit), (POST_COMMIT, hooks.post_commit))
     return [name for name, state in found if state == OUTDATED]
 
 

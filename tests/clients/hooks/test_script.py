@@ -714,3 +714,24 @@ def test_the_script_is_marked_the_same_everywhere_and_clean() -> None:
                 [checker, "-s", "sh", "-"], input=text, capture_output=True, text=True, timeout=60
             )
             assert done.stdout == ""
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_new_commits_start_gitmem_once(place: Place, shell: tuple[str, ...]) -> None:
+    """Only where commits are recorded, and only while the reflog or a note is newer than what was read."""
+    log, seen = place.folder / ".git" / "logs" / "HEAD", place.state / "commits" / "in-.git"
+    asked = "hook claude-code PostToolUse "
+
+    def run() -> str:
+        return place.run("PostToolUse", shell=shell)
+
+    assert run() == ""
+    seen.parent.mkdir()
+    seen.touch()
+    os.utime(seen, (1, 1))
+    assert run() == asked
+    os.utime(log, (5, 5))
+    os.utime(seen, (5, 5))
+    assert run() == ""
+    (seen.parent / "by-.git").touch()
+    assert run() == asked

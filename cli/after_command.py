@@ -1,0 +1,52 @@
+"""What every command does at its end for its session: without anything to do it looks at a few files."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .environment import Environment
+    from .unread_notice import UnreadNotice
+
+
+def note_commits(at: Environment) -> None:
+    """Record the commits that were made in this worktree since the last look, if a session runs the command."""
+    if at.own_name is not None:
+        look_for_commits(at)
+
+
+def look_for_commits(at: Environment) -> None:
+    """Record the commits that were made in this worktree since the last look."""
+    from gitmem.agents import commit_stamps
+
+    if commit_stamps.has_news(at.repo):
+        from . import commit_notes
+
+        commit_notes.of_command(at)
+
+
+def tell_about_claims(at: Environment) -> None:
+    """Renew the session's claims and tell it about contested ones. Where it has none, this only tests two files."""
+    name = at.own_name or "/"
+    paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "notices"))
+    if "/" not in name and any(map(os.path.exists, paths)):
+        from .commands import claim
+
+        claim.tell(at)
+
+
+def notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | None:
+    """Return the notice of the caller's unread signals; None without one. Without a flag nothing else is read."""
+    name = at.own_name
+    if name is None:
+        return None
+    from gitmem.agents import heartbeats
+
+    if not heartbeats.is_flagged(at.repo.state, name):
+        return None
+    from . import unread_notice
+
+    return unread_notice.of_command(at, name, body)

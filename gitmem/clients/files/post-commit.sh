@@ -1,0 +1,50 @@
+#!/bin/sh
+# gitmem: written by gitmem hooks install --git post-commit
+# Note which session has made this commit. Then run the hook that existed before. It can't stop a commit.
+# It always starts git, and gitmem only for a process with a session's variables, in the background.
+nl='
+'
+git=${GIT_DIR:-.git} common='' program=''
+if [ -f "$git" ]; then
+  IFS= read -r git <"$git"
+  git=${git#gitdir: }
+fi
+common=$git
+if [ -r "$git/commondir" ]; then
+  IFS= read -r common <"$git/commondir"
+  case $common in /* | [A-Za-z]:*) ;; *) common=$git/$common ;; esac
+fi
+kept=${0%/*}/post-commit.before-gitmem
+# The folder's own name: GIT_DIR may be `.`, or end with a slash.
+name=$(CDPATH='' cd -P -- "$git" 2>/dev/null && printf '%s' "${PWD##*/}")
+seen=$common/gitmem/commits/in-$name
+if [ -n "$name" ] && [ -e "$seen" ] && oid=$(git rev-parse --verify --quiet HEAD 2>/dev/null); then
+  note=$oid
+  for each in "GITMEM_SESSION=${GITMEM_SESSION-}" "GITMEM_TASK=${GITMEM_TASK-}" \
+    "CLAUDE_CODE_SESSION_ID=${CLAUDE_CODE_SESSION_ID-}" "CODEX_THREAD_ID=${CODEX_THREAD_ID-}" \
+    "COPILOT_AGENT_SESSION_ID=${COPILOT_AGENT_SESSION_ID-}" "GEMINI_SESSION_ID=${GEMINI_SESSION_ID-}" \
+    "OPENCODE_SESSION_ID=${OPENCODE_SESSION_ID-}" "claude-code=${CLAUDECODE-}" \
+    "codex=${CODEX_CI-}${CODEX_SANDBOX-}${CODEX_SANDBOX_NETWORK_DISABLED-}" "gemini=${GEMINI_CLI-}" \
+    "cursor=${CURSOR_AGENT-}" "opencode=${OPENCODE-}" "cline=${CLINE_ACTIVE-}" "copilot=${COPILOT_CLI-}"; do
+    case ${each#*=} in
+      '') ;;
+      *[!A-Za-z0-9._:-]*) note="$note ${each%%=*}=?" ;;
+      *) note="$note $each" ;;
+    esac
+  done
+  printf '%s\n' "$note" 2>/dev/null >>"$common/gitmem/commits/by-$name"
+  case $note in
+    *_SESSION=* | *_ID=*)
+@IS_LISTED@
+      if [ ! -d "$git/rebase-merge" ] && [ ! -d "$git/rebase-apply" ] && [ ! -d "$git/sequencer" ]; then
+        if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/program"; fi
+        [ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
+        case $program in
+          /* | [A-Za-z]:*) { "$program" note-commits </dev/null >/dev/null 2>&1 & } 2>/dev/null ;;
+        esac
+      fi
+      ;;
+  esac
+fi 2>/dev/null
+[ -x "$kept" ] || exit 0
+exec "$kept" "$@"

@@ -1,0 +1,82 @@
+"""Git's post-commit hook notes who commits: it never stops a commit, and starts gitmem only for a session."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from cli import environment
+from gitmem import repo as place
+from gitmem.clients import hook_paths
+from gitmem.clients.hooks import git_hook
+from tests.hook_agents import user_state
+from tests.sandbox import worktree
+
+
+def commit(folder: Path, **env: str) -> str:
+    (folder / "a b.py").write_text(os.urandom(4).hex())
+    subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+    done = subprocess.run(
+        ["git", "commit", "-m", "x"],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 0 and "gitmem" not in done.stderr, done.stderr
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_path: Path) -> None:
+    """Nothing before a session was there; odd values as a question mark; the earlier hook runs, and comes back byte for byte."""
+    found = place.find(str(repo))
+    hook = git_hook.find(found, None, git_hook.POST_COMMIT)
+    assert hook is not None
+    before = b"#!/bin/sh\necho kept >>kept\nexit 3\n"
+    Path(hook.path).write_bytes(before)
+    Path(hook.path).chmod(0o755)
+    program = repo / ".git" / "a gitmem"
+    program.write_text(f'#!/bin/sh\necho "$*" >>"{repo}/.git/asked"\n')
+    program.chmod(0o755)
+    state = Path(found.state, "commits")
+    state.mkdir(parents=True)
+    assert hook_paths.write(found.state, user=user_state(), program=str(program))
+    git_hook.install(hook)
+    where = worktree(repo, tmp_path / "linked-tree")
+    for folder, name in ((repo, ".git"), (where, "linked-tree")):
+        commit(folder)
+        assert not (state / f"by-{name}").exists()
+        (state / f"in-{name}").touch()
+        first = commit(folder, GITMEM_SESSION="sess-1", CLAUDE_CODE_SESSION_ID="a b", CLAUDECODE="1")
+        second = commit(folder)
+        noted = f"{first} GITMEM_SESSION=sess-1 CLAUDE_CODE_SESSION_ID=? claude-code=1\n{second}\n"
+        assert (state / f"by-{name}").read_text() == noted
+    assert (repo / "kept").exists()
+    asked = repo / ".git" / "asked"
+    for _ in range(100):
+        if asked.exists() and len(asked.read_text().splitlines()) == 2:
+            break
+        subprocess.run(["sleep", "0.05"], check=True)
+    assert asked.read_text() == "note-commits\n" * 2
+    (state / "by-.git").unlink()
+    (state / "by-.git").mkdir()  # it cannot be written
+    commit(repo, GITMEM_SESSION="sess-1")
+    git_hook.uninstall(hook)
+    assert Path(hook.path).read_bytes() == before and not os.path.lexists(hook.kept)
+
+
+def test_it_notes_every_variable_and_marker_of_clients() -> None:
+    """A client that commands know and the hook does not would make a nested agent's commit its parent's."""
+    script = git_hook.text(git_hook.POST_COMMIT)
+    assert set(re.findall(r'"([A-Z_]+)=', script)) == {
+        "GITMEM_SESSION",
+        "GITMEM_TASK",
+        *environment.SESSION_VARIABLES,
+    }
+    for name, client in environment.MARKERS:
+        assert not client or re.search(rf'"{client}=[^"]*\${{{name}-}}', script), name
