@@ -70,6 +70,7 @@ COMMANDS = {
     "claim check": "claim:check",
     "claim release": "claim:release",
     "overlap": "overlap:overlap",
+    "why": "why:why",
     "call": "call:call",
     "serve-agent": "serve_agent:serve_agent",
     "delegate": "delegate:delegate",

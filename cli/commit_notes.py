@@ -12,7 +12,7 @@ from gitmem.commits.find_commits import Clues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from gitmem.agents.caller import Caller
 
@@ -34,7 +34,7 @@ def of_command(at: Environment) -> None:
     find_commits.try_note(at.store(), Clues(caller, in_turn=at.client_session is not None), seconds=SECONDS)
 
 
-def of_hook(at: Environment, caller: Caller | None, fields: Mapping[str, object], *, in_turn: bool) -> None:
+def of_hook(at: Environment, caller: Caller | None, fields: object, *, in_turn: bool) -> None:
     """Record the commits of a client's worktree.
 
     Args:
@@ -45,8 +45,10 @@ def of_hook(at: Environment, caller: Caller | None, fields: Mapping[str, object]
     find_commits.try_note(at.store(), clues, seconds=HOOK_SECONDS)
 
 
-def printed(fields: Mapping[str, object]) -> list[str]:
+def printed(fields: object) -> list[str]:
     """Return the beginnings of the ids of the commits that a tool's command says it has made."""
+    if not isinstance(fields, dict):
+        return []
     asked = [text for key in _ASKED for text in _texts(fields.get(key))]
     if not any(_MAKES.search(text) for text in asked):
         return []

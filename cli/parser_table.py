@@ -36,6 +36,7 @@ COMMANDS = {
     'claim check': 'claim:check path+',
     'claim release': 'claim:release id* --of= --reason= --allow-secret',
     'overlap': 'overlap:overlap branch? --notify',
+    'why': 'why:why target --no-inferred',
     'call': 'call:call agent text --timeout= --join= --no-wait --with-context --var=* --with-memory --memory-query= --dry-run --idempotency-key= --cancel-on-timeout --once --again --allow-secret',
     'serve-agent': 'serve_agent:serve_agent name --exec=:exec_ --callable=:callable_ --input=:input_ --trust --lease= --worktree --client=',
     'delegate': 'delegate:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --within= --again --blocked-by=* --supersedes=* --idempotency-key= --wu= --issue=:wu --initiative= --lane= -q:quiet --quiet --allow-secret',

@@ -163,6 +163,7 @@ CLAIM_FOR = Option("Time until it ends, at most 24h; it is renewed while you wor
 CLAIM_REASON = Option("What you are about to do.")
 CLAIM_TASK = Option("Task that it ends with, or none (default: the one open task of your session).")
 OVERLAP_BRANCH = Option("Only pairs with this branch.")
+WHY_TARGET = Option("FILE, FILE:LINE, FILE:10-20 or a commit.")
 
 NODE_ID = Option("A node id (mem-…) or a unique prefix.")
 NODE_IDS = Option("Node ids or unique prefixes.")

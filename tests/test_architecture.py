@@ -49,6 +49,7 @@ ORDER = (
     "gitmem.invocation",
     "gitmem.commits",
     "gitmem.overview",
+    "gitmem.why",
     "gitmem.statistics",
     "gitmem.page",
     "gitmem.views",

@@ -1,4 +1,4 @@
-"""The MCP tools for claims on paths, and for branches that change the same files."""
+"""The MCP tools for claims on paths, for branches that change the same files, and for the origin of lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from gitmem.errors import UsageError
+from gitmem.text.shell_quote import command
 
-from .. import shared_options as shared
 from .. import values
-from ..render import claims, overlap
+from ..render import claims, overlap, why
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu
 
@@ -22,21 +22,21 @@ Action = Literal["", "list", "claim", "check", "release"]
 
 
 class ClaimTools(ToolCalls):
-    """Tools for claims and overlaps."""
+    """Tools for claims, overlaps and the origin of lines."""
 
     async def claim(
         self,
         ctx: Ctx,
-        paths: Annotated[Words, Field(description=shared.CLAIM_PATHS.help)],
+        paths: Annotated[Words, Field(description="Files, folders, or patterns with *, ? and **.")],
         action: Annotated[Action, Field(description="Default: claim with paths, else list.")] = "",
-        lease: Annotated[str, Field(description=shared.CLAIM_FOR.help)] = "",
-        reason: Annotated[str, Field(description=shared.CLAIM_REASON.help)] = "",
+        lease: Annotated[str, Field(description="Such as 2h, at most 24h.")] = "",
+        reason: str = "",
         id: Annotated[
             str, Field(description="With release: one claim; somebody else's needs a reason.")
         ] = "",
         wu: Wu = "",
     ) -> CallToolResult:
-        """Tell others which files you are about to change: claim before you edit, release when done; list all, check paths."""
+        """Claim the files that you are about to change, release when done; list all, check paths."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             wanted = action or ("claim" if paths else "list")
@@ -81,10 +81,8 @@ class ClaimTools(ToolCalls):
         found = claim_list.list_claims(at.store(), self._session.reader(at))
         return tool_results.of(found, claims.page(found), peers=bool(found.claims), is_part=found.more > 0)
 
-    async def overlap(
-        self, ctx: Ctx, branch: Annotated[str, Field(description=shared.OVERLAP_BRANCH.help)] = ""
-    ) -> CallToolResult:
-        """List branches and worktrees that change the same files, conflicts first."""
+    async def overlap(self, ctx: Ctx, branch: str = "") -> CallToolResult:
+        """List branches that change the same files, conflicts first."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.overlap import compare
@@ -95,6 +93,19 @@ class ClaimTools(ToolCalls):
             )
 
         return await self._do(ctx, "overlap", job)
+
+    async def why(self, ctx: Ctx, target: str) -> CallToolResult:
+        """Who made FILE[:LINE] or COMMIT, and what was agreed."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.why import why as operation
+
+            found = operation.why(at.store(), target, folder=at.folder)
+            return tool_results.of(
+                found, why.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
+            )
+
+        return await self._do(ctx, "why", job)
 
 
 def _check(action: str, paths: list[str], id: str) -> None:

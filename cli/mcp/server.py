@@ -54,13 +54,13 @@ and decisions with mem_create; search with mem_search first. \
 
 NAMES = (
     "signal", "inbox", "thread", "converged", "receipts", "roster", "session", "role", "call", "delegate", "task", "handoff", "claim",
-    "overlap",
+    "overlap", "why",
     "sync", "gate",
     "mem_create", "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "mem_show", "mem_update",
     "mem_promote", "mem_delete", "mem_export",
 )  # fmt: skip
 READS = (
-    "thread", "converged", "receipts", "roster", "role", "overlap", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
+    "thread", "converged", "receipts", "roster", "role", "overlap", "why", "gate", "mem_search", "mem_context", "mem_recover", "mem_ready",
     "mem_show", "mem_export",
 )  # fmt: skip
 STOP_WAIT_SECONDS = 1.0

@@ -48,7 +48,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "role:listing": ("role", {}), "role:show": ("role", {}), "call:call": ("call", {}), "delegate:delegate": ("delegate", {}),
     "handoff:handoff": ("handoff", {}), "claim:paths": ("claim", {}), "claim:listing": ("claim", {"action": "list"}),
     "claim:check": ("claim", {"action": "check"}), "claim:release": ("claim", {"action": "release"}),
-    "overlap:overlap": ("overlap", {}), "sync:sync": ("sync", {}), "gate:gate": ("gate", {}),
+    "overlap:overlap": ("overlap", {}), "why:why": ("why", {}), "sync:sync": ("sync", {}), "gate:gate": ("gate", {}),
     "task:listing": ("task", {"action": "list"}), **{f"task:{each}": ("task", {"action": each}) for each in TASK_ACTIONS},
     "mem.nodes:create": ("mem_create", {}), "mem.nodes:update": ("mem_update", {}),
     "mem.nodes:checkpoint": ("mem_checkpoint", {}), "mem.listing:show": ("mem_show", {}),

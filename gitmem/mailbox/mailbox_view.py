@@ -30,6 +30,8 @@ DDL = (
     " intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB, content BLOB)",
     "CREATE INDEX signal_id ON signal (signal_id, digest)",
     "CREATE INDEX signal_thread ON signal (thread)",
+    # For `gitmem why`: what was proposed on a work unit.
+    "CREATE INDEX signal_proposed ON signal (wu_id) WHERE intent = 'PROPOSE' AND wu_id <> ''",
     # Every line of an id counts, so the rows do not depend on the order of arrival.
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
     " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",

@@ -15,7 +15,7 @@ from tools import compile_man
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = compile_man.PAGE.read_text(encoding="utf-8")
-HIDDEN = {"upkeep", "commit-waiting"}
+HIDDEN = {"upkeep", "commit-waiting", "note-commits"}
 
 
 def test_every_command_and_option_is_on_the_page() -> None:

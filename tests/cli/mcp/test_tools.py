@@ -24,7 +24,7 @@ SCHEMA_MAX_BYTES = 16 * 1024
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "call", "delegate", "task", "handoff", "claim", "overlap", "mem_create",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "call", "delegate", "task", "handoff", "claim", "overlap", "why", "mem_create",
     "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "gate", "mem_show", "mem_update", "mem_promote", "mem_delete", "mem_export",
 }  # fmt: skip
 

@@ -1,0 +1,100 @@
+"""Why a line or a commit is as it is, as text: who and whether it holds first, then the rest."""
+
+from __future__ import annotations
+
+from .output import paint
+from .sessions import plain
+from .text import format_ago, plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.why.agreed import AgreedThread
+    from gitmem.why.known import KnownNode
+    from gitmem.why.stories import MakerRow, Story
+    from gitmem.why.why import Why
+
+SHORT = 12
+RANGES_SHOWN = 4
+
+
+def why(found: Why) -> list[str]:
+    """Return the commits behind lines, each with what is known of it."""
+    lines: list[str] = []
+    for each in found.commits:
+        lines += [*([""] if lines else []), *_story(each)]
+    if found.more:
+        lines.append(f"{plural(found.more, 'more commit')} not shown; ask about fewer lines")
+    return [*lines, *(f"note: {plain(each)}" for each in found.remarks)]
+
+
+def _story(each: Story) -> list[str]:
+    head = f"{paint(each.commit[:SHORT], 'head')} {plain(each.subject)}"
+    where = f"{_ranges(each)}, " if each.lines else ""
+    lines = [head, f"  {where}{plain(each.author)}, {format_ago(each.committed_at)}", f"  {_who(each)}"]
+    if len(each.paths) > 1:
+        lines.append(f"  then named {plain(each.paths[1])}")
+    if each.task is not None:
+        lines.append(
+            f"  task {each.task.task_id} ({plain(each.task.state)}): {plain(each.task.title) or 'not here'}"
+        )
+    elif each.wu_id:
+        lines.append(f"  work unit {plain(each.wu_id)}")
+    lines += [f"  {_thread(thread)}" for thread in each.threads]
+    lines += [f"  {_node(node)}" for node in each.nodes]
+    if each.now:
+        lines.append(f"  {paint('no longer as it was', 'bad')}: {plain('; '.join(each.now))}")
+    elif each.threads or each.nodes:
+        lines.append("  still holds")
+    return lines
+
+
+def _who(each: Story) -> str:
+    if not each.made_by:
+        text = "made by somebody without a record"
+        if each.possible:
+            names = ", ".join(plain(one.name) for one in each.possible)
+            text += f"; perhaps by {names}, who had claimed the file then (inferred)"
+    else:
+        text = f"made by {' and '.join(map(_maker, each.made_by))}"
+        text += "" if each.is_whole else ", and partly by somebody without a record"
+    if each.rewritten_by:
+        text += f"; {', '.join(f'{one.action} by {_maker(one)}' for one in each.rewritten_by)}"
+    return text
+
+
+def _maker(each: MakerRow) -> str:
+    role = f", {plain(each.role)}" if each.role else ""
+    notes = [f"{plain(each.agent)}{role}"]
+    if each.inferred:
+        notes.append("inferred")
+    if not each.here:
+        notes.append("as another clone says")
+    return f"{plain(each.name)} ({'; '.join(notes)})"
+
+
+def _thread(each: AgreedThread) -> str:
+    asked = f"{plain(each.opened_by)} asked in {each.thread_id}: {plain(each.title)}"
+    stand = [
+        f"{word} {', '.join(map(plain, names))}"
+        for word, names in (
+            ("agreed:", each.agreed),
+            ("rejected:", each.rejected),
+            ("no answer:", each.pending),
+        )
+        if names
+    ]
+    return f"{asked} ({'; '.join(stand)})" if stand else asked
+
+
+def _node(each: KnownNode) -> str:
+    when = "known then" if each.known_then else "since"
+    state = "" if each.now == "holds" else f" [{plain(each.now)}]"
+    return f"{when}: {each.id} {plain(each.type)} {plain(each.text)}{state}"
+
+
+def _ranges(each: Story) -> str:
+    """Return the numbers of lines, such as `lines 3-5, 9`."""
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in each.lines[:RANGES_SHOWN]]
+    more = len(each.lines) - len(shown)
+    rest = f" and {more} more" if more else ""
+    return f"{'line' if each.line_count == 1 else 'lines'} {', '.join(shown)}{rest}"

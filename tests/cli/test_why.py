@@ -1,0 +1,226 @@
+"""`gitmem why`: who made a line, what was agreed and known, and whether that holds; and a clear sentence for everything else."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ..commits.people import git, install_hook
+from .conftest import Run
+
+Start = Callable[..., str]
+
+
+@pytest.fixture
+def shop(repo: Path) -> Path:
+    """A repository with the post-commit hook, and its first commit long ago."""
+    git(repo, "commit", "--quiet", "--amend", "--no-edit", GIT_COMMITTER_DATE="@1790000000 +0000")
+    install_hook(repo)
+    return repo
+
+
+def commit(repo: Path, path: str, text: str, subject: str, **env: str) -> str:
+    where = repo / path
+    where.parent.mkdir(parents=True, exist_ok=True)
+    where.write_text(text)
+    git(repo, "add", "-A")
+    git(repo, "commit", "--quiet", "-m", subject, **env)
+    return git(repo, "rev-parse", "HEAD").strip()
+
+
+def test_the_whole_story_of_a_line(shop: Path, run: Run, start: Start) -> None:
+    """Session, role and work unit, the agreement, what was known; a rename; then what has changed since."""
+    bohr, curie = start("Bohr"), start("Curie")
+    run("session", "set", "--wu", "WU-7", session=bohr)
+    proposed = run(
+        "signal",
+        "Round half up?",
+        "--to",
+        "Curie",
+        "--intent",
+        "PROPOSE",
+        "--wu",
+        "WU-7",
+        "--json",
+        session=bohr,
+    )
+    assert proposed.status == 0, proposed
+    asked = proposed.json["signal"]["signal_id"]
+    assert run("reply", asked, "yes", "--agree", session=curie).status == 0
+    commit(shop, "src/a.py", "first\n", "first line")
+    noted = run(
+        "mem",
+        "create",
+        "Prices are integers",
+        "--type",
+        "note",
+        "--path",
+        "src/a.py",
+        "--json",
+        session=curie,
+    )
+    node = noted.json["node"]["id"]
+    made = commit(shop, "src/a.py", "first\nround\n", "round prices", GITMEM_SESSION=bohr)
+    git(shop, "mv", "src/a.py", "b.py")
+    git(shop, "commit", "--quiet", "-m", "moved")
+    assert run("whoami", session=bohr).status == 0
+
+    found = run("why", "b.py:2", "--json").json
+    (one,) = found["commits"]
+    assert (one["commit"], one["lines"], one["paths"]) == (made, [[2, 2]], ["b.py", "src/a.py"])
+    (maker,) = one["made_by"]
+    assert (maker["session_id"], maker["name"], maker["wu_id"], maker["evidence"], maker["here"]) == (
+        bohr,
+        "Bohr",
+        "WU-7",
+        "environment",
+        True,
+    )
+    assert one["threads"][0]["agreed"] == ["Curie"] and one["threads"][0]["by"] == "work unit"
+    assert [(each["id"], each["known_then"]) for each in one["nodes"]] == [(node, True)]
+    said = run("why", "b.py:2").out
+    assert (
+        f"{made[:12]} round prices" in said
+        and "made by Bohr (test:worker:bohr" in said
+        and "agreed: Curie" in said
+    )
+
+    time.sleep(1.1)  # git knows only the second of a commit
+    assert run("reply", asked, "no", "--reject", session=curie).status == 0
+    assert run("mem", "update", node, "--content", "Prices are decimals", session=curie).status == 0
+    (later,) = run("why", made, "--json").json["commits"]
+    assert later["threads"][0]["reversed"] == ["Curie"]
+    assert any("no longer agrees" in each for each in later["now"])
+    (then,) = run("why", "b.py:2", "--json").json["commits"][0]["nodes"]
+    assert then["text"] == "Prices are integers" and then["now"] != "holds"
+    assert "no longer as it was" in run("why", "b.py:2").out
+
+
+def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
+    shop: Path, run: Run, start: Start
+) -> None:
+    """An agent had claimed the file when a person changed it: perhaps it was the agent."""
+    bohr = start("Bohr")
+    run("claim", "a.txt", session=bohr)
+    commit(
+        shop,
+        "a.txt",
+        "one\n",
+        "a person's",
+        GIT_AUTHOR_NAME="\x1b[31mEve",
+        GIT_COMMITTER_DATE=f"@{int(time.time()) + 2} +0000",
+    )
+    assert run("whoami", session=bohr).status == 0
+    (one,) = run("why", "a.txt:1", "--json").json["commits"]
+    assert (one["made_by"], [each["name"] for each in one["possible"]]) == ([], ["Bohr"])
+    (one,) = run("why", "a.txt:1", "--json", "--no-inferred").json["commits"]
+    assert (one["made_by"], one["possible"]) == ([], [])
+    said = run("why", "a.txt").out
+    assert "somebody without a record; perhaps by Bohr" in said and "\x1b" not in said
+
+
+def test_lines_ranges_and_uncommitted_lines(shop: Path, run: Run) -> None:
+    first = commit(shop, "a:10", "one\ntwo\n", "first of all")
+    second = commit(shop, "a:10", "one\ntwo\nthree\n", "second")
+    (shop / "a:10").write_text("one\ntwo\nthree\nfour\n")
+    found = run("why", "a:10", "--json").json  # a file of that name, not a line
+    assert [each["commit"] for each in found["commits"]] == [first, second]
+    assert (found["uncommitted"], found["commits"][0]["line_count"]) == (1, 2)
+    assert [each["commit"] for each in run("why", "a:10:2-3", "--json").json["commits"]] == [first, second]
+    found = run("why", "a:10:4", "--json").json
+    assert (found["commits"], found["remarks"]) == (
+        [],
+        ["1 line is not committed yet: nobody has recorded why."],
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "words"),
+    [
+        ("../elsewhere", "bad-path", "outside"),
+        ("new.txt", "untracked", "in no commit"),
+        ("new.txt:1", "untracked", "in no commit"),
+        ("blob:3", "binary", "is binary"),
+        ("README:99", "no-such-line", "README has 1 line."),
+        ("README:0", "bad-lines", "lines begin with 1"),
+        ("README:9-2", "bad-lines", "smaller number"),
+        ("empty", None, ""),
+        ("empty:1", "no-such-line", "is empty"),
+        ("folder", "folder", "is a folder"),
+        ("gone.txt", "deleted", "last commit that changed it"),
+        ("gone.txt:5", "deleted", "last commit that changed it"),
+        ("nothing", "unknown-target", "No such file or commit: nothing"),
+        ("", "unknown-target", "(empty)"),
+        ("--", None, None),
+        ("a\tb\x1b[2J", "unknown-target", "No such file"),
+        (":(top)*", "unknown-target", "No such file"),
+        ("HEAD:README", "unknown-target", "No such file"),
+        ("x" * 5_000, "unknown-target", "No such file"),
+        ("f" * 40, "unknown-target", "No such file"),
+    ],
+)
+def test_what_has_no_answer_gets_a_sentence(
+    shop: Path, run: Run, target: str, code: str | None, words: str | None
+) -> None:
+    """No traceback, no shell, no pathspec, and the next command where there is one."""
+    commit(shop, "gone.txt", "x\n", "to be removed")
+    git(shop, "rm", "--quiet", "gone.txt")
+    (shop / "blob").write_bytes(b"\0\1\2" * 9)
+    (shop / "empty").touch()
+    (shop / "folder").mkdir()
+    (shop / "folder" / "x").touch()
+    git(shop, "add", "-A")
+    git(shop, "commit", "--quiet", "-m", "odd files")
+    (shop / "new.txt").write_text("x\n")
+    Path(shop.parent, "elsewhere").touch()
+    said = run("why", "--json", "--", target)
+    if code is None:
+        assert said.status in (0, 2)
+        return
+    assert said.status == 2
+    error = json.loads(said.out)["error"]
+    assert (error["code"], words in error["message"]) == (code, True), error
+
+
+def test_odd_names_a_merge_a_shallow_clone_and_a_missing_list_of_commits(
+    shop: Path, run: Run, tmp_path: Path
+) -> None:
+    """File names are data; where history ends, the answer says so."""
+    for name in ("-n", 'ä "q" \t.txt', "$(touch x)", "a;b\n.txt"):
+        commit(shop, name, "x\n", "odd")
+        assert run("why", "--json", "--", f"{name}:1").json["commits"][0]["subject"] == "odd"
+    git(shop, "checkout", "--quiet", "-b", "side", "HEAD~1")
+    commit(shop, "side", "x\n", "side")
+    git(shop, "checkout", "--quiet", "main")
+    git(shop, "merge", "--quiet", "--no-ff", "-m", "merged", "side")
+    assert "merge commit" in run("why", "HEAD").out
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{shop}", "shallow")
+    assert "this clone is shallow" in run("why", "README", cwd=tmp_path / "shallow").out
+    git(shop, "config", "blame.ignoreRevsFile", "nowhere")
+    said = run("why", "README")
+    assert said.status == 2 and "blame.ignoreRevsFile" in said.err
+    git(shop, "config", "--unset", "blame.ignoreRevsFile")
+    git(tmp_path, "clone", "--quiet", "--bare", str(shop), "bare.git")
+    assert run("why", "HEAD", cwd=tmp_path / "bare.git").status == 0
+    assert run("why", "README", cwd=tmp_path / "bare.git").status == 2
+
+
+def test_ignored_commits_are_passed_over(shop: Path, run: Run) -> None:
+    """`blame.ignoreRevsFile` counts as for the user's own `git blame`."""
+    first = commit(shop, "a.py", "x = 1\n", "first")
+    reformatted = commit(shop, "a.py", "x  =  1\n", "reformat")
+    (shop / "ignored").write_text(f"{reformatted}\n")
+    git(shop, "config", "blame.ignoreRevsFile", "ignored")
+    assert run("why", "a.py:1", "--json").json["commits"][0]["commit"] == first
+
+
+def test_it_runs_without_a_log_and_starts_none(shop: Path, run: Run) -> None:
+    """Asking is no record."""
+    before = sorted(os.listdir(shop / ".git"))
+    assert run("why", "README").status == 0
+    assert sorted(os.listdir(shop / ".git")) == before or not (shop / ".git" / "refs" / "gitmem").exists()
