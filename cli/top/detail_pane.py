@@ -144,7 +144,7 @@ class DetailPane(ScrollView, can_focus=True):
 
     def _lay_out(self) -> None:
         """Wrap all lines to the width of the pane."""
-        self._width = self.size.width
+        self._width = self.scrollable_content_region.width
         width = max(8, self._width - 1)
         self._rows, self._spans, self._seen = [], [], set()
         for number, block in enumerate(self._blocks()):
@@ -159,7 +159,7 @@ class DetailPane(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Wrap anew if the width has changed."""
-        if self.size.width != self._width:
+        if self.scrollable_content_region.width != self._width:
             was_hidden, anchor = not self._width, self._anchor()
             self._lay_out()
             if was_hidden:
@@ -203,7 +203,7 @@ class DetailPane(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the screen, and note that it is shown."""
-        place, width = y + self.scroll_offset.y, self.size.width
+        place, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         if self.detail is None:
             return lines.strip(NOTHING if y == 0 else "", width, lines.DIM)
         if place >= len(self._rows):

@@ -151,7 +151,7 @@ class ListPane(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the screen: the heading, or a row of the list."""
-        width = self.size.width
+        width = self.scrollable_content_region.width  # beside the scroll bar
         if y == 0:
             heads = [each.head for each in COLUMNS[self.pane]]
             return lines.strip(self._text(heads, width), width, lines.COLOURS["head"])

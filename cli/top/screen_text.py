@@ -23,6 +23,7 @@ Screen { layout: vertical; }
 #body { height: 1fr; }
 #lists { height: 1fr; }
 ListPane, DetailPane { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+DetailPane { scrollbar-gutter: stable; }
 ListPane { display: none; }
 ListPane.active { display: block; }
 #filter { height: 1; display: none; border: none; padding: 0; }

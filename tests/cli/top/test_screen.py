@@ -72,9 +72,10 @@ class Screen:
         return str(self.app.query_one("#status", Static).content)
 
     def text(self) -> str:
-        """What the rows of the detail pane show now."""
-        pane = self.app.pane
-        return "\n".join(pane.render_line(y).text.rstrip() for y in range(pane.size.height))
+        """What the terminal shows of the detail pane, with its border and scroll bar."""
+        region, screen = self.app.pane.region, self.app.screen_stack[0]
+        strips = screen._compositor.render_strips(screen.size)[region.y : region.bottom]
+        return "\n".join(strip.text[region.x : region.right] for strip in strips)
 
     async def keys(self, *keys: str) -> None:
         await self.pilot.press(*keys)
@@ -257,13 +258,16 @@ def test_text_of_peers_is_neither_markup_nor_control(run: Run, desk: Screen) -> 
 
 def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run, desk: Screen) -> None:
     """At 40 columns and 10 lines; the same keys, and what is open stays open when the size changes."""
-    desk.say("first words of a signal that is longer than forty columns", to=["Curie"])
+    desk.say(f"first words of a signal that is longer than forty columns {'x' * 36}Z", to=["Curie"])
 
     async def script(screen: Screen) -> None:
         threads, pane = screen.app.query_one("#threads", ListPane), screen.app.pane
         assert (threads.display, threads.size.width, pane.region.width) == (True, 40, 0)
         await screen.open()
         assert "| first words of a signal" in screen.text() and threads.region.width == 0
+        await screen.keys("end")
+        assert "Z" in screen.text()  # the scroll bar hides no column
+        await screen.until(lambda: screen.unread() == [])
         await screen.keys("escape")
         assert threads.has_focus and pane.region.width == 0
         await screen.keys("slash", *"nothing", "enter")
