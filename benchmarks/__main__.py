@@ -75,7 +75,7 @@ def install_and_run(folder: str, module: str, args: list[str]) -> int:
     _run([sys.executable, "-m", "venv", "--without-pip", fresh], clean)
     python = os.path.join(fresh, "bin", "python")
     (wheel,) = os.listdir(wheels)
-    _run([*pip, "--python", python, "install", "--compile", os.path.join(wheels, wheel)], clean)
+    _run([*pip, "--python", python, "install", "--compile", f"{os.path.join(wheels, wheel)}[top]"], clean)
     if "hook-tokens" in (args or rows.ROWS) or (
         module == __package__ and all(each[0] == "-" for each in args)
     ):

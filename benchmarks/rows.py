@@ -56,6 +56,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "watch": _of("watching", "latency"),
     "watch-idle": _of("watching", "idle"),
     "page-browser": _of("page_in_chromium", "page_browser"),
+    "top": _of("screen", "screen"),
     "sync-nothing": _of("syncing", "nothing"),
     "sync-10000": _of("syncing", "apart"),
     "contention-20": _of("contention", "twenty"),

@@ -54,6 +54,7 @@ PROMISED = {
     "watch": (" printed by `gitmem watch` in another", 1),
     "watch-idle": ("`gitmem watch` idle for ", 1),
     "page-browser": (" agents in Chromium", 1),
+    "top": ("`gitmem top` at ", 1),
     "sync-nothing": ("`gitmem sync` with nothing new", 2),
     "sync-10000": (" lines each way", 2),
     "contention-20": (" clones × 10 signals", 4),
