@@ -13,7 +13,7 @@ from textual.widgets import Footer, Input, Static
 from . import actions, board, details, lines, screen_text
 from .answers import Answers
 from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, Board
-from .detail_pane import DetailPane
+from .detail_pane import DetailPane, MainScreen
 from .dialogs import Help
 from .list_pane import ListPane
 from .log_access import LogAccess, sentence
@@ -64,6 +64,10 @@ class TopApp(App[None]):
         self._failed = self._said = ""
         self._is_wrong = False
         self.pane = DetailPane()
+
+    def get_default_screen(self) -> MainScreen:
+        """Return the screen below all dialogs."""
+        return MainScreen(id="_default")
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
@@ -196,8 +200,9 @@ class TopApp(App[None]):
         box.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter the active list."""
-        self._list(self.active).set_filter(event.value)
+        """Filter all lists."""
+        for pane in PANES:
+            self._list(pane).set_filter(event.value)
 
     def on_input_submitted(self) -> None:
         """Return to the list with its filter."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 
 from . import lines
@@ -230,6 +231,15 @@ class DetailPane(ScrollView, can_focus=True):
                 found.setdefault(key[0], set()).add(key[1])
         if found:
             self.post_message(self.Shown(found))
+
+
+class MainScreen(Screen[None]):
+    """The screen below all dialogs."""
+
+    def on_screen_resume(self) -> None:
+        """Draw the detail anew: what was first drawn behind a dialog is shown only now."""
+        for pane in self.query(DetailPane):
+            pane.refresh()
 
 
 def _style(block: Block, place: int, line: str) -> Style:

@@ -89,14 +89,14 @@ class Detail:
 def thread(
     store: Store, caller: Caller, id: str, limit: int = SIGNALS, *, bytes_most: int = BYTES_MAX
 ) -> Detail:
-    """Return the first signal of a thread and the last ones, at most `limit`, whose texts fit `bytes_most`. Mark nothing as read.
+    """Return the first signal of a thread and the last ones, at most `limit`, whose texts fit `bytes_most` for each page. Mark nothing as read.
 
     Raises:
         UsageError: The log has no such thread.
     """
     with store.one_look():
         found = threads.thread(store, id, caller, limit=limit)
-        _fit(found, bytes_most)
+        _fit(found, bytes_most * max(1, limit // SIGNALS))
         who = (caller.reader, caller.session_id, caller.workspace)
         db = store.db()
         unread = {each for _, each in mailbox_view.unread_ids(db, *who, store.now())}

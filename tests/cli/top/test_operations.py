@@ -100,8 +100,9 @@ def test_a_long_thread_is_shown_in_pages_by_number_and_by_size(
 
     assert shown(4) == ["the first", "answer 6", "answer 7", "answer 8"]
     assert len(shown(100)) == 10
-    assert shown(100, 30) == ["the first", "answer 7", "answer 8"]
-    assert shown(100, 1) == ["the first", "answer 8"]
+    assert shown(10, 30) == ["the first", "answer 7", "answer 8"]
+    assert shown(10, 1) == ["the first", "answer 8"]
+    assert shown(4 * details.SIGNALS, 8) == ["the first", "answer 7", "answer 8"]  # more pages, more bytes
 
 
 def test_rows_say_what_needs_somebody(desk: Desk) -> None:

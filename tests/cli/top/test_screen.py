@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -23,6 +25,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from gitmem.tasks import delegate, task_work
+from tests.cli import pseudo_terminal
 from tests.in_process import background_starts
 from tests.sandbox import acting
 
@@ -134,7 +137,7 @@ def desk(run: Run) -> Screen:
 
 def test_only_what_was_on_the_screen_is_marked(run: Run, desk: Screen) -> None:
     """Opening the screen marks nothing, the first page of a long signal neither; its last line does."""
-    long = "\n".join(f"line {number}" for number in range(60))
+    long = "\n".join(f"line {number}" for number in range(40))
     desk.say(long, to=["Curie"])
     desk.say("short", to=["Curie"])
 
@@ -145,10 +148,13 @@ def test_only_what_was_on_the_screen_is_marked(run: Run, desk: Screen) -> None:
         await screen.until(lambda: screen.unread() == [long])
         await screen.keys("escape", "j")
         await screen.open()
-        await screen.keys("pagedown", "question_mark")  # what is behind a dialog is not shown
         await screen.pilot.pause(0.5)
         assert screen.unread() == [long]
-        await screen.keys("escape", "pagedown", "pagedown")
+        await screen.keys("question_mark")
+        screen.app.pane.action_scroll_edge(1)  # what is drawn behind a dialog is not shown
+        await screen.pilot.pause(0.5)
+        assert screen.unread() == [long]
+        await screen.keys("escape")
         await screen.until(lambda: screen.unread() == [])
         await screen.until(lambda: screen.app.board is not None and not screen.app.board.unread)
 
@@ -271,8 +277,10 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run
         await screen.keys("escape")
         assert threads.has_focus and pane.region.width == 0
         await screen.keys("slash", *"nothing", "enter")
-        assert screen.rows("threads") == []
-        await screen.keys("escape")
+        assert screen.rows("threads") == [] and screen.rows("agents") == []
+        await screen.keys("3", "escape")  # it ends for all lists, whichever is active
+        assert len(screen.rows("agents")) == 2
+        await screen.keys("2")
         assert len(screen.rows("threads")) == 1
         await screen.keys("question_mark")
         assert isinstance(screen.app.screen, Help)
@@ -388,3 +396,17 @@ def test_without_a_screen_it_says_so(
 
     assert status == 2
     assert why in said and "Traceback" not in said
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
+def test_on_a_real_terminal_without_colour_it_begins_and_ends_cleanly(repo: Path) -> None:
+    """The whole program: no colour with NO_COLOR, the terminal is as before, and the exit status 0."""
+    with (repo / ".git" / "config").open("a") as config:
+        config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
+
+    status, drawn = pseudo_terminal.run(["top"], repo, typed=b"q", both=True, variables={"NO_COLOR": "1"})
+
+    assert status == 0
+    assert "\x1b[?1049h" in drawn and drawn.rindex("\x1b[?1049l") > drawn.rindex("\x1b[?1049h")
+    codes = {int(code) for part in re.findall(r"\x1b\[([0-9;]*)m", drawn) for code in part.split(";") if code}
+    assert codes and not codes & {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
