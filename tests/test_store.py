@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -180,3 +181,15 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:
     """A view that changes its tables or its version changes this number: write it into `store_index.SHAPE`."""
     assert index_file.in_memory(views.VIEWS, records.read_groups).version() == store_index.SHAPE
+
+
+def test_an_index_in_memory_serves_other_threads_too(repo: Path) -> None:
+    """As one in a file does: before its first record a clone has no folder for an index."""
+    store = open_store(repo, Clock())
+    store.db()
+
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(lambda: store.db().execute("SELECT count(*) FROM line").fetchone()).result()
+
+    assert (found, store.index.writable) == ((0,), False)
+    store.close()

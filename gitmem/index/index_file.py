@@ -233,7 +233,12 @@ def _quoted(where: str) -> str:
 
 def in_memory(views: Iterable[View], read: Reader) -> Index:
     """Return an empty index of this process alone, in case no file can be written."""
-    return Index(sqlite3.connect(":memory:", isolation_level=None), views, read, writable=False)
+    return Index(
+        sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False),
+        views,
+        read,
+        writable=False,
+    )
 
 
 def connect(where: str) -> sqlite3.Connection:
