@@ -38,7 +38,7 @@ def starter(
 
     def start(task: ServedTask, folder: str = at.folder) -> Run:
         assert command is not None
-        return ChildRun(command, _input(task, form or FRAME), variables(task, session[0]), folder)
+        return ChildRun(command, _encoded(task.input(form or FRAME)), variables(task, session[0]), folder)
 
     return start
 
@@ -49,8 +49,8 @@ def client(at: Environment, typed: str, form: str | None, session: list[str]) ->
     import shutil
 
     from gitmem.errors import UsageError
-    from gitmem.invocation.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun
-    from gitmem.invocation.served_task import FRAME, INPUT_FORMS, TEXT
+    from gitmem.invocation.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun, prompt
+    from gitmem.invocation.served_task import INPUT_FORMS, TEXT
 
     try:
         name, *words = shlex.split(typed) or [""]
@@ -89,7 +89,7 @@ def client(at: Environment, typed: str, form: str | None, session: list[str]) ->
 
         known = sessions.pop(id, None)
         return ClientRun(
-            program.command(words, known), _input(task, form or FRAME), variables(task, session[0]), folder,
+            program.command(words, known), _encoded(prompt(task)), variables(task, session[0]), folder,
             output=ClientOutput(program.read, task.progress), ended=ended, is_resumed=known is not None,
         )  # fmt: skip
 
@@ -119,8 +119,8 @@ def _function(at: Environment, typed: str) -> Start:
     return lambda task: FunctionRun(found, task)
 
 
-def _input(task: ServedTask, form: str) -> bytes:
-    return task.input(form).encode("utf-8", "backslashreplace")
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 def variables(task: ServedTask, session: str) -> dict[str, str]:

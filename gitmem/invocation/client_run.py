@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
     from .runs import RunEnd
+    from .served_task import ServedTask
 
     # What a line says: its kind, one of the names below, and a text.
     Said = tuple[str, str]
@@ -88,6 +89,14 @@ def _opencode(said: Mapping[str, Any]) -> Iterator[Said]:
     elif kind == "error":
         error = said["error"]
         yield ERROR, (error.get("data") or {}).get("message") or error["name"]
+
+
+_AT = "＠"  # what models read as @, and their clients as a letter
+
+
+def prompt(task: ServedTask) -> str:
+    """Return the frame of a task. Clients read the file that comes after an @, wherever that stands, so it has none."""
+    return task.input().replace("@", _AT)
 
 
 class ClientProgram:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 FRAME, TEXT = "frame", "text"
 INPUT_FORMS = (FRAME, TEXT)
-_AT = "＠"  # what models read as @, and their clients as a letter
 
 
 class InputNeededError(Exception):
@@ -116,7 +115,7 @@ class ServedTask:
 
         Args:
             form: `text` for the bare text; `frame` for a model, which must see whose text this is. In the frame no line begins with a peer's text,
-                such as a command of the model's client, and `＠` stands for @: clients read the file that comes after one, wherever it is.
+                such as a command of the model's client.
         """
         if form == TEXT:
             return "\n\n".join([self.message, *(text for _, text in self.messages)])
@@ -133,7 +132,7 @@ class ServedTask:
             lines += ["You asked:" if kind == "question" else "The caller answered:", *quote_lines(text)]
         ask = command("gitmem", "task", "ask", self.task_id, "your question")
         lines.append(f"Your standard output is the answer. To ask first, run `{ask}` and end.")
-        return "\n".join(lines).replace("@", _AT) + "\n"
+        return "\n".join(lines) + "\n"
 
 
 def _said(task: FoldedTask) -> list[tuple[str, str]]:
