@@ -43,6 +43,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "merge": _of("startup", "merge"),
     "size": _of("packing", "bursts"),
     "overlap": _of("overlap", "overlap"),
+    "view": _of("page", "view"),
     "doctor": _of("doctor", "doctor"),
     "doctor-memory": _of("doctor", "doctor_memory"),
     "context": _of("memory", "context"),
