@@ -22,6 +22,7 @@ COMMIT_ID = re.compile(r"(?<=commit )[0-9a-f]{12}\b|(?<=\* )[0-9a-f]{7,}\b")
 AGE = re.compile(r"\b(a minute|\d+ (s|min|minutes)) ago\b")
 END = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 FOLDER = re.compile(r"\S*gitmem-demo-\w+/")
+END_OF_STEPS = ("All of it in one page", "To start in your own repository")
 LINE_SECONDS, COMMAND_SECONDS, CHAPTER_SECONDS = 0.06, 1.2, 2.4
 
 
@@ -37,9 +38,7 @@ def demo() -> list[str]:
         [sys.executable, "-m", "cli", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     lines = done.stdout.splitlines()
-    end = next(
-        number for number, line in enumerate(lines) if line.startswith("To start in your own repository")
-    )
+    end = next(number for number, line in enumerate(lines) if line.startswith(END_OF_STEPS))
     return lines[:end]
 
 

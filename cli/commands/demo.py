@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import typer
 
+PAGE = "page.html"
 LOG_ARGUMENTS = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 
@@ -27,22 +28,28 @@ def demo(
 
     folder = tempfile.mkdtemp(prefix="gitmem-demo-")
     sandbox = Sandbox(folder, (lambda lines: None) if at.json else output.write_lines)
+    page = sandbox.path(PAGE)
     try:
         _build(sandbox)
         graph = _run_steps(sandbox)
+        if not keep:
+            page = shutil.move(page, f"{folder}.html")
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     next_commands = _next_commands(sandbox.path("project") if keep else None)
     if at.json:
         kept = folder if keep else None
-        answer = {"steps": sandbox.steps, "log": graph.splitlines(), "folder": kept, "next": next_commands}
+        answer = {
+            "steps": sandbox.steps, "log": graph.splitlines(), "folder": kept, "page": page, "next": next_commands,
+        }  # fmt: skip
         output.write_json(answer)
     else:
         output.write_lines(
             [
                 "",
                 *([f"Demo files kept in {folder}"] if keep else []),
+                f"All of it in one page, for your browser: {page}",
                 "To start in your own repository: gitmem session start",
                 *(f"next: {each}" for each in next_commands),
             ]
@@ -143,7 +150,10 @@ def _run_steps(sandbox: Sandbox) -> str:
     _call(sandbox, planck, worktree=curie.where)
 
     sandbox.show(["", "# Every record is in git"])
-    return sandbox.git("project", *LOG_ARGUMENTS, quiet=False)
+    graph = sandbox.git("project", *LOG_ARGUMENTS, quiet=False)
+    sandbox.show(["", "# What everybody said and did, in one page"])
+    sandbox.gitmem(planck, "view", "--out", f"../{PAGE}")
+    return graph
 
 
 def _role(agent: Agent) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +17,7 @@ import pytest
 
 from gitmem import records
 
+from ..page.test_page_file import data_of
 from .conftest import Run
 
 Start = Callable[..., str]
@@ -320,8 +323,9 @@ def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path) -> None:
-    """Outside any repository, with no identity, and nothing of it is left."""
+def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside any repository, with no identity, and nothing of it is left but the page that it names."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     said = run("demo", cwd=tmp_path)
 
     assert said.status == 0, said
@@ -333,7 +337,11 @@ def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path) -> None:
     handed = "handed over: memory 1,"
     assert "]: Round once per line, as invoices do\n" in call.partition(handed)[0] and handed in call
     assert "* " in said.out.rpartition("git log --graph")[2]
-    assert list(tmp_path.glob("gitmem-demo-*")) == []
+    (page,) = tmp_path.glob("gitmem-demo-*")
+    assert f"All of it in one page, for your browser: {page}" in said.out
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    data = data_of(page.read_bytes())
+    assert len(data["signals"]) == 8 and {each["state"] for each in data["tasks"]} == {"working", "completed"}
 
 
 def test_every_command_has_help_and_takes_the_common_options(run: Run) -> None:
