@@ -7,13 +7,16 @@ from ..git import user_history
 from ..overlap import compare
 from ..overlap.branches import Refs
 from ..overlap.overlaps import decoded
-from .texts import short
+from .commit_makers import EVIDENCE, CommitMakers
+from .texts import put, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..records.record_types import CommitRecord
     from ..signals.many_threads import Selection
     from ..store import Store
     from .contract import BranchOverlap, BranchTip, CommitMark
+    from .lanes import Lanes
 
 COMMITS_MAX = 2_000
 BRANCHES_MAX = 200
@@ -21,6 +24,7 @@ OF_COMMIT_MAX = 5  # branches that are named
 OVERLAPS_MAX = 100
 PATHS_MAX = 20
 OVERLAP_SECONDS = 3.0
+INFERRED = EVIDENCE[-1]
 
 
 class HistoryMarks:
@@ -34,7 +38,8 @@ class HistoryMarks:
         notes: Sentences on what could not be read.
     """
 
-    def __init__(self, store: Store, only: Selection) -> None:
+    def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
+        self._lanes = lanes
         self.commits: list[CommitMark] = []
         self.branches: list[BranchTip] = []
         self.notes: list[str] = []
@@ -59,24 +64,35 @@ class HistoryMarks:
             store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
         )
         self.is_cut = len(found) == COMMITS_MAX
+        makers = CommitMakers(store.db(), found)
         for commit in found:
             at = commit.seconds * 1_000
             own = [short(decoded(each)) for each in names.get(commit.oid, ())]
             self.branches += [{"name": each, "commit": commit.oid, "at": at} for each in own]
             if at >= since:
                 on = own or [short(decoded(each)) for each in names.get(commit.tip, ())]
-                self.commits.append(
-                    {
-                        "id": commit.oid,
-                        "at": at,
-                        "author": short(commit.author),
-                        "subject": short(commit.subject),
-                        "branches": on[:OF_COMMIT_MAX],
-                    }
-                )
+                mark: CommitMark = {
+                    "id": commit.oid,
+                    "at": at,
+                    "author": short(commit.author),
+                    "subject": short(commit.subject),
+                    "branches": on[:OF_COMMIT_MAX],
+                }
+                self._put_maker(mark, makers.of(commit.oid))
+                self.commits.append(mark)
         self.commits.reverse()
         self.omitted = max(0, len(self.branches) - BRANCHES_MAX)
         del self.branches[BRANCHES_MAX:]
+
+    def _put_maker(self, mark: CommitMark, made: CommitRecord | None) -> None:
+        if made is None:
+            return
+        mark["agent"] = self._lanes.of(made["sender_identity"], None, made.get("sender_name"))
+        put(mark, "session", made.get("sender_session"))
+        put(mark, "wu", made.get("wu_id") or made.get("unit"))
+        put(mark, "task", made.get("task_id"))
+        if made["evidence"] == INFERRED:
+            mark["inferred"] = True
 
 
 def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:

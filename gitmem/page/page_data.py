@@ -55,7 +55,7 @@ def collect(
         tasks = TaskSpans(db, only, lanes, TextBudget(TASK_BYTES))
         claims = ClaimSpans(store, only, lanes)
         nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
-        history = HistoryMarks(store, only)
+        history = HistoryMarks(store, only, lanes)
         notes = history.notes
         figures = statistics(store, only, threads)
         unread = _unread(store, db, sessions.current, lanes, notes)

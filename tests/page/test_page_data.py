@@ -221,3 +221,40 @@ def records_digest(line: bytes) -> str:
     from gitmem.log.lines import digest
 
     return digest(line)
+
+
+def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: Git) -> None:
+    """A record names the session; what repeats commits is of those who made them; two sessions that claim one commit get none."""
+    env = ("-c", "user.name=A", "-c", "user.email=a@b.org")
+
+    def commit(text: str, *args: str) -> str:
+        git(*env, "commit", "--quiet", "--allow-empty", "-m", text, *args, cwd=page_log)
+        return git("rev-parse", "HEAD", cwd=page_log).strip()
+
+    first, inferred, claimed, nobody = (commit(each) for each in ("one", "two", "three", "four"))
+    rebased = commit("five", "--date=2020-01-01T00:00:00Z")  # its author's time is not the committer's
+    number = iter(range(100))
+
+    def made(of: str, session: int, **more: object) -> tuple[str, bytes]:
+        fields = {
+            "link_id": f"link-{next(number):012d}", "commit": of, "action": "commit", "evidence": "environment",
+            "sender_identity": f"bench:x:agent{session}", "sender_session": f"sess-{session:012d}", "wu_id": "WU-9",
+        }  # fmt: skip
+        return "commits", records.line("commit", NOW, {**fields, **more})
+
+    gone = "ab" * 20  # was amended, and is not here any more
+    publish(
+        page_log, made(first, 1), made(first, 2, evidence="alone"), made(inferred, 2, evidence="alone"), made(claimed, 1), made(claimed, 2),
+        made(nobody, 1, evidence="none"), made(gone, 3), made(rebased, 4, action="rebase", sources=[gone]),
+    )  # fmt: skip
+
+    found = {
+        each["id"]: (each.get("session"), each.get("inferred", False))
+        for each in data_of(page_log)["commits"]
+    }
+
+    assert found[first] == ("sess-000000000001", False)
+    assert found[inferred] == ("sess-000000000002", True)
+    assert found[claimed] == found[nobody] == (None, False)
+    assert found[rebased] == ("sess-000000000003", False)
+    assert sum(session is not None for session, _ in found.values()) == 3
