@@ -76,6 +76,7 @@ SEVERAL = {
     "hook": 3,
     "hook-tokens": 2,
     "watch": 2,
+    "top": 4,
     "page-browser": 2,
     "sync-10000": 4,
     "inbox-million": 3,
