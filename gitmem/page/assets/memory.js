@@ -16,12 +16,14 @@
   let chosen = null;
   let kept = [];
 
-  const typesOf = (model) => [...new Set(model.data.nodes.map((each) => each.type))].sort();
+  const KINDS = new Set(["decision", "bug", "idea", "question", "dependency"]); // tags of discoveries, as `gitmem mem create --type` sets them
+  const kind = (node) => (node.type === "discovery" && node.tags.find((tag) => KINDS.has(tag))) || node.type;
+  const kindsOf = (model) => [...new Set(model.data.nodes.map(kind))].sort();
   const fresh = (node) => Math.max(0, Math.min(1, Number(node.decay) || 0));
   const shade = () => d3.interpolateRgb(colour("faded"), colour("fresh"));
   const style = () => [
     { selector: "node", style: { "background-color": "data(colour)", shape: "data(shape)", width: "data(size)", height: "data(size)", label: "data(label)", "font-size": 9, "min-zoomed-font-size": 8,
-      color: colour("ink"), "text-outline-color": colour("paper"), "text-outline-width": 2, "text-valign": "bottom", "text-margin-y": 3, "text-max-width": 110, "text-wrap": "ellipsis", "border-width": 1, "border-color": colour("quiet") } },
+      color: colour("ink"), "text-outline-color": colour("paper"), "text-outline-width": 2, "text-valign": "bottom", "text-margin-y": 3, "text-max-width": 130, "text-wrap": "ellipsis", "border-width": 1, "border-color": colour("quiet") } },
     { selector: "node.stale", style: { "border-color": colour("bad"), "border-width": 3, "border-style": "dashed" } },
     { selector: "node.closed", style: { "background-opacity": 0.25 } },
     { selector: "edge", style: { width: 1.2, "line-color": colour("line"), "target-arrow-color": colour("quiet"), "target-arrow-shape": "vee", "arrow-scale": 0.8, "curve-style": "straight" } },
@@ -32,12 +34,12 @@
   ];
 
   const elements = (model) => {
-    const types = typesOf(model);
+    const types = kindsOf(model);
     const tint = shade();
     const degree = (id) => (model.out.get(id)?.length ?? 0) + (model.in.get(id)?.length ?? 0);
     const key = new Map(model.data.nodes.map((each, place) => [each.id, `n${place}`])); // ids of peers may be anything
     const nodes = model.data.nodes.map((each) => ({
-      data: { id: key.get(each.id), label: cut(each.text, 40) || each.type, colour: tint(fresh(each)), shape: SHAPES[types.indexOf(each.type) % SHAPES.length], size: 14 + Math.min(22, 4 * Math.sqrt(degree(each.id))) },
+      data: { id: key.get(each.id), label: cut(each.text, 40) || kind(each), colour: tint(fresh(each)), shape: SHAPES[types.indexOf(kind(each)) % SHAPES.length], size: 14 + Math.min(22, 4 * Math.sqrt(degree(each.id))) },
       classes: [each.stale ? "stale" : "", each.status === "active" ? "" : "closed"].filter(Boolean),
       scratch: { _node: each.id },
     }));
@@ -53,10 +55,11 @@
     const linked = new Set(all.edges.flatMap(({ data }) => [data.source, data.target]));
     const points = all.nodes.filter(({ data }) => linked.has(data.id)).map(({ data, scratch }) => ({ id: data.id, ...laid?.get(scratch._node) }));
     const links = all.edges.filter(({ data }) => data.source !== data.target).map(({ data }) => ({ source: data.source, target: data.target }));
+    const few = points.length < 150; // there is room for their labels
     const forces = d3.forceSimulation(points).stop()
-      .force("link", d3.forceLink(links).id((each) => each.id).distance(55).strength(0.5))
-      .force("charge", d3.forceManyBody().strength(-130).distanceMax(500))
-      .force("x", d3.forceX().strength(0.06)).force("y", d3.forceY().strength(0.09)).force("apart", d3.forceCollide(20));
+      .force("link", d3.forceLink(links).id((each) => each.id).distance(few ? 110 : 55).strength(0.5))
+      .force("charge", d3.forceManyBody().strength(few ? -700 : -130).distanceMax(few ? 900 : 500))
+      .force("x", d3.forceX().strength(0.06)).force("y", d3.forceY().strength(0.09)).force("apart", d3.forceCollide(few ? 42 : 20));
     const finish = () => {
       const found = new Map(points.map((each) => [each.id, { x: each.x, y: each.y }]));
       const low = Math.max(0, ...points.map((each) => each.y)) + 90;
@@ -80,6 +83,11 @@
     slice();
   };
 
+  /** Bring all nodes into view; a few are not blown up to fill it. */
+  const fitAll = () => {
+    cy.fit(undefined, 24);
+    if (cy.zoom() > 1.3) cy.zoom({ level: 1.3, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+  };
   const draw = () => {
     const all = elements(page.model);
     place(all, (found) => {
@@ -92,7 +100,7 @@
       cy.on("tap", "node", (event) => page.sections.memory.show(event.target.scratch("_node")));
       cy.key = all.key;
       if (before) cy.viewport(before);
-      else cy.fit(undefined, 24);
+      else fitAll();
       mark();
       page.sections.memory.cy = cy;
     });
@@ -134,7 +142,7 @@
     const later = successors(model, node);
     const history = node.history ?? [];
     return [
-      el("h2", { id: "node-title", tabindex: "-1" }, badge(node.type), ...state(node)), text(node),
+      el("h2", { id: "node-title", tabindex: "-1" }, badge(kind(node)), ...state(node)), text(node),
       node.stale ? el("p", {}, badge("stale", "bad"), ` ${cut(node.stale === true ? "" : node.stale, 300)}`) : "",
       later.length ? el("p", {}, "Superseded by ", ...later.flatMap((each, at) => [at ? ", then " : "", opens("node", each.id, cut(each.text, 60) || each.id)])) : "",
       facts([["Fresh", decay(node)], ["By", name(node.agent)], ["Made", time(node.at)], ["Changed", node.updated && time(node.updated)], ["Kept", node.lifecycle], ["Work unit", node.wu],
@@ -147,7 +155,7 @@
 
   const list = (most = LIST) => {
     const button = (node) => el("button", { type: "button", tabindex: "-1", "aria-current": node.id === chosen ? "true" : undefined, onclick: () => page.sections.memory.show(node.id) },
-      badge(node.type), ...state(node), ` ${cut(node.text, 110) || node.id} `, el("span", { class: "quiet" }, `${Math.round(fresh(node) * 100)} %`));
+      badge(kind(node)), ...state(node), ` ${cut(node.text, 110) || node.id} `, el("span", { class: "quiet" }, `${Math.round(fresh(node) * 100)} %`));
     const shown = kept.slice(0, most).map((node) => { const made = button(node); made.node = node.id; return made; });
     const rest = kept.length - shown.length;
     if (rest > 0) shown.push(el("button", { type: "button", tabindex: "-1", onclick: () => { list(most + 300); parts.list.children[most]?.focus(); } }, `Show ${Math.min(300, rest)} more of ${page.number.format(rest)}`));
@@ -174,14 +182,14 @@
     parts.fold = el("details", { class: "fold", ontoggle: () => fillTable() }, el("summary", {}, "Nodes as a table"), parts.table);
     section.append(
       el("div", { class: "tools" }, fit("−", "Zoom out", () => cy?.zoom({ level: cy.zoom() / 1.4, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } })),
-        fit("+", "Zoom in", () => cy?.zoom({ level: cy.zoom() * 1.4, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } })), fit("All", "Show all nodes", () => cy?.fit(undefined, 24)), parts.found, parts.busy, parts.types),
+        fit("+", "Zoom in", () => cy?.zoom({ level: cy.zoom() * 1.4, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } })), fit("All", "Show all nodes", () => cy && fitAll()), parts.found, parts.busy, parts.types),
       el("div", { class: "memory" }, el("div", { class: "list" }, parts.list), parts.graph, parts.node), parts.fold);
     parts.node.append(el("p", { class: "quiet" }, "Choose a node in the list or in the graph: its text, its relations and its history are shown here."));
   };
   const fillTable = (most) => {
     parts.table.replaceChildren();
     if (!parts.fold.open && !most) return;
-    parts.table.append(table("Nodes", [["Node", (row) => opens("node", row.id, cut(row.text, 140) || row.id), "wide"], ["Type", (row) => row.type], ["State", (row) => [row.status, ...state(row)]], ["Fresh", (row) => `${Math.round(fresh(row) * 100)} %`, "num"],
+    parts.table.append(table("Nodes", [["Node", (row) => opens("node", row.id, cut(row.text, 140) || row.id), "wide"], ["Type", (row) => kind(row)], ["State", (row) => [row.status, ...state(row)]], ["Fresh", (row) => `${Math.round(fresh(row) * 100)} %`, "num"],
       ["By", (row) => name(row.agent)], ["Work unit", (row) => row.wu ?? "–"], ["Paths", (row) => cut(row.paths.join(", "), 80) || "–"], ["Changed", (row) => time(row.updated ?? row.at), "nowrap"]], kept, { first: most ?? 40, hideCaption: true }));
   };
 
@@ -207,7 +215,7 @@
       fillTable();
       if (key === true || !cy) {
         const glyphs = ["●", "■", "◆", "▲", "⬢", "★", "⬟", "▰"];
-        parts.types.replaceChildren(...typesOf(model).slice(0, 12).map((type, at) => el("span", {}, `${glyphs[at % glyphs.length]} ${cut(type, 30)}`)),
+        parts.types.replaceChildren(...kindsOf(model).slice(0, 12).map((type, at) => el("span", {}, `${glyphs[at % glyphs.length]} ${cut(type, 30)}`)),
           el("span", {}, "faded ", el("span", { class: "decay" }), " fresh"), el("span", {}, "dashed red: stale"), el("span", {}, "thick arrow: supersedes"));
         draw();
         if (chosen !== null && model.node.has(chosen)) parts.node.replaceChildren(...detail(model.node.get(chosen)).filter((each) => each !== ""));
