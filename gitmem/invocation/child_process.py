@@ -1,4 +1,4 @@
-"""Programs in a process group of their own, which end with the process that started them."""
+"""Programs in a session of their own, which end with the process that started them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ChildRun:
             self._guard = subprocess.Popen(
                 [sys.executable, "-I", "-S", process_guard.__file__, command, *map(str, theirs)], cwd=folder,
                 env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                pass_fds=theirs, process_group=0,
+                pass_fds=theirs, start_new_session=True,  # so that nothing in it can join the group of another program
             )  # fmt: skip
         except (OSError, ValueError):
             for each in ours:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -115,6 +116,21 @@ def test_a_run_whose_guard_is_killed_ends_with_its_group(
     run.end()
     assert not [each for each in all_processes().values() if each[1] == guard]
     assert pid in all_processes() and tool not in all_processes()
+
+
+def test_a_run_cannot_draw_the_group_of_another_program_into_its_end(tmp_path: Path) -> None:
+    """Such as the user's shell and what it runs beside the worker: a process may join each group of its session."""
+    with subprocess.Popen(["sleep", "300"], process_group=0) as other:
+        note = tmp_path / "joined"
+        join = f"import os, sys\ntry: os.setpgid(0, {other.pid})\nexcept OSError: pass\nopen(sys.argv[1], 'w').close()\nos.execvp('sleep', ['sleep', '300'])"
+        run = ChildRun(shlex.join([sys.executable, "-c", join, str(note)]), b"", os.environ, str(tmp_path))
+        try:
+            wait_for(note.exists)
+            run.end()
+            assert other.poll() is None
+        finally:
+            run.end()
+            other.kill()
 
 
 def test_what_a_program_that_ends_by_itself_has_left_in_another_session_goes_on(tmp_path: Path) -> None:
