@@ -128,9 +128,11 @@ class Worker:
         if id in self._failed:
             self._failed.remove(id)
         over = open_tasks.over_limit(self.store.db(), task) if not task.takes else None
-        if over is not None and not task.rejections:
+        if over is not None:
             code, sentence = over
-            self._write(lambda: task_work.reject(self.store, caller, id, sentence, code=code))
+            if task.rejection_by(task_work.sender_of(caller)) is None:
+                self._write(lambda: task_work.reject(self.store, caller, id, sentence, code=code))
+            self._candidates.set_aside(task)  # one for a role stays open
             return False
         is_refused = rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None
         took = not is_refused and self._write(

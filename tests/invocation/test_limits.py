@@ -12,12 +12,13 @@ import pytest
 import gitmem
 from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.invocation import DEADLINE_SECONDS, candidates
+from gitmem.invocation import DEADLINE_SECONDS, candidates, worker
+from gitmem.invocation.runs import FunctionRun
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import wall_clock
 from gitmem.tasks import LEASE_MAX_MICROS, chains, find_task, new_task, open_tasks, task_work
-from tests.sandbox import bodies
+from tests.sandbox import Agent, bodies
 
 from .conftest import PLANNER, PRICES, Serve
 
@@ -178,7 +179,7 @@ def flood(log: Log, count: int, session: str, **fields: Any) -> list[str]:
     found: list[str] = []
     lines = []
     for number in range(count):
-        found.append(f"task-{session[-4:]}{number:03}{fields.get('agent', '')[:1]}")
+        found.append(f"task-{session[-4:]}{number:03}{(fields.get('agent') or '')[:1]}")
         content: Any = {
             "task_id": found[-1], "thread_id": "thread-0001", "message": f"flood {number}", "purpose": "call", "agent": PRICES,
             "sender_identity": HOSTILE, "sender_session": session, **fields,
@@ -220,3 +221,22 @@ def test_i38_a_worker_rejects_what_is_beyond_the_open_tasks_of_its_writer(
     serve()
     assert rejected(log, one_more) == chains.QUOTA
     assert log.wait_for(kept, timeout=20).message == "FLOOD 0"
+
+
+def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(log: Log) -> None:
+    """It stays open after that, for others with the role; a rejection by anybody else changes nothing."""
+    role = {"agent": None, "target_role": "implementer/test"}
+    bohr = Agent(log.store, "claude:worker:bohr", role="implementer/test").caller
+    flood(log, open_tasks.OPEN_OF_CALLER_MAX, "sess-0004", agent="a:b:c")
+    (one_more,) = flood(log, 1, "sess-0004", **role)
+    task_work.reject(log.store, log.caller, one_more)
+    serves = worker.Worker(
+        log.store, lambda: bohr, lambda task: FunctionRun(str, task), stop=threading.Event()
+    )
+    now = log.store.now()
+    for minutes in range(0, 30, 10):
+        log.store.now = lambda minutes=minutes: now + minutes * 60 * 1_000_000  # type: ignore[method-assign, misc]
+        assert serves._next(bohr) is None
+    found = find_task.require(log.store, one_more)
+    assert [each.sender[0] for each in found.rejections] == [log.caller.reader, bohr.reader]
+    assert found.state == "submitted"
