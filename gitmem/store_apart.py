@@ -41,18 +41,22 @@ def apart(store: Store) -> Iterator[Store]:
 
 @contextmanager
 def _unlocked(store: Store) -> Iterator[None]:
-    """Release a store's lock in the block, however often this thread holds it. Who uses the store meanwhile sees it up to date."""
-    looked, store.asks_once = (store.asks_once, store.has_asked), False
-    held = 0
-    try:
-        while True:
-            store.lock.release()
-            held += 1
-    except RuntimeError:  # this thread does not hold it any more
-        pass
-    try:
-        yield
-    finally:
-        for _ in range(held):
-            store.lock.acquire()
-        store.asks_once, store.has_asked = looked
+    """Release a store's lock in the block, however often this thread holds it.
+
+    Who uses the store meanwhile sees it up to date, and so does this thread after the block, also in `one_look`.
+    """
+    with store.lock:  # only its holder may change how often the store looks
+        asked_once, store.asks_once = store.asks_once, False
+        held = 0
+        try:
+            while True:
+                store.lock.release()
+                held += 1
+        except RuntimeError:  # this thread does not hold it any more
+            pass
+        try:
+            yield
+        finally:
+            for _ in range(held):
+                store.lock.acquire()
+            store.asks_once, store.has_asked = asked_once, False
