@@ -69,7 +69,7 @@ def choose(
         kinds.setdefault(_part_of(each, caller), []).append(each)
 
     def by_party(each: Event) -> bool:
-        return each.sender[0] == caller[0] or agent in each.sender
+        return each.sender[0] == caller[0] or _is_by(each, agent)
 
     parts: list[list[Event]] = [kinds.get("seal", [])[:most], _in_turn(kinds.get("close", ()))[:most]]
     parts.append(_first(_in_turn(kinds.get("message", ())), by_party)[:most])
@@ -77,7 +77,7 @@ def choose(
     takes_of_named = {each.take for each in events if each.id in named}
 
     def is_known(each: Event) -> bool:
-        return each.id in takes_of_named or agent in each.sender
+        return each.id in takes_of_named or _is_by(each, agent)
 
     takes: list[Event] = _first(_in_turn(kinds.get("take", ())), is_known)
     takes = (_first(takes, is_own) if is_own is not None else takes)[:most]
@@ -100,6 +100,10 @@ def choose(
         parts.append(_rounds(sorted(under, key=_rank), place_of)[:most])
     parts.append(_in_turn(rest)[:most])
     return [each for part in parts for each in part]
+
+
+def _is_by(event: TaskEvent | EventRow, agent: str | None) -> bool:
+    return agent is not None and agent in event.sender  # a sender may have no session
 
 
 def _part_of(event: Event, caller: Sender) -> str:

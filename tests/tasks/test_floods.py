@@ -90,12 +90,15 @@ def test_no_flood_locks_the_holder_out(event: str, who: str, fields: dict[str, s
     assert task.flooded(hostile, most=FEW).left_out > 0
 
 
-@pytest.mark.parametrize("known", ["addressee", "named", "named by its report"])
+@pytest.mark.parametrize(
+    "known", ["addressee", "named", "named by its report", "named among senders without a session"]
+)
 def test_takes_in_many_names_leave_the_one_that_the_caller_knows(known: str) -> None:
     """The addressee's, and one that an event of the caller names, as each of its messages does."""
     task = Task(**({"agent": BOHR} if known == "addressee" else {}))
     take = task.take(BOHR, 1, seen=[])
-    hostile = flood("take", 2 * FEW, who="x:y:p%")
+    without = {"sender_session": None} if "without" in known else {}
+    hostile = flood("take", 2 * FEW, who="x:y:p%", **without)
     if known == "named by its report":
         task.status(BOHR, 2, "working", take)
     if known != "addressee":
