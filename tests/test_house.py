@@ -33,7 +33,6 @@ SMALL = {
     "gitmem.log.union": "the merge driver imports it alone; it is the rule that all merges share",
     "gitmem.records": "one kind of record each; `groups` spares few lines the import of `bulk`",
     "gitmem.sync.withheld_lines": "a sync with nothing to do imports it without the messages",
-    "gitmem.tasks.task_tables": "the views read the tables without the code that fills them",
     "gitmem.text.ignorable": "generated",
     "gitmem.text.shell_quote": "fifty modules of all packages import it",
 }

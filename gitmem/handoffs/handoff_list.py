@@ -37,7 +37,7 @@ _OPEN = (
 )
 _ADDRESSEE = (
     "(t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
-    " AND t.caller_session IS NOT :session)) AND t.created > :open"
+    f" AND t.caller_session IS NOT :session AND {waiting_work.NOT_REFUSED})) AND t.created > :open"
 )
 
 

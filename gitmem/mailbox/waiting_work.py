@@ -20,6 +20,12 @@ VOID_MICROS = 2 * DAY_MICROS  # for how long a taker is told that a part of what
 GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
 
 _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0"
+# A task for a role is not offered to who has rejected it; a rejection that was written elsewhere in the name of a session here changes nothing.
+NOT_REFUSED = (
+    "(t.refused_by IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(t.refused_by) r WHERE json_extract(r.value, '$[0]') = :reader"
+    " AND json_extract(r.value, '$[1]') IS :session) OR EXISTS (SELECT 1 FROM task_event e JOIN forged f ON f.line = e.line"
+    " WHERE e.task_id = t.task_id AND e.event = 'status' AND e.sender = :reader AND e.session IS :session))"
+)
 # Each is a query for ids of tasks; each part of it uses an index: the unary plus keeps SQLite from that of `agent`, under which all tasks
 # for roles are one entry. Handoffs to a reader end after a day.
 _FOR_READER = (
@@ -30,7 +36,7 @@ _FOR_READER = (
 _FOR_ROLE = (
     "SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND +t.agent IS NULL AND t.target_role IN (:lifecycle, :role) AND "
     + _FREE
-    + " AND t.caller_session IS NOT :session AND (t.purpose <> 'handoff' OR t.created > :day_ago)"
+    + f" AND t.caller_session IS NOT :session AND (t.purpose <> 'handoff' OR t.created > :day_ago) AND {NOT_REFUSED}"
 )
 OFFERED = f"{_FOR_READER} UNION ALL {_FOR_ROLE}"
 # A question, an end that is not sealed, a conflict or a mismatch of a task that the reader wrote. An accepted handoff waits for nobody.

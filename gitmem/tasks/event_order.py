@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .task_facts import TaskEvent
+    from .task_facts import Sender, TaskEvent
 
 
 class EventOrder:
@@ -49,11 +49,22 @@ class EventOrder:
         """Return whether the writer of an event had seen one of the events of these bits."""
         return bool(self._seen[later.id] & bits)
 
+    def has_seen_all(self, later: TaskEvent, bits: int) -> bool:
+        """Return whether the writer of an event had seen all events of these bits."""
+        return not bits & ~self._seen[later.id]
+
     def bits(self, events: Iterable[TaskEvent]) -> int:
         """Return the bits of events."""
         found = 0
         for each in events:
             found |= self._bit[each.id]
+        return found
+
+    def bits_by_sender(self, events: Iterable[TaskEvent]) -> dict[Sender, int]:
+        """Return the bits of the events of each sender."""
+        found: dict[Sender, int] = {}
+        for each in events:
+            found[each.sender] = found.get(each.sender, 0) | self._bit[each.id]
         return found
 
     def seen_by(self, events: Iterable[TaskEvent]) -> int:

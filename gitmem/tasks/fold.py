@@ -41,7 +41,7 @@ class FoldedTask:
     """
 
     __slots__ = (
-        "_by_kind", "_ends", "_of_take", "_order", "_seen_by_takes", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
+        "_by_kind", "_ends", "_of_take", "_order", "_seen_by_takes", "_taken_by", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
         "left_out", "outcome", "record", "rejections", "replaced_by", "seal", "state", "takes", "void",
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ class FoldedTask:
             self._by_kind.setdefault(each.event, []).append(each)
             self._of_take.setdefault((each.event, each.take), []).append(each)
         self.cancels = in_order(self._kind("cancel"))
-        self.rejections = in_order(filter(_is_rejection, self._kind("status")))
+        self.rejections = in_order(each for each in self._kind("status") if each.is_rejection)
         self.seal = self._order.first(self._seals())
         self.close = self._order.first(self._closes())
         self._ends = [each for each in self._kind("status") if each.is_terminal]
@@ -74,6 +74,7 @@ class FoldedTask:
             self.seal, self.close = map(self._after_acceptance, (self._seals(), self._closes()))
         self.takes = in_order(self._valid.values())
         self._seen_by_takes = self._order.seen_by(self.takes)
+        self._taken_by = self._order.bits_by_sender(self.takes)
         self.held = [take for take in self._order.heads(self.takes) if not self.is_released(take)]
         self.holder = self.held[0] if self.held else None
         self.decided_by: str | None = None
@@ -217,7 +218,12 @@ class FoldedTask:
         """
         if self.record.get("agent"):
             return all(self.is_released(take, rejection) for take in self._order.heads(self.takes))
-        return all(self.has_seen(rejection, take) for take in self.takes if take.sender == rejection.sender)
+        return self._order.has_seen_all(rejection, self._taken_by.get(rejection.sender, 0))
+
+    def refused_by(self) -> list[task_facts.Sender]:
+        """Return the senders whose rejections of a task for a role stand: it is not offered to them any more."""
+        found = (each.sender for each in self.rejections if self._stands(each))
+        return [] if self.record.get("agent") else sorted(set(found), key=str)
 
     def takers(self) -> frozenset[str]:
         """Return the first agents that have taken it, if there are several; also by void takes, whose writers may be at work."""
@@ -292,8 +298,3 @@ class FoldedTask:
         ):
             return SUBMITTED
         return str(last.state)
-
-
-def _is_rejection(event: TaskEvent) -> bool:
-    """Return whether an addressee refuses the task without having taken it."""
-    return event.state == "rejected" and event.record.get("take") is None

@@ -77,6 +77,11 @@ class TaskEvent:
         error = self.record.get("payload", {}).get("error")
         return self.state == "failed" and isinstance(error, dict) and error.get("retryable") is True
 
+    @property
+    def is_rejection(self) -> bool:
+        """Whether an addressee refuses the task with it, without a take."""
+        return self.event == "status" and self.state == "rejected" and self.record.get("take") is None
+
     def version(self, wanted: str | None) -> TaskEvent | None:
         """Return the event of this id whose line has this digest; without one, of the lowest line."""
         if wanted is None:

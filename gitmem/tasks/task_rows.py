@@ -11,11 +11,12 @@ from .task_facts import TaskEvent, micros
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..index.rows import Rows
     from ..records.record_types import TaskEventRecord, TaskRecord
     from .fold import FoldedTask
+    from .task_facts import Sender
 
     Value = str | int | None
 
@@ -28,7 +29,7 @@ _BASE = (
 )  # fmt: skip
 _STATE = (
     "state", "decided_by", "holder", "holder_session", "until", "conflict", "cancels", "late", "replaced", "taken", "touched", "actual",
-    "mismatch", "since", "first_take", "ended", "takers", "gave_up",
+    "mismatch", "since", "first_take", "ended", "takers", "gave_up", "refused_by",
 )  # fmt: skip
 _PUT = (
     f"INSERT INTO task (task_id, {', '.join(_BASE)}) VALUES (?{', ?' * len(_BASE)}) ON CONFLICT (task_id)"
@@ -165,13 +166,13 @@ def _state(task: FoldedTask) -> tuple[Value, ...]:
     differs = bool(said) and compare_fields({**task.record, **said}).is_any
     return (
         task.state, task.decided_by, holder, session, until, int(task.conflict), len(task.cancels), len(task.late),
-        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), *_times(task), *map(_json, (task.takers(), task.gave_up())),
-        task.record["task_id"],
+        replaced, int(_is_taken(task)), touched, as_json(said) if said else None, int(differs), *_times(task),
+        _json(sorted(task.takers())), _json(sorted(task.gave_up())), _json(task.refused_by()), task.record["task_id"],
     )  # fmt: skip
 
 
-def _json(agents: frozenset[str]) -> str | None:
-    return as_json(sorted(agents)) if agents else None
+def _json(senders: Sequence[str] | Sequence[Sender]) -> str | None:
+    return as_json([*senders]) if senders else None
 
 
 def _times(task: FoldedTask) -> tuple[int, int | None, int | None]:

@@ -12,12 +12,13 @@ DDL = (
     # work unit as typed, `wu_id` the form in which work units are compared. `taken` is whether somebody who may has ever taken it;
     # `actual` is what whoever works on it says of itself, as JSON. `asked` is
     # the requested role as text, `once` whether it begins at most once; `since` is when it began to wait for somebody. `takers` are the agents
-    # that took it, if there are several, and `gave_up` those who have released or ended their takes, as JSON: see claims.
+    # that took it, if there are several, and `gave_up` those who have released or ended their takes, as JSON: see claims. `refused_by` are
+    # those who have rejected a task for a role, as JSON: pairs of identity and session.
     "CREATE TABLE task (task_id TEXT PRIMARY KEY, line INTEGER, caller TEXT, caller_session TEXT, purpose TEXT, agent TEXT,"
     " target_role TEXT, unit TEXT, wu_id TEXT, initiative_id TEXT, priority TEXT, created INTEGER, title TEXT, parent TEXT, asked TEXT, deadline INTEGER, once INTEGER, state TEXT,"
     " decided_by TEXT, holder TEXT, holder_session TEXT, until INTEGER, conflict INTEGER, cancels INTEGER, late INTEGER,"
     " replaced INTEGER, taken INTEGER, touched INTEGER, actual TEXT, mismatch INTEGER, since INTEGER, first_take INTEGER, ended INTEGER,"
-    " work TEXT, twin TEXT, takers TEXT, gave_up TEXT) WITHOUT ROWID",
+    " work TEXT, twin TEXT, takers TEXT, gave_up TEXT, refused_by TEXT) WITHOUT ROWID",
     # For lists: those of an addressee.
     "CREATE INDEX task_agent ON task (agent) WHERE decided_by IS NULL",
     # For the roster, inboxes and contexts: the latest handoffs.

@@ -351,6 +351,13 @@ def test_what_is_withdrawn_refused_or_old_stays_with_the_giver(work: Work) -> No
     assert ("REJECT", "no time") in unread(work.here, work.bohr)
     assert handoff_list.of_caller(work.here, work.bohr).given == []
 
+    lifecycle.change(work.there, work.curie, role="reviewer/test")
+    handoff = given(work, "role:reviewer/test")
+    assert [each.task_id for each in handoff_list.of_caller(work.there, work.curie).offered] == [handoff]
+    task_work.reject(work.there, work.curie, handoff)
+    assert handoff_list.of_caller(work.there, work.curie).offered == []
+    task_decisions.cancel(work.here, work.bohr, handoff)
+
     handoff = given(work)
     work.clock.forward(DAY)
     with pytest.raises(UsageError, match="had to begin before"):

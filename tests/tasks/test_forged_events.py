@@ -55,6 +55,16 @@ def attack(store: Store, tmp_path: Path, clock: Clock) -> Iterator[Attack]:
     theirs.close()
 
 
+def test_a_forged_rejection_takes_no_offer_away(attack: Attack, store: Store) -> None:
+    """It names a session here that has the role; so a peer could keep work from it."""
+    dirac = Agent(store, "claude:worker:dirac", role="implementer/test").caller
+    attack.forge("status", dirac.reader, dirac.session_id, state="rejected")
+    assert [each.task_id for each in task_list.list_tasks(store, dirac).tasks] == [attack.task_id]
+    task_work.reject(attack.theirs, Agent(attack.theirs, "x:y:mallory").caller, attack.task_id)
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+
+
 def test_a_forged_take_is_shown_and_keeps_nobody_here_from_work(attack: Attack) -> None:
     """The worker that it names is told; another one of this clone takes the task."""
     attack.forge("take", BOHR, attack.bohr.session_id, until=format_at(attack.clock.value + HOUR))

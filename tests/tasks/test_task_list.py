@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 import gitmem
+from gitmem.agents.caller import Caller
+from gitmem.mailbox import waiting_work
+from gitmem.overview import concerns
 from gitmem.sessions import work_units
 from gitmem.store import Store
 from gitmem.tasks import new_task, stuck, task_decisions, task_list, task_work
@@ -75,6 +78,28 @@ def test_a_list_of_one_s_own_has_what_its_role_is_asked_to_do(store: Store, cloc
     task_work.take(store, curie, task_id)
     assert ids(task_list.list_tasks(store, bohr)) == []
     assert ids(task_list.list_tasks(store, curie)) == [task_id]
+
+
+def test_who_has_rejected_a_task_for_a_role_is_not_offered_it_again(store: Store, clock: Clock) -> None:
+    """Others are; so is who has taken it and given it back since."""
+    planner = Agent(store, PLANNER).caller
+    bohr, curie = (Agent(store, each, role="implementer/test").caller for each in (BOHR, CURIE))
+    task_id = str(new_task.create(store, planner, "Write", target_role="implementer/test").task["task_id"])
+
+    def offered(caller: Caller) -> bool:
+        work = concerns.of_inbox(store, caller)
+        listed = ids(task_list.list_tasks(store, caller)) == [task_id]
+        assert waiting_work.is_any(store.db(), waiting_work.values_for(caller, store.now())) == listed
+        assert [each.task_id for each in (work.offered if work else ())] == ([task_id] if listed else [])
+        return listed
+
+    task_work.reject(store, bohr, task_id)
+    assert (offered(bohr), offered(curie)) == (False, True)
+    task_work.take(store, bohr, task_id)
+    task_work.release(store, bohr, task_id)
+    assert (offered(bohr), offered(curie)) == (True, True)
+    task_work.reject(store, bohr, task_id)
+    assert not offered(bohr)
 
 
 def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
