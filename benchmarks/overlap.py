@@ -25,7 +25,7 @@ FIRST_MS, AGAIN_MS = 5_000.0, 300.0
 def overlap(workbench: Workbench) -> list[Figure]:
     """Measure the first `gitmem overlap`, and one after which nothing has changed."""
     where = workbench.repository("overlap")
-    _fill(where)
+    fill(where)
     args = [workbench.program("gitmem"), "overlap"]
     # Branches conflict, so its exit status is 1.
     command = ["/bin/sh", "-c", f"{' '.join(args)}; test $? = 1"]
@@ -66,7 +66,7 @@ def _pairs(where: str) -> str:
     return path
 
 
-def _fill(where: str) -> None:
+def fill(where: str) -> None:
     """Make the commits and branches."""
     git = ["git", "-C", where]
     data = "".join(_stream(random.Random(7), int(time.time())))

@@ -44,6 +44,7 @@ ROWS: dict[str, Callable[[Workbench], list[Figure]]] = {
     "size": _of("packing", "bursts"),
     "overlap": _of("overlap", "overlap"),
     "view": _of("page", "view"),
+    "why": _of("why", "why"),
     "doctor": _of("doctor", "doctor"),
     "doctor-memory": _of("doctor", "doctor_memory"),
     "context": _of("memory", "context"),
