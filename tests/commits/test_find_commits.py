@@ -88,6 +88,7 @@ def test_a_repeated_commit_of_a_person_stays_the_persons(bohr: Somebody) -> None
     bohr.commit()
     bohr.git("cherry-pick", theirs)
     picked = bohr.head()
+    time.sleep(1.1)  # else it would be the same commit again
     bohr.git("reset", "--quiet", "--soft", "HEAD~1")
     bohr.git("commit", "--quiet", "-C", theirs)
     again = bohr.head()
@@ -96,6 +97,23 @@ def test_a_repeated_commit_of_a_person_stays_the_persons(bohr: Somebody) -> None
     rebased = bohr.head()
     bohr.look()
     assert [bohr.makers(each) for each in (theirs, picked, again, rebased)] == [set()] * 4
+
+
+def test_the_same_change_made_again_is_not_the_same_commit(bohr: Somebody) -> None:
+    """A person who repeats an agent's commit keeps its author's time; one who types the same change does not."""
+    person = Somebody("p", bohr.folder)
+    base = bohr.head()
+    own = bohr.commit()
+    bohr.look()
+    time.sleep(1.1)
+    person.git("checkout", "--quiet", "-b", "typed", base)
+    (bohr.folder / "a-1").write_text("a 1\n" * 3)
+    person.git("add", "-A")
+    person.git("commit", "--quiet", "-m", "typed")
+    typed = person.head()
+    person.git("reset", "--quiet", "--hard", base)
+    person.git("cherry-pick", own)
+    assert (bohr.makers(typed), bohr.makers(person.head())) == (set(), {bohr.session})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +151,7 @@ def test_a_session_of_a_client_is_not_that_of_the_client_it_starts(bohr: Somebod
     bohr.env["CODEX_THREAD_ID"] = "t-1"
     nested = bohr.commit()
     del bohr.env["CODEX_THREAD_ID"]
-    bohr.env["CODEX_CI"] = "1"
+    bohr.env = {"CLAUDE_CODE_SESSION_ID": "c-1", "CODEX_CI": "1"}
     marked = bohr.commit()
     bohr.look()
     assert [bohr.makers(each) for each in (own, nested, marked)] == [{theirs}, set(), set()]
@@ -221,6 +239,19 @@ def test_alone_in_its_turn_is_inferred_and_can_be_switched_off(hookless: Hookles
     hookless.look()
     assert [one.makers(each) for each in (before, idle, exact, beside)] == [set()] * 4
     other.close()
+
+
+def test_an_entry_that_moves_head_to_a_commit_made_before_makes_none(
+    hookless: Hookless, tmp_path: Path
+) -> None:
+    """Whatever the message of the entry says: the committer's time differs from that of the entry."""
+    hookless.prompt()
+    git(tmp_path, "clone", "--quiet", str(hookless.one.folder), "far")
+    theirs = Somebody("p", tmp_path / "far").commit()
+    time.sleep(1.1)
+    hookless.one.git("fetch", "--quiet", str(tmp_path / "far"))
+    hookless.one.git("update-ref", "-m", "commit: looks like one", "HEAD", theirs)
+    assert hookless.look() == 0 and hookless.one.makers(theirs) == set()
 
 
 def test_the_setting_off_records_nothing_and_stops_hooks_from_looking(bohr: Somebody) -> None:

@@ -86,3 +86,19 @@ def test_overlaps_are_listed(serve: Serve, shop: Path, git: Git) -> None:
             assert unknown.is_error and "nowhere was not compared" in text(unknown)
 
     within(talk)
+
+
+def test_the_origin_of_a_line_is_told(serve: Serve, shop: Path, git: Git) -> None:
+    """As `gitmem why` tells it; a file that is not there is an error."""
+    (shop / "a.py").write_text("one\n")
+    git("add", "a.py", cwd=shop)
+    git("commit", "--quiet", "-m", "prices", cwd=shop)
+
+    async def talk() -> None:
+        async with serve() as planck:
+            (one,) = fields(await planck.call_tool("why", {"target": "a.py:1"}))["commits"]
+            assert (one["subject"], one["made_by"]) == ("prices", [])
+            unknown = await planck.call_tool("why", {"target": "nowhere.py"})
+            assert unknown.is_error and "No such file or commit" in text(unknown)
+
+    within(talk)
