@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import commit_stamps
 from ..errors import UsageError
 from ..git import blame, commit_facts, formats
 from ..git.run import GitOutputError, GitTimeoutError
@@ -83,7 +84,7 @@ def why(store: Store, text: str, *, folder: str, inferred: bool = True) -> Why:
         story.line_count = sum(each.length for each in behind[oid])
         answer.commits.append(story)
     _add_remarks(store, answer, facts)
-    answer.next = _next(answer)
+    answer.next = _next(answer, has_hook=commit_stamps.has_hook(store.repo))
     return answer
 
 
@@ -142,7 +143,7 @@ def _add_remarks(store: Store, answer: Why, facts: Mapping[str, CommitFacts]) ->
         answer.remarks.append("It is a merge commit: its lines come from the commits that it merges.")
 
 
-def _next(answer: Why) -> list[str]:
+def _next(answer: Why, *, has_hook: bool) -> list[str]:
     """Return the commands that show more: the thread, the node, the task, the memory of that time."""
     found = []
     for story in answer.commits[:2]:
@@ -151,7 +152,7 @@ def _next(answer: Why) -> list[str]:
         found += [command("gitmem", "mem", "show", each.id) for each in story.nodes[:1]]
     if answer.path is not None and answer.commits:
         found.append(command("git", "show", answer.commits[0].commit[:SHORT]))
-    if answer.commits and not any(story.made_by for story in answer.commits):
+    if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):
         found.append("gitmem hooks install --git post-commit")
     return list(dict.fromkeys(found))[:5] or [command("gitmem", "log")]
 
