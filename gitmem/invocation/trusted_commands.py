@@ -13,6 +13,7 @@ from .. import atomic_write, shared_mode
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..log.lines import format_at
+from ..repo import READING
 from ..roles import roles_file
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
@@ -63,7 +64,7 @@ def _digest(name: str, text: str) -> str:
 def _is_trusted(path: str, name: str, text: str) -> bool:
     """Return whether this user has recorded that a command is trusted: others may write to the folders of a shared repository."""
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, READING), "rb") as file:
             found = os.fstat(file.fileno())
             value = json.loads(file.read(FILE_MAX_BYTES))
     except (OSError, ValueError, RecursionError):

@@ -110,3 +110,6 @@ def test_i6_only_this_user_can_record_that_a_command_is_trusted(log: Log, repo: 
     for content in (b"", b"[]", own.replace(b"tr a-z", b"tr b-z")):
         path.write_bytes(content)
         assert refused(log).code == "not-trusted"
+    path.unlink()
+    os.mkfifo(path)  # nobody waits for its writer
+    assert refused(log).code == "not-trusted"
