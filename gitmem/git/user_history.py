@@ -13,12 +13,12 @@ SECONDS = 5.0
 OUT_BYTES_MAX = 8 * 1024 * 1024
 AUTHOR_COLUMNS, SUBJECT_COLUMNS = 80, 200
 SECONDS_MAX = 253_402_300_799  # the end of the year 9999
-_FIELDS = 6
+_FIELDS = 5
 # The user's configuration may change what `git log` does; these options override it.
 _LOG = (
     "-c", "log.showRoot=true", "-c", "log.excludeDecoration=", "log", "--stdin", "-z", "--date-order", "--source", "--no-color", "--no-notes",
     "--no-mailmap", "--no-show-signature", "--no-patch", "--ignore-missing", "--encoding=UTF-8",
-    f"--format=%H%x00%ct%x00%at%x00%S%x00%<({AUTHOR_COLUMNS},trunc)%an%x00%<({SUBJECT_COLUMNS},trunc)%s",
+    f"--format=%H%x00%ct%x00%S%x00%<({AUTHOR_COLUMNS},trunc)%an%x00%<({SUBJECT_COLUMNS},trunc)%s",
 )  # fmt: skip
 
 
@@ -27,16 +27,14 @@ class UserCommit:
 
     Attributes:
         seconds: Since the epoch, when it was committed.
-        authored: When its author made it: earlier for a commit that repeats another.
         tip: The commit from which it was reached first.
     """
 
-    __slots__ = ("author", "authored", "oid", "seconds", "subject", "tip")
+    __slots__ = ("author", "oid", "seconds", "subject", "tip")
 
-    def __init__(self, oid: str, seconds: int, authored: int, tip: str, author: str, subject: str) -> None:
+    def __init__(self, oid: str, seconds: int, tip: str, author: str, subject: str) -> None:
         self.oid = oid
         self.seconds = seconds
-        self.authored = authored
         self.tip = tip
         self.author = author
         self.subject = subject
@@ -69,11 +67,9 @@ def newest(common: str, tips: Iterable[str], most: int, *, seconds: float = SECO
     words = out.decode("utf-8", "replace").split("\0")
     found = []
     for at in range(0, len(words) - _FIELDS + 1, _FIELDS):
-        oid, when, authored, tip, author, subject = words[at : at + _FIELDS]
-        if is_oid(oid) and when.isdigit() and authored.isdigit():
-            found.append(
-                UserCommit(oid, _within(when), _within(authored), tip, author.rstrip(), subject.rstrip())
-            )
+        oid, when, tip, author, subject = words[at : at + _FIELDS]
+        if is_oid(oid) and when.isdigit():
+            found.append(UserCommit(oid, _within(when), tip, author.rstrip(), subject.rstrip()))
     return found
 
 

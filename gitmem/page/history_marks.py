@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
+from ..commits import commit_view, made_by
 from ..errors import GitmemError
 from ..git import user_history
 from ..overlap import compare
 from ..overlap.branches import Refs
 from ..overlap.overlaps import decoded
-from .commit_makers import EVIDENCE, CommitMakers
 from .texts import put, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.record_types import CommitRecord
+    from collections.abc import Sequence
+
+    from ..commits.made_by import Makers
     from ..signals.many_threads import Selection
     from ..store import Store
     from .contract import BranchOverlap, BranchTip, CommitMark
@@ -24,7 +28,7 @@ OF_COMMIT_MAX = 5  # branches that are named
 OVERLAPS_MAX = 100
 PATHS_MAX = 20
 OVERLAP_SECONDS = 3.0
-INFERRED = EVIDENCE[-1]
+MAKER_SECONDS = 1.0  # for finding who made the commits
 
 
 class HistoryMarks:
@@ -64,7 +68,7 @@ class HistoryMarks:
             store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
         )
         self.is_cut = len(found) == COMMITS_MAX
-        makers = CommitMakers(store.db(), found)
+        makers = self._makers(store, [commit.oid for commit in found])
         for commit in found:
             at = commit.seconds * 1_000
             own = [short(decoded(each)) for each in names.get(commit.oid, ())]
@@ -78,20 +82,35 @@ class HistoryMarks:
                     "subject": short(commit.subject),
                     "branches": on[:OF_COMMIT_MAX],
                 }
-                self._put_maker(mark, makers.of(commit.oid))
+                self._put_maker(mark, makers.get(commit.oid))
                 self.commits.append(mark)
         self.commits.reverse()
         self.omitted = max(0, len(self.branches) - BRANCHES_MAX)
         del self.branches[BRANCHES_MAX:]
 
-    def _put_maker(self, mark: CommitMark, made: CommitRecord | None) -> None:
-        if made is None:
+    def _makers(self, store: Store, commits: Sequence[str]) -> dict[str, Makers]:
+        """Return who made the commits that have records, as far as the time allows, the newest first."""
+        db, until = store.db(), time.monotonic() + MAKER_SECONDS
+        recorded = {commit for commit, _ in commit_view.known(db, commits)}
+        found: dict[str, Makers] = {}
+        for commit in commits:
+            if commit in recorded:
+                if time.monotonic() > until:
+                    self.notes.append("Who made older commits is left out: their records are too many.")
+                    break
+                found[commit] = made_by.find(db, commit)
+        return found
+
+    def _put_maker(self, mark: CommitMark, found: Makers | None) -> None:
+        """Set who made a commit, if that is one session: nobody is guessed."""
+        if found is None or len(found.made) != 1 or not found.is_whole:
             return
+        ((made, _),) = found.made.values()
         mark["agent"] = self._lanes.of(made["sender_identity"], None, made.get("sender_name"))
         put(mark, "session", made.get("sender_session"))
         put(mark, "wu", made.get("wu_id") or made.get("unit"))
         put(mark, "task", made.get("task_id"))
-        if made["evidence"] == INFERRED:
+        if found.is_inferred:
             mark["inferred"] = True
 
 
