@@ -152,7 +152,7 @@ def test_the_gate_in_front_of_a_push(run: Run, home: Path, repo: Path) -> None:
     assert "git pre-push: installed" in run("hooks", "status").out
     assert run("hooks", "uninstall", "--git", "pre-push").status == 0
     assert not hook.exists()
-    assert run("hooks", "install", "--git", "post-commit").status == 2
+    assert run("hooks", "install", "--git", "post-merge").status == 2
 
 
 def test_clients_and_the_gate_in_one_go_are_one_answer(run: Run, home: Path, repo: Path) -> None:
