@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from .. import __version__
+from ..errors import GitmemError
 from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
+from ..log import ref
 from ..mailbox import mailbox_view
 from ..signals.many_threads import ManyThreads, Selection
 from ..statistics.figures import statistics
@@ -56,7 +58,7 @@ def collect(
         claims = ClaimSpans(store, only, lanes)
         nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
         history = HistoryMarks(store, only, lanes)
-        notes = history.notes
+        notes = [*_format_note(store), *history.notes]
         figures = statistics(store, only, threads)
         unread = _unread(store, db, sessions.current, lanes, notes)
         overlaps = history_marks.overlaps(store, notes)
@@ -101,6 +103,24 @@ def collect(
         },
         "statistics": figures,
     }
+
+
+def _format_note(store: Store) -> list[str]:
+    """Return a sentence about a log of a newer format, of which this version may not understand all."""
+    tip = store.git.tip(ref.LOG_REF)
+    try:
+        form = (
+            ref.read_format(store.git, store.git.tree(store.git.commit(tip).tree))
+            if tip is not None
+            else None
+        )
+    except (GitmemError, KeyError):
+        return ["The format of the log can't be read: gitmem doctor has the reason."]
+    if form is None or form.format <= ref.FORMAT:
+        return []
+    return [
+        f"The log has format {form.format}, and this gitmem knows format {ref.FORMAT}: something may be missing here."
+    ]
 
 
 def _filters(only: Selection) -> Filters:

@@ -258,3 +258,22 @@ def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: G
     assert found[claimed] == found[nobody] == (None, False)
     assert found[rebased] == ("sess-000000000003", False)
     assert sum(session is not None for session, _ in found.values()) == 3
+
+
+def test_a_log_of_a_newer_format_is_shown_with_a_sentence(page_log: Path, git: Git) -> None:
+    """This version reads it, and may not understand all of it."""
+    tip = git("rev-parse", "refs/gitmem/log", cwd=page_log).strip()
+    newer = git("cat-file", "-p", f"{tip}:format", cwd=page_log).replace('"format":1', '"format":9')
+    blob = git("hash-object", "-w", "--stdin", cwd=page_log, input=newer).strip()
+    rows = git("ls-tree", tip, cwd=page_log).splitlines(keepends=True)
+    kept = "".join(row for row in rows if not row.endswith("\tformat\n"))
+    tree = git("mktree", cwd=page_log, input=f"{kept}100644 blob {blob}\tformat\n").strip()
+    made = git("commit-tree", "-p", tip, "-m", "Newer", tree, cwd=page_log).strip()
+    git("update-ref", "refs/gitmem/log", made, cwd=page_log)
+
+    data = data_of(page_log)
+
+    assert data["notes"] == [
+        "The log has format 9, and this gitmem knows format 1: something may be missing here."
+    ]
+    assert len(data["signals"]) == SIGNALS
