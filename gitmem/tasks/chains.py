@@ -222,13 +222,16 @@ def past_deadline(store: Store, task: FoldedTask) -> Refusal | None:
     return "past-deadline", f"had to begin before {format_at(first)}, by a task within which it was written"
 
 
-def open_blockers(store: Store, task: FoldedTask) -> list[str]:
-    """Return a sentence about the tasks that must be finished first."""
+def notes_on_blockers(store: Store, task: FoldedTask) -> list[str]:
+    """Return sentences about the tasks that must be finished before an open one, and about those that were, without success."""
+    if task.is_finished:
+        return []
     ids = task.record.get("blocked_by") or ()
-    states = [load.load(store.db(), id) for id in ids[:LINKS_MAX]]
-    still = [
-        each.record["task_id"]
-        for each in states
-        if each is not None and not (each.is_finished or each.is_replaced)
+    found = [each for each in (load.load(store.db(), id) for id in ids[:LINKS_MAX]) if each is not None]
+    still = [each.record["task_id"] for each in found if not (each.is_finished or each.is_replaced)]
+    notes = [f"It waits for {', '.join(still)}."] if still else []
+    ended = [each for each in found if each.is_finished and each.state != "completed"]
+    return [
+        *notes,
+        *(f"{each.record['task_id']}, which it waited for, ended as {each.state}." for each in ended),
     ]
-    return [f"It waits for {', '.join(still)}."] if still else []

@@ -10,7 +10,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..text.shell_quote import command
-from . import brief, collisions, find_task, launches, rules, shown_events, task_remarks, task_roles
+from . import brief, chains, collisions, find_task, launches, rules, shown_events, task_remarks, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -278,6 +278,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     shown.agent_name = presence.names_by_reader(store.db()).get(agent) if agent else None
     shown.contradicted_by = task_remarks.contradictions(store.db(), found.record)
     shown.warnings = task_remarks.forged(store.db(), found.record["task_id"])
+    shown.warnings += chains.notes_on_blockers(store, found)
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
     shown.launches = launches.receipts(store.db(), found)
     shown.brief = task_roles.brief_text(store.repo.worktree, found.record)

@@ -75,7 +75,7 @@ def take(
             found = _write_take(store, caller, task, lease, beside, facts)
     found.asked = task_roles.asked(task.record)
     found.brief = task_roles.brief_text(store.repo.worktree, task.record)
-    found.warnings += [*chains.open_blockers(store, task), *collisions.of_answer(store, caller, named)]
+    found.warnings += [*chains.notes_on_blockers(store, task), *collisions.of_answer(store, caller, named)]
     taken = load.load(store.db(), named)
     differs = task_roles.mismatches(taken) if taken is not None else []
     found.warnings += [f"{each.text}." for each in differs if each.take == found.event_id]

@@ -309,10 +309,21 @@ def test_a_take_says_what_it_waits_for(office: Office) -> None:
     """blocked_by refuses nothing; as in lists, what another task replaces is waited for no more."""
     first = office.new()
     second = office.new(blocked_by=[first])
+    assert show(office.store, second).warnings == [f"It waits for {first}."]
     assert first in task_work.take(office.store, office.bohr, second).warnings[0]
     office.new(supersedes=[first])
     third = office.new(blocked_by=[first])
     assert not any(first in each for each in task_work.take(office.store, office.bohr, third).warnings)
+
+
+def test_a_task_says_that_what_it_waited_for_has_not_succeeded(office: Office) -> None:
+    """It may begin now, but what it needs may not be there."""
+    first = office.new()
+    second = office.new(blocked_by=[first])
+    task_decisions.cancel(office.store, office.planner, first, reason="Too late.")
+    said = [f"{first}, which it waited for, ended as canceled."]
+    assert show(office.store, second).warnings == said
+    assert task_work.take(office.store, office.bohr, second).warnings[:1] == said
 
 
 @pytest.mark.parametrize(
