@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 
 from .. import atomic_write, shared_mode
 from ..digests import sha256
@@ -115,8 +116,9 @@ class RemoteLinks:
         """Delete files that nobody has written for long."""
         with os.scandir(self.folder) as found:
             for each, _ in zip(found, range(_PRUNED_MAX), strict=False):
-                if each.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_SECONDS:
-                    os.unlink(each.path)
+                with suppress(OSError):  # another process deletes them, too
+                    if each.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_SECONDS:
+                        os.unlink(each.path)
 
 
 def digest_of(token: str | None) -> str:
