@@ -45,7 +45,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
-TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=10)
+TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=11)
 CLAIMS = claim_view.VIEW
 COMMITS = commit_view.VIEW
 SENDERS = sender_view(lambda: None)

@@ -34,7 +34,7 @@ class FoldedTask:
         held: The takes that are not released and that no later take had seen. Several are a conflict.
         holder: The lowest of them, whose writer holds the task; None if nobody does.
         late: Reports of an end that did not become the outcome.
-        cancels: The events that ask for a cancellation.
+        cancels: The events in which the caller or a person asks for a cancellation.
         rejections: The events with which addressees refused it.
         replaced_by: The ids of tasks of the same caller that supersede it.
         left_out: The number of lines that are not read, because there are too many: see `flooded_events`.
@@ -62,7 +62,7 @@ class FoldedTask:
         for each in self.events.values():
             self._by_kind.setdefault(each.event, []).append(each)
             self._of_take.setdefault((each.event, each.take), []).append(each)
-        self.cancels = in_order(self._kind("cancel"))
+        self.cancels = in_order(filter(self._may_decide, self._kind("cancel")))
         self.rejections = in_order(each for each in self._kind("status") if each.is_rejection)
         self.seal = self._order.first(self._seals())
         self.close = self._order.first(self._closes())
@@ -142,12 +142,11 @@ class FoldedTask:
 
     def _closes(self) -> list[TaskEvent]:
         """Return the closes that count: those of persons and of other sessions of the caller."""
-        return [
-            each
-            for each in self._kind("close")
-            if each.state in TERMINAL
-            and (each.sender[0].startswith("human:") or each.sender[0] == self.caller[0])
-        ]
+        return [each for each in self._kind("close") if each.state in TERMINAL and self._may_decide(each)]
+
+    def _may_decide(self, event: TaskEvent) -> bool:
+        """Return whether a person wrote an event, or a session of the caller's identity."""
+        return event.sender[0].startswith("human:") or event.sender[0] == self.caller[0]
 
     def _after_acceptance(self, decisions: Iterable[TaskEvent]) -> TaskEvent | None:
         """Return the first decision about a handoff whose writer had seen an acceptance: one beats a concurrent withdrawal."""

@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 
 _TASK = "SELECT l.id, l.body FROM task_line t JOIN line l ON l.id = t.line WHERE t.task_id = ?{but} ORDER BY l.body LIMIT 1"
 _EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
+# Of a line that is not forged: whether this clone has surely written it. Older ones in the name of an identity are never forged.
+IS_OWN = (
+    "(EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
+    " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender AND since <= l.at))"
+)
 # Of a flooded task: what `flooded_events` needs, without reading the rest of each line.
 _FLOODED = (
     "l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
     " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END,"
-    " EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
-    " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender)"
+    f" {IS_OWN}"
 )
-_BODIES = "SELECT body FROM line WHERE id IN (SELECT value FROM json_each(?))"
-_NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
+_BODIES = "SELECT id, body FROM line WHERE id IN (SELECT value FROM json_each(?))"
+NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
 # CROSS JOIN and the unary plus make SQLite begin with the few links: a caller may have any number of tasks.
 _HANDOFFS = (
     "SELECT h.task_id, h.caller, h.caller_session FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
@@ -94,7 +98,7 @@ def handed_over(record: TaskRecord) -> dict[str, str]:
 
 
 def _lowest(db: sqlite3.Connection, task_id: str, forged: bool) -> tuple[int, TaskRecord] | None:
-    row = db.execute(_TASK.format(but="" if forged else _NOT_FORGED), (task_id,)).fetchone()
+    row = db.execute(_TASK.format(but="" if forged else NOT_FORGED), (task_id,)).fetchone()
     if row is None:
         return None
     record = records.read_kind("task", row[1].encode())
@@ -133,9 +137,10 @@ def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
 
 def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[list[TaskEvent], int]:
     """Return the events of a task that are read, and how many lines are not."""
-    but = "" if forged else _NOT_FORGED
+    but = "" if forged else NOT_FORGED
     values = {"id": record["task_id"], "caller": record["sender_identity"]}
-    rows = db.execute(f"{_EVENTS.format(what='l.body', but=but)} LIMIT {READ_MAX + 1}", values).fetchall()
+    what = f"l.body, {'0' if forged else IS_OWN}"  # as on every other clone, unless this one acts on it
+    rows = db.execute(f"{_EVENTS.format(what=what, but=but)} LIMIT {READ_MAX + 1}", values).fetchall()
     left_out = 0
     if len(rows) > READ_MAX:
         every = [
@@ -145,13 +150,16 @@ def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[l
         own_first = None if forged else _is_own
         chosen = flooded_events.choose(every, sender_of(record), record.get("agent"), own_first)
         left_out = len(every) - len(chosen)
-        rows = db.execute(_BODIES, (f"[{','.join(str(each.number) for each in chosen)}]",)).fetchall()
+        own = {each.number for each in chosen if each.is_own and not forged}
+        numbers = f"[{','.join(str(each.number) for each in chosen)}]"
+        rows = [(body, number in own) for number, body in db.execute(_BODIES, (numbers,))]
     found = []
-    for (body,) in rows:
+    for body, is_own in rows:
         line = body.encode()
         event = records.read_kind("task_event", line)
         if event is not None:
             found.append(TaskEvent(event, line))
+            found[-1].is_own = bool(is_own)
     return found, left_out
 
 

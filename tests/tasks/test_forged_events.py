@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.errors import UsageError
+from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import Store
@@ -18,6 +18,7 @@ from tests.sandbox import HOUR, Agent, Clock, carry, new_repo, open_store
 from .events_by_hand import described
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+MALLORY = "x:y:mallory"
 
 
 class Attack:
@@ -115,3 +116,59 @@ def test_somebody_elses_seal_is_nothing(attack: Attack) -> None:
     attack.forge("close", "claude:worker:mallory", "sess-mallory", state="canceled")
     attack.alike()
     assert find_task.require(attack.theirs, attack.task_id).state == "working"
+
+
+def test_a_line_with_the_id_of_a_take_takes_it_from_nobody_here(attack: Attack) -> None:
+    """The lower one counts for what is shown, also if its writer names the worker and dates it before that; its own one for it."""
+    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
+    Agent(attack.theirs, BOHR)  # so BOHR is not an agent of our clone alone
+    for number, (identity, event) in enumerate(((MALLORY, "take"), (BOHR, "message"))):
+        line = records.line("task_event", attack.clock.value - (number + 1) * HOUR, {
+            "event_id": taken.event_id, "task_id": attack.task_id, "event": event, "sender_identity": identity,
+            "until": format_at(attack.clock.value + HOUR),
+        })  # fmt: skip
+        attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
+        carry(attack.ours, attack.theirs)
+        attack.alike()
+        shown = load.load(attack.ours.db(), attack.task_id)
+        assert shown is not None
+        assert [each.sender[0] for each in shown.held] == [[MALLORY], []][number]
+        assert task_work.report(attack.ours, attack.bohr, attack.task_id, "working", "step 1").recorded
+        with pytest.raises(GateError, match=f"taken by {BOHR}"):
+            task_work.take(attack.ours, attack.curie, attack.task_id)
+    assert task_work.report(attack.ours, attack.bohr, attack.task_id, "completed").recorded
+    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).state == "completed"
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+
+
+def test_an_older_line_in_the_name_of_an_agent_is_not_its_own(attack: Attack) -> None:
+    """The identity is ours alone only since its session began."""
+    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
+    line = records.line("task_event", attack.clock.value - HOUR, {
+        "event_id": taken.event_id, "task_id": attack.task_id, "event": "message", "sender_identity": BOHR,
+    })  # fmt: skip
+    attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+    assert task_work.report(attack.ours, attack.bohr, attack.task_id, "completed").recorded
+
+
+@pytest.mark.parametrize("identity", [MALLORY, PLANNER])
+def test_a_cancellation_by_others_stops_no_worker(attack: Attack, identity: str) -> None:
+    """In a peer's own name it counts nowhere, in that of a caller of ours not for what is done here."""
+    attack.forge("cancel", identity, "sess-mallory", reason="stop")
+    assert find_task.require(attack.theirs, attack.task_id).cancels == [] or identity == PLANNER
+    attack.alike()
+    task_work.take(attack.ours, attack.bohr, attack.task_id)
+    assert find_task.require(attack.ours, attack.task_id, writing=True).cancels == []
+    assert task_work.release(attack.ours, attack.bohr, attack.task_id).event == "release"
+
+
+def test_a_close_in_the_name_of_a_caller_here_ends_no_work(attack: Attack) -> None:
+    """One by a person does, and says who that was."""
+    task_work.take(attack.ours, attack.bohr, attack.task_id)
+    attack.forge("close", PLANNER, "sess-mallory", state="canceled")
+    assert find_task.require(attack.ours, attack.task_id).state == "canceled"
+    assert task_work.report(attack.ours, attack.bohr, attack.task_id, "working", "step 1").recorded
+    assert "FORGED: a close" in task_list.show(attack.ours, attack.task_id).warnings[0]
