@@ -8,7 +8,7 @@ from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
 from ..roles import mismatch
-from . import TERMINAL, load
+from . import EVENTS_MAX, TERMINAL, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..records.record_types import TaskRecord
     from ..store import Store
     from .fold import FoldedTask
+    from .rules import Refusal
     from .task_facts import TaskEvent
 
     class TakeFacts(TypedDict):
@@ -52,6 +53,12 @@ if TYPE_CHECKING:
 
 AFTER_MAX = 64  # ids in `after`; heads beyond that are concurrent events of no consequence
 _DECIDING = ("seal", "close", "take", "release", "cancel")
+_UNLIMITED = (*TERMINAL, "renew", "release")
+# Of this clone: with the events of others, whatever their names, a peer could keep anybody from work.
+_OWN = (
+    "SELECT count(*) FROM (SELECT 1 FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = ? AND e.sender = ?"
+    f" AND e.event <> 'renew' AND {load.IS_OWN}{load.NOT_FORGED} LIMIT ?)"
+)
 
 
 class TaskChange(Outcome):
@@ -131,6 +138,21 @@ def event_line(
         **fields,
     }
     return id, store.line("task_event", content, allow_secret=allow_secret)
+
+
+def too_many(store: Store, caller: Caller, task: FoldedTask, what: str) -> Refusal | None:
+    """Return why a caller may write no more of a task: its identity has written many events here, so something runs away.
+
+    Args:
+        what: The event, or the state that it reports. Renewals do not count, and they, ends and releases have no limit.
+    """
+    if what in _UNLIMITED:
+        return None
+    values = (task.record["task_id"], caller.reader, EVENTS_MAX)
+    (count,) = store.db().execute(_OWN, values).fetchone()
+    if count < EVENTS_MAX:
+        return None
+    return "too-many-events", f"has {EVENTS_MAX} events of yours, and no more are allowed but its end"
 
 
 def after(task: FoldedTask, caller: Caller) -> list[str]:

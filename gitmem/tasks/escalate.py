@@ -13,7 +13,7 @@ from ..mailbox.delivery_lock import delivery_lock
 from ..records.codec import as_json
 from ..records.ids import keyed_id
 from ..signals import notices, send
-from . import EVENTS_MAX, append, find_task, stuck
+from . import append, find_task, stuck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _event(
 ) -> tuple[str, bytes] | None:
     """Return the line of the event; None if the task has it, or has too many events."""
     id = keyed_id("tev", "escalate", task.record["task_id"], take, one.level)
-    if id in task.events or len(task.events) + task.left_out >= EVENTS_MAX:
+    if id in task.events or append.too_many(store, caller, task, "escalate") is not None:
         return None
     _, line = append.event_line(
         store,

@@ -12,7 +12,7 @@ from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..roles import lookup, roles_file, scope
 from ..text.shell_quote import command
-from . import brief, find_task, launches, load, rules, task_roles, task_work
+from . import append, brief, find_task, launches, load, rules, task_roles, task_work
 from .launches import LaunchReceipt
 
 TYPE_CHECKING = False
@@ -126,7 +126,8 @@ def _record(
     with delivery_lock(store, f"task {named}", wait_seconds=task_work.LOCK_WAIT_SECONDS):
         task = find_task.require(store, named, writing=True)
         earlier = launches.of_task(task)
-        task_work.refuse(task, rules.launch(task, store.now()))
+        why = rules.launch(task, store.now()) or append.too_many(store, caller, task, "launch")
+        task_work.refuse(task, why)
         _refuse_live(store, caller, task)
         if reason is None and earlier:
             _refuse(task, "launched-task", f"was launched already, at {earlier[-1].record['at']}",

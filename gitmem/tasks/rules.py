@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..log.lines import format_at
 from ..text.shell_quote import command
-from . import EVENTS_MAX, HANDOFF, ONCE, TERMINAL, WAITING
+from . import HANDOFF, ONCE, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
         return "begun-task", f"may begin only once, and was taken by {task.takes[0].sender[0]}"
     if len(over) - len(released) >= TAKES_MAX:
         return "too-many-takes", f"was taken {len(over)} times without a result"
-    return _too_many(task)
+    return None
 
 
 def may_be_retried(task: FoldedTask) -> bool:
@@ -123,12 +123,8 @@ def accept(task: FoldedTask, sender: Sender, addresses: Collection[str], now: in
     return take(task, sender, addresses, now)
 
 
-def report(task: FoldedTask, sender: Sender, state: str) -> Refusal | None:
-    """Return why a caller may not report a state of its work, renew its lease or release its take.
-
-    Args:
-        state: The state, `message`, `renew` or `release`. The last two and an end are always within the limit of events.
-    """
+def report(task: FoldedTask, sender: Sender) -> Refusal | None:
+    """Return why a caller may not report its work, renew its lease or release its take."""
     if task.is_finished:
         return "finished-task", f"is finished: {state_text(task)}"
     if own_take(task, sender) is None:
@@ -138,7 +134,7 @@ def report(task: FoldedTask, sender: Sender, state: str) -> Refusal | None:
             if holder is None
             else f"is held by {holder.sender[0]}, who took it at {holder.record['at']}"
         )
-    return None if state in (*TERMINAL, "renew", "release") else _too_many(task)
+    return None
 
 
 def refuse(task: FoldedTask, sender: Sender, addresses: Collection[str]) -> Refusal | None:
@@ -186,16 +182,6 @@ def withdraw(task: FoldedTask) -> Refusal | None:
             "has events that are not here yet, perhaps its acceptance; gitmem sync fetches them",
         )
     return None
-
-
-def _too_many(task: FoldedTask) -> Refusal | None:
-    """Return why no more events may be written except for its end; renewals do not count."""
-    count = sum(each.event != "renew" for each in task.events.values()) + task.left_out
-    return (
-        ("too-many-events", f"has {count} events; at most {EVENTS_MAX} are allowed")
-        if count >= EVENTS_MAX
-        else None
-    )
 
 
 def steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:

@@ -88,7 +88,7 @@ def _refuse_taking(store: Store, caller: Caller, task: FoldedTask) -> None:
     """Raise GateError or UsageError if a task can't be taken; reject one whose chain nobody should go on with."""
     is_handoff = task.record["purpose"] == HANDOFF
     why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), caller.ids, store.now())
-    refuse(task, why or chains.past_deadline(store, task))
+    refuse(task, why or chains.past_deadline(store, task) or append.too_many(store, caller, task, "take"))
     _reject_chain(store, caller, task)
 
 
@@ -157,7 +157,7 @@ def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = 
         (each for each in task.held if each.sender[0] == caller.reader), None
     )
     if mine is None or task.is_finished:
-        refuse(task, rules.report(task, sender_of(caller), "release") or ("not-the-holder", "is not yours"))
+        refuse(task, rules.report(task, sender_of(caller)) or ("not-the-holder", "is not yours"))
     assert mine is not None
     if task.cancels and mine.sender == sender_of(caller):
         return report(store, caller, task_id, "canceled", reason)
@@ -284,7 +284,7 @@ def write(
 def own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[FoldedTask, TaskEvent]:
     """Return a task and the caller's take of it, or raise UsageError."""
     task = find_task.require(store, task_id, writing=True)
-    refuse(task, rules.report(task, sender_of(caller), state))
+    refuse(task, rules.report(task, sender_of(caller)) or append.too_many(store, caller, task, state))
     mine = rules.own_take(task, sender_of(caller))
     assert mine is not None
     return task, mine

@@ -247,7 +247,7 @@ class World:
         do = self.random.choice(
             ["renew", "release", "working", "input-required", "completed", "completed", "failed", "hand"]
         )
-        if rules.report(task, who.sender, do) is not None:
+        if rules.report(task, who.sender) is not None:
             return
         if do == "renew":
             until = format_at(self.clock(who.clone) + LEASE * SECOND)

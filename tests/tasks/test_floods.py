@@ -12,7 +12,18 @@ from gitmem import records, views
 from gitmem.index import index_file, insert
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
-from gitmem.tasks import READ_MAX, flooded_events, load, new_task, rules, task_list, task_work
+from gitmem.tasks import (
+    EVENTS_MAX,
+    READ_MAX,
+    find_task,
+    flooded_events,
+    load,
+    new_task,
+    rules,
+    task_decisions,
+    task_list,
+    task_work,
+)
 from gitmem.tasks.event_order import in_order
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.task_facts import TaskEvent
@@ -278,3 +289,24 @@ def test_an_answer_about_a_task_stays_small_whatever_its_events_have() -> None:
     assert len(shown) + detail.more_events == 602
     small = task_list.TaskDetail(task.fold())
     assert (small.more_events, "cut" in small.events[-1]) == (0, False)
+
+
+def test_events_of_others_use_up_nobodys_limit(store: Store, tmp_path: Path, clock: Clock) -> None:
+    """Also those in the name of an agent that a peer says to be at work in its clone, too, and older ones."""
+    theirs = open_store(new_repo(tmp_path / "theirs"), clock)
+    planner, bohr = (Agent(store, each).caller for each in (CALLER, BOHR))
+    Agent(theirs, BOHR)
+    task_id = str(new_task.create(store, planner, "Write the tests", to=BOHR).task["task_id"])
+    hostile = []
+    for number, who in enumerate((MALLORY, BOHR, CALLER, "human:p@example.org")):
+        named = {"task": task_id, "session": "sess-foreign", "event_id": f"tev-f{number}mes000000"}
+        hostile += flood("message", EVENTS_MAX, who=who, **named)  # type: ignore[arg-type]
+    lines = [("tasks", each.line) for each in hostile]
+    theirs.record(lines, CommitMessage("Mallory <m@example.org>", "flood"))
+    carry(store, theirs)
+    theirs.close()
+    assert len(find_task.require(store, task_id).events) == len(hostile)
+    assert task_work.take(store, bohr, task_id).recorded
+    assert task_work.report(store, bohr, task_id, "input-required", "Which rounding?").recorded
+    assert task_decisions.message(store, planner, task_id, "half up").recorded
+    assert task_work.report(store, bohr, task_id, "completed").recorded

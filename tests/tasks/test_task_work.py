@@ -19,7 +19,7 @@ from gitmem.records import RecordError, SecretError
 from gitmem.records.record_types import SignalFields
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
-from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, new_task, task_decisions, task_work
+from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, launch, new_task, task_decisions, task_work
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.new_task import NewTask
 from gitmem.tasks.task_list import show
@@ -289,7 +289,26 @@ def test_after_two_hundred_events_only_the_end_is_written(office: Office) -> Non
     append.record(office.store, office.bohr, lines, "writes", task.record)
     office.refused("too-many-events", task_work.report, office.bohr, task_id, "working", "more")
     task_work.renew(office.store, office.bohr, task_id)
+    assert task_decisions.message(
+        office.store, office.planner, task_id, "Go on"
+    ).recorded  # has its own limit
     assert task_work.report(office.store, office.bohr, task_id, "completed", "done").state == "completed"
+
+
+def test_after_two_hundred_events_the_caller_only_decides(office: Office) -> None:
+    """D14: its messages have the same limit, and that of its holder is another."""
+    task_id = office.new()
+    task = office.task(task_id)
+    lines = [append.event_line(office.store, office.planner, task, "message", {"message": f"hint {number}"})[1]
+             for number in range(EVENTS_MAX)]  # fmt: skip
+    append.record(office.store, office.planner, lines, "writes", task.record)
+    office.refused("too-many-events", task_decisions.message, office.planner, task_id, "more")
+    office.refused("too-many-events", launch.launch, office.planner, task_id)
+    task_work.take(office.store, office.bohr, task_id)
+    assert task_work.report(office.store, office.bohr, task_id, "working", "step 1").recorded
+    assert task_decisions.cancel(office.store, office.planner, task_id).recorded
+    task_work.release(office.store, office.bohr, task_id)
+    assert task_decisions.seal(office.store, office.planner, task_id).state == "canceled"
 
 
 def test_a_replaced_task_is_not_taken(office: Office) -> None:
