@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..store import Store
+    from ..tasks.fold import FoldedTask
     from .claim_fold import FoldedClaim
     from .path_patterns import Budget
 
@@ -166,6 +167,7 @@ def standing(
     }
     found: list[StandingClaim] = []
     left = BYTES_MAX
+    tasks: dict[str, FoldedTask | None] = {}  # many claims may name one task
     for claim_id, has_forged, ours, is_ended, done, size in db.execute(_STANDING, values).fetchall():
         if not ours and size * PORTION > left:
             continue
@@ -179,13 +181,13 @@ def standing(
         ):  # else a forged record has ended a session that is at work here
             continue
         if done is not None and (
-            forged or _is_done(db, done, claim.owner[0])
+            forged or _is_done(_task(db, done, tasks), claim.owner[0])
         ):  # else a forged record has ended it
             continue
         is_over = claim.until <= now
         if not is_over or (not is_here and claim.until > since):
             found.append(StandingClaim(claim, is_over=is_over, is_here=is_here, rank=len(found)))
-    _add_takers(db, found, forged=forged)
+    _add_takers(db, found, tasks, forged=forged)
     compare(found)
     return sorted(found, key=lambda each: (each.claim.since, each.id))
 
@@ -199,13 +201,25 @@ def _is_here(store: Store, claim: FoldedClaim) -> bool:
     return mac is not None and mac.is_valid(claim.line)
 
 
-def _is_done(db: sqlite3.Connection, task_id: str, owner: str) -> bool:
-    """Return whether a task has ended, or its owner has given it up, by lines that are not forged."""
-    task = load_task.load(db, task_id, forged=False)
+def _task(db: sqlite3.Connection, task_id: str, known: dict[str, FoldedTask | None]) -> FoldedTask | None:
+    """Return a task by lines that are not forged, folded once within one look."""
+    if task_id not in known:
+        known[task_id] = load_task.load(db, task_id, forged=False)
+    return known[task_id]
+
+
+def _is_done(task: FoldedTask | None, owner: str) -> bool:
+    """Return whether a task has ended, or its owner has given it up."""
     return task is None or task.decided_by is not None or owner in task.gave_up()
 
 
-def _add_takers(db: sqlite3.Connection, found: Iterable[StandingClaim], *, forged: bool) -> None:
+def _add_takers(
+    db: sqlite3.Connection,
+    found: Iterable[StandingClaim],
+    tasks: dict[str, FoldedTask | None],
+    *,
+    forged: bool,
+) -> None:
     """Add who has taken the tasks of claims: see `_may_conflict`."""
     named: dict[str, list[StandingClaim]] = {}
     for each in found:
@@ -217,7 +231,7 @@ def _add_takers(db: sqlite3.Connection, found: Iterable[StandingClaim], *, forge
             continue
         takers = frozenset(json.loads(row[0]))
         if not forged and any(each.is_here for each in claims) and db.execute(_ANY_FORGED).fetchone():
-            task = load_task.load(db, task_id, forged=False)
+            task = _task(db, task_id, tasks)
             takers = task.takers() if task is not None else takers
         for each in claims:
             each.takers = takers

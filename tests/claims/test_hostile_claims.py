@@ -221,6 +221,20 @@ def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: 
     assert claim_work.claim(store, curie, ["src"]).event == "claim"
 
 
+def test_a_task_of_many_claims_is_folded_once(store: Store, clock: Clock) -> None:
+    """Of a flooded task each fold costs much."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
+    for path in "src", "docs", "tests":
+        claim_work.claim(store, curie, [path], task_id=task_id)
+    clock.forward(MINUTE)
+    task_decisions.cancel(store, bohr, task_id)
+    asked: list[str] = []
+    store.db().set_trace_callback(asked.append)
+    assert standing_claims.standing(store, forged=False) == []
+    assert sum("FROM task_event e JOIN line" in each for each in asked) == 1
+
+
 def test_a_forged_take_makes_no_claims_of_one_task_collide_here(
     store: Store, far: Store, clock: Clock
 ) -> None:
