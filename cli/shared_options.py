@@ -13,6 +13,7 @@ from gitmem.invocation.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
+from gitmem.sessions import roster
 from gitmem.signals import INTENTS, inbox, receipt_list, threads
 from gitmem.tasks import task_list
 
@@ -108,7 +109,9 @@ THREAD_LIMIT = Option(
     default=threads.LIMIT,
     for_tools=(20, 100),
 )
-ROSTER_LIMIT = Option("Maximum number of sessions.", for_tools=(30, 200))
+ROSTER_LIMIT = Option(
+    f"Maximum number of sessions (default: {roster.SHOWN}).", default=roster.SHOWN, for_tools=(30, 200)
+)
 NEW_WU = Option("Accept a work unit that no session, signal or memory node names.")
 STRICT = Option("Require each AGREE to follow every proposal of the others.")
 IDENTITY = Option("Agent identity OWNER:ROLE:PURPOSE, which outlives the session.")

@@ -50,6 +50,7 @@ ThreadLimit = Annotated[
     str | None,
     typer.Option("--limit", metavar="N", help=shared.THREAD_LIMIT.help),
 ]
+RosterLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.ROSTER_LIMIT.help)]
 AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help)]
 Strict = Annotated[bool, typer.Option("--strict", help=shared.STRICT.help)]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     import typer
 
+    from gitmem.sessions.roster import Roster, SessionList
+
     from .options import (
         ActualRole,
         ActualScope,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         Model,
         Name,
         Names,
+        RosterLimit,
         Summary,
         Workspace,
         Wu,
@@ -142,11 +145,14 @@ def end(
     output.answer(at.json, ended, sessions.ended)
 
 
-def listing(at: Environment, all: Everyone = False) -> None:
+def listing(at: Environment, all: Everyone = False, limit: RosterLimit = None) -> None:
     """List the sessions of this repository."""
     from gitmem.sessions import roster
 
-    found = roster.listing(at.store(), all=all, limit=None if at.json else roster.SHOWN)
+    from ..values import number
+
+    found = roster.listing(at.store(), all=all, limit=number("--limit", limit, roster.SHOWN))
+    _name_the_rest(found, "session", "list", *(["--all"] if all else []))
     output.answer(at.json, found, sessions.roster)
 
 
@@ -156,14 +162,27 @@ def roster(
         str | None, typer.Argument(metavar="QUERY", help="A name or part of one; similar names match.")
     ] = None,
     all: Everyone = False,
+    limit: RosterLimit = None,
 ) -> None:
     """List active sessions with their work, worktree and last activity."""
     from gitmem.handoffs import handoff_list
     from gitmem.sessions import roster as operation
 
-    limit = None if at.json else operation.SHOWN
-    found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=limit)
-    output.answer(at.json, handoff_list.add_to(at.store(), found), sessions.roster)
+    from ..values import number
+
+    most = number("--limit", limit, operation.SHOWN)
+    found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=most)
+    handoff_list.add_to(at.store(), found)
+    _name_the_rest(found, "roster", *([query] if query else []), *(["--all"] if all else []))
+    output.answer(at.json, found, sessions.roster)
+
+
+def _name_the_rest(found: Roster | SessionList, *words: str) -> None:
+    """Add the command that shows the sessions that a limit left out."""
+    from gitmem.text.shell_quote import command
+
+    if found.more:
+        found.next.append(command("gitmem", *words, "--limit", str(len(found.sessions) + found.more)))
 
 
 def whoami(at: Environment) -> None:

@@ -193,7 +193,9 @@ class Tools(ToolCalls):
 
             found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
             handoff_list.add_to(at.store(), found)
-            whole = command("gitmem", "roster", *(["--all"] if all else []))
+            total = len(found.sessions) + found.more
+            flags = [*(["--all"] if all else []), *(["--limit", str(total)] if total > roster.SHOWN else [])]
+            whole = command("gitmem", "roster", *flags)
             return tool_results.of(found, sessions.roster(found), whole=whole, is_part=found.more > 0)
 
         return await self._do(ctx, "roster", job)

@@ -30,6 +30,8 @@ _SELECT = (
     + ", ".join(f"s.{name}" for name in FIELDS)
     + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last "
 )
+_HELD = "WHERE s.ended IS NULL AND t.until > ?"
+_OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id LIMIT ?"
 
 
 class Presence:
@@ -86,16 +88,19 @@ class Presence:
         return self.status in ("live", "idle")
 
 
-def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
+def shown(store: Store, *, all: bool = False, most: int | None = None) -> dict[str, Presence]:
     """Return sessions by their ids, as they show now.
 
     Args:
         all: Include all of the log, not only open ones that hold their name or were lately seen in this clone.
+        most: How many the log gives, those of this clone first, then those last at work; None for all.
     """
     now = store.now()
+    where, values = ("", []) if all else (_HELD, [now])
+    limited, more = ("", []) if most is None else (_OWN_FIRST, [most])
+    held = _found(store, where + limited, [*values, *more])
     if all:
-        return _found(store, "", ())
-    held = _found(store, "WHERE s.ended IS NULL AND t.until > ?", (now,))
+        return held
     beats = heartbeats.all_last_seen(store)
     recent = [name for name, at in beats.items() if name not in held and at > now - IDLE_MICROS]
     for session_id in recent:

@@ -30,10 +30,15 @@ _UNPROVEN = (
     "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
     " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
 )
+_COUNT = (
+    "SELECT count(*) FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+    " WHERE ? OR (s.ended IS NULL AND t.until > ?)"
+)
 EDITS_MAX = 50  # paths of a session that a roster names
 CONTESTED_MAX = 10  # names of which a roster says whom they mean here
 SEND = ("gitmem", "signal", "your message", "--to")
-SHOWN = 50  # sessions of a list as text
+SHOWN = 50  # sessions of a list
+READ_MAX = 1_000  # sessions that a list with a limit is chosen from
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
@@ -106,6 +111,7 @@ def roster(
     caller: Caller | None = None,
     steps_most: int = UNREAD_STEPS,
     limit: int | None = None,
+    read_most: int = READ_MAX,
 ) -> Roster:
     """Return the sessions at work, grouped by role, those without one last; in each group last seen first.
 
@@ -116,6 +122,7 @@ def roster(
         steps_most: The limit for unread signals and headlines, see `StepLimit`. Beyond it, `unread` is None and a
             headline the name.
         limit: The maximum number of sessions, those of the caller and of this clone first, then live ones; None for all.
+        read_most: With a limit: how many sessions of the log are read, those of this clone first, then those last at work.
 
     Raises:
         UsageError: The limit is below 1.
@@ -123,15 +130,18 @@ def roster(
     from ..agents import edited_paths
 
     check_limit(limit)
+    left = 0
     if query:
         from ..agents import suggestions
 
         found = suggestions.matching(store, query, all=all)
     else:
-        found = by_role(presence.shown(store, all=all).values())
+        every, left = _shown(store, limit, read_most, all=all)
+        found = by_role(every)
     found = [one for one in found if all or one.is_current]
     db, now = store.db(), store.now()
-    total, found = len(found), _first(db, found, limit, caller) if not query else found[:limit]
+    total = len(found) + left
+    found = _first(db, found, limit, caller) if not query else found[:limit]
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
         {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
@@ -150,11 +160,20 @@ def roster(
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
-    left = f"{outcome.more} more not shown." if outcome.more else None
+    not_shown = f"{outcome.more} more not shown." if outcome.more else None
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
-    warnings = (outcome.remark, left, elsewhere, _unproven_warning(store), own_recipients.warning(store))
+    warnings = (outcome.remark, not_shown, elsewhere, _unproven_warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
+
+
+def _shown(store: Store, limit: int | None, most: int, *, all: bool) -> tuple[list[Presence], int]:
+    """Return the sessions that a list is chosen from, and how many others there are."""
+    if limit is None:
+        return list(presence.shown(store, all=all).values()), 0
+    most = max(limit, most)
+    (count,) = store.db().execute(_COUNT, (all, store.now())).fetchone()
+    return list(presence.shown(store, all=all, most=most).values()), max(count - most, 0)
 
 
 def _first(
@@ -173,13 +192,15 @@ def _first(
     return [one for one in found if one.session_id in kept]
 
 
-def listing(store: Store, all: bool = False, *, limit: int | None = None) -> SessionList:
+def listing(
+    store: Store, all: bool = False, *, limit: int | None = None, read_most: int = READ_MAX
+) -> SessionList:
     """Return sessions, last seen first; with `all` also those that are gone or ended.
 
     Args:
-        limit: The maximum number of sessions, as in `roster`; None for all.
+        limit: The maximum number of sessions, as in `roster`; None for all. So `read_most`.
     """
-    shown = presence.shown(store, all=all).values()
+    shown, left = _shown(store, limit, read_most, all=all)
     every = sorted(shown, key=lambda one: (-one.last_seen, one.session_id))
     db = store.db()
     steps = StepLimit(db, UNREAD_STEPS)
@@ -189,7 +210,7 @@ def listing(store: Store, all: bool = False, *, limit: int | None = None) -> Ses
     outcome = SessionList(
         rows, ["gitmem session start" if not every else "gitmem roster", "gitmem session list --all"]
     )
-    outcome.more = len(current) - len(found)
+    outcome.more = len(current) + left - len(found)
     return outcome
 
 

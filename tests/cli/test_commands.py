@@ -34,6 +34,18 @@ class Stdin:
         return False
 
 
+def test_a_roster_of_any_form_names_the_command_for_the_rest(run: Run) -> None:
+    """JSON has the same limit as text."""
+    for name in "Planck", "Bohr":
+        run("session", "start", "--name", name)
+    for words in ("roster", "--all"), ("session", "list", "--all"):
+        found = run(*words, "--limit", "1", "--json").json
+        assert (len(found["sessions"]), found["more"]) == (1, 1)
+        assert found["next"][-1] == " ".join(("gitmem", *words, "--limit", "2"))
+        assert "1 more not shown." in run(*words, "--limit", "1").out
+        assert len(run(*words, "--limit", "2", "--json").json["sessions"]) == 2
+
+
 def test_a_session_s_last_line_is_the_export_of_its_id(run: Run) -> None:
     """So that `eval "$(gitmem session start | tail -1)"` works."""
     said = run("session", "start", "--name", "Planck")

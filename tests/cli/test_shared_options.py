@@ -105,7 +105,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
     for name, option in LIMITS.items():
         schema = tool_schemas()[name]
         assert (schema["default"], schema["maximum"]) == (option.tool_default, option.tool_most), name
-        shorter = (shared_options.THREAD_LIMIT, shared_options.TASK_LIMIT)
+        shorter = (shared_options.THREAD_LIMIT, shared_options.TASK_LIMIT, shared_options.ROSTER_LIMIT)
         assert option.default in (None, option.tool_default) or option in shorter
     assert tool_schemas()["mem_update.status"]["enum"] == ["", *node_fields.STATUSES]
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]

@@ -182,3 +182,8 @@ def test_a_limit_leaves_out_sessions_of_others(repo: Path, tmp_path: Path) -> No
     assert (len(found.sessions), found.more) == (3, 6)
     listed = roster.listing(store, limit=3)
     assert (own.session_id in [each["session_id"] for each in listed.sessions], listed.more) == (True, 6)
+    for all in False, True:  # fewer than there are: the index gives our own, and counts the rest
+        found = roster.roster(store, all=all, caller=acting(store, own), limit=3, read_most=3)
+        assert own.session_id in [each["session_id"] for each in found.sessions]
+        assert (len(found.sessions), found.more) == (3, 6)
+        assert roster.listing(store, all=all, limit=3, read_most=3).more == 6
