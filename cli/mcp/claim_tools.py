@@ -10,6 +10,7 @@ from pydantic import Field
 from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
+from .. import shared_options as shared
 from .. import values
 from ..render import claims, overlap, why
 from . import tool_results
@@ -27,7 +28,7 @@ class ClaimTools(ToolCalls):
     async def claim(
         self,
         ctx: Ctx,
-        paths: Annotated[Words, Field(description="Files, folders, or patterns with *, ? and **.")],
+        paths: Annotated[Words, Field(description=shared.CLAIM_PATHS.help)],
         action: Annotated[Action, Field(description="Default: claim with paths, else list.")] = "",
         lease: Annotated[str, Field(description="Such as 2h, at most 24h.")] = "",
         reason: str = "",
