@@ -94,7 +94,15 @@ def test_what_install_writes_is_in_the_package() -> None:
     """Scripts, a plugin and texts, each a file in its own language."""
     found = sorted(path.name for path in (ROOT / "gitmem" / "clients" / "files").iterdir())
 
-    assert found == ["agents.md", "hook.sh", "opencode.js", "pre-commit.sh", "pre-push.sh", "windsurf.md"]
+    assert found == [
+        "agents.md",
+        "hook.sh",
+        "opencode.js",
+        "post-commit.sh",
+        "pre-commit.sh",
+        "pre-push.sh",
+        "windsurf.md",
+    ]
     assert all(content(name) for name in found)
 
 

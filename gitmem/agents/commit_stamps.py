@@ -51,7 +51,8 @@ def update(store: Store) -> None:
         elif store.repo.worktree is not None and not os.path.lexists(where):
             shared_mode.make_dirs(os.path.dirname(where))
             os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
-            os.utime(where, ns=(0, 0))
+            at = changed_at(store.repo)  # what was committed before is not of this session
+            os.utime(where, ns=(at, at))
     except OSError:
         return
 

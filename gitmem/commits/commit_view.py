@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..index.index_file import View
 
 TYPE_CHECKING = False
@@ -37,7 +35,7 @@ _LATER = (
 )
 
 
-class CommitLine(NamedTuple):
+class CommitLine:
     """A line about a commit.
 
     Attributes:
@@ -45,8 +43,11 @@ class CommitLine(NamedTuple):
         is_own: Whether it is of a session that was started in this clone.
     """
 
-    record: CommitRecord
-    is_own: bool
+    __slots__ = ("is_own", "record")
+
+    def __init__(self, record: CommitRecord, is_own: bool) -> None:
+        self.record = record
+        self.is_own = is_own
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:

@@ -105,7 +105,8 @@ class HistoryMarks:
         """Set who made a commit, if that is one session: nobody is guessed."""
         if found is None or len(found.made) != 1 or not found.is_whole:
             return
-        ((made, _),) = found.made.values()
+        (line,) = found.made.values()
+        made = line.record
         mark["agent"] = self._lanes.of(made["sender_identity"], None, made.get("sender_name"))
         put(mark, "session", made.get("sender_session"))
         put(mark, "wu", made.get("wu_id") or made.get("unit"))

@@ -58,9 +58,12 @@ def test_commits_are_found_by_commit_patch_and_source_in_any_order(tmp_path: Pat
             ]
         )
         store.close()
-    assert answers[0] == answers[1] == answers[2]
-    (one,), both, later = answers[0]
-    assert one.record["wu_id"] == "WU-1" and not one.is_own
+    one, two, three = (
+        [[(each.record, each.is_own) for each in found] for found in answer] for answer in answers
+    )
+    assert one == two == three
+    (first,), both, later = answers[0]
+    assert first.record["wu_id"] == "WU-1" and not first.is_own
     assert sorted(map(str, sessions(both))) == ["sess-0001", "sess-0002"] and sessions(later) == ["sess-0002"]
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import _sqlite3
 import re
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gitmem import records, views
 from gitmem.index import index_file
+from gitmem.why import agreed
+from tests.sandbox import Clock, open_store
 
 from .conftest import Desk
 
 COMMANDS = """
+why HEAD
 name add Zorba
 name list
 roster
@@ -132,6 +136,9 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
         assert said.status in (0, 1), (line, said)
     assert desk("session", "end", session=curie).status == 0
     assert desk("inbox").status == 0, "of a reader that the log does not know"
+    where = open_store(Path.cwd(), Clock())  # a commit on a work unit
+    assert agreed.threads_of(where.db(), None, "WU-1", Clock()()) == []
+    where.close()
 
     index = index_file.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
