@@ -14,9 +14,12 @@
     stale: ["agreed to an earlier proposal", "warn"], pending: ["has not answered", "warn"] };
   const CLAIMS = { held: "good", contested: "bad", behind: "warn", "perhaps renewed": "warn" };
   const has = (all, key) => (Object.hasOwn(all, key) ? all[key] : [String(key), ""]);
-  const threadState = (thread) => badge(...has(STATES, thread.state));
-  const claimState = (claim) => badge(claim.state, Object.hasOwn(CLAIMS, claim.state) ? CLAIMS[claim.state] : "");
   const taskState = (task) => badge(task.state_text ?? task.state, task.open ? "warn" : /fail|reject|cancel|refus|expire/u.test(task.state) ? "bad" : "good");
+  const threadState = (thread) => { // nobody owes an answer to the request for a task once it is taken: its state says more
+    const task = thread.state === "open" && page.model.taskOf.get(thread.id);
+    return task ? taskState(task) : badge(...has(STATES, thread.state));
+  };
+  const claimState = (claim) => badge(claim.state, Object.hasOwn(CLAIMS, claim.state) ? CLAIMS[claim.state] : "");
   const name = (id) => el("bdi", {}, page.model.name(id));
   const names = (ids) => ids.flatMap((id, place) => (place ? [", ", name(id)] : [name(id)]));
   const whom = (signal) => (signal.to.length ? names(signal.to.slice(0, 12)).concat(signal.to.length > 12 ? ` and ${signal.to.length - 12} more` : "") : ["everyone"]);
@@ -24,7 +27,12 @@
     const left = row.cut ? el("span", { class: "quiet" }, ` … ${count(row.cut, "character")} left out; the whole: gitmem thread`) : "";
     return el("p", { class: "text", dir: "auto" }, row.text || "(no text)", left);
   };
-  const stands = (thread) => (thread.stands ?? []).map(([agent, how]) => el("li", {}, name(agent), " ", badge(...has(STANDS, how))));
+  const stands = (thread) => {
+    const task = page.model.taskOf.get(thread.id);
+    const took = (agent) => task && (task.taken || task.ended) && (agent === task.to || agent === task.holder);
+    return (thread.stands ?? []).map(([agent, how]) =>
+      el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(agent === task.holder ? "has taken the task" : "was asked first", "") : badge(...has(STANDS, how))));
+  };
   const facts = (pairs) =>
     el("dl", { class: "facts" }, pairs.flatMap(([head, value]) =>
       value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length)
@@ -121,7 +129,7 @@
     task(key) {
       const task = page.model.task.get(key);
       if (!task) return null;
-      const blockers = (task.blocked_by ?? []).flatMap((each, place) => [place ? ", " : "", page.model.task.has(each) ? opens("task", each, cut(page.model.task.get(each).text, 50) || each) : id(each)]);
+      const blockers = (task.blocked_by ?? []).flatMap((each, place) => [place ? ", " : "", ...(page.model.task.has(each) ? [opens("task", each, cut(page.model.task.get(each).text, 50) || each), " ", taskState(page.model.task.get(each))] : [id(each)])]);
       return [cut(task.text || "Task", 160), [
         el("p", {}, taskState(task), " ", badge(task.purpose), task.mismatch ? [" ", badge("mismatch", "bad")] : ""),
         text(task),
@@ -150,12 +158,14 @@
       const commit = page.model.commit.get(key);
       if (!commit) return null;
       const session = page.model.data.sessions.find((each) => each.id === commit.session);
+      const task = page.model.task.get(commit.task);
       return [cut(commit.subject || "Commit", 160), [
         facts([["Commit", id(commit.id)], ["At", time(commit.at)], ["Author", commit.author],
           ["Agent", commit.agent && [name(commit.agent), " ", commit.inferred ? badge("inferred from time and paths", "warn") : badge("recorded", "good")]],
           ["Session", session && [session.name, session.role ? ` as ${session.role}` : "", session.model ? ` (${session.model})` : ""]],
           ["Branches", commit.branches.join(", ")], ["Work unit", commit.wu],
-          ["Task", commit.task && (page.model.task.has(commit.task) ? opens("task", commit.task, cut(page.model.task.get(commit.task).text, 60)) : id(commit.task))]]),
+          ["Task", commit.task && (task ? opens("task", commit.task, cut(task.text, 60)) : id(commit.task))], ["Asked by", task && name(task.from)],
+          ["Thread", task && page.model.thread.has(task.thread) && opens("thread", task.thread, "open the thread")]]),
         ...ofUnit(commit.wu, key),
         el("p", { class: "quiet" }, "The whole reason: ", el("code", {}, `gitmem why ${/^[0-9a-f]+$/u.test(commit.id) ? commit.id.slice(0, 12) : "COMMIT"}`))]];
     },

@@ -33,6 +33,7 @@
       if (!model.thread.has(id))
         model.thread.set(id, { id, state: "notice", stands: [], title: signals[0].text, wu: signals[0].wu, signals: signals.length });
     model.task = by(data.tasks);
+    model.taskOf = new Map(data.tasks.map((each) => [each.thread, each])); // of a thread: the last of its tasks
     model.claim = by(data.claims);
     model.commit = by(data.commits);
     model.node = by(data.nodes);
