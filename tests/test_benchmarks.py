@@ -42,6 +42,7 @@ PROMISED = {
     "size": (" signals in bursts of 1 to 5 a second", 6),
     "overlap": ("`gitmem overlap`", 1),
     "view": ("the page of `gitmem view`, ", 1),
+    "why": ("`gitmem why FILE:LINE`", 1),
     "doctor": ("`doctor` at 1", 6),
     "doctor-memory": ("`doctor` at 1", 1),
     "context": ("`mem context` at ", 2),

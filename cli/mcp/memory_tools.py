@@ -109,7 +109,7 @@ class MemoryTools(ToolCalls):
         metadata: dict[str, Any] | None = None,
         done: Annotated[bool, Field(description=shared.DONE.help)] = False,
     ) -> CallToolResult:
-        """Record the state of the work for mem_recover, before a pause, a hand-over or a compaction."""
+        """Record the state of the work for mem_recover, before a pause, hand-over or compaction."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import checkpoints as operation

@@ -94,7 +94,7 @@ class NodeTools(ToolCalls):
         id: str = "",
         wu: str = "",
     ) -> CallToolResult:
-        """Make a node, or the summaries of a work unit, part of every context of the project. Give `id` or `wu`."""
+        """Make a node, or the summaries of a work unit, part of every context. Give `id` or `wu`."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import promote

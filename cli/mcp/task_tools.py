@@ -54,7 +54,7 @@ class TaskTools(ToolCalls):
         initiative: str = "",
         lane: str = "",
     ) -> CallToolResult:
-        """Ask an agent, or whoever has a role, to do something, without waiting. Follow it with task."""
+        """Ask an agent, or whoever has a role, to do something; don't wait. Follow it with task."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.tasks import brief as briefs

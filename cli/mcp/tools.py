@@ -120,7 +120,7 @@ class Tools(ToolCalls):
             int, Field(ge=1, le=shared.THREAD_LIMIT.tool_most)
         ] = shared.THREAD_LIMIT.tool_default,
     ) -> CallToolResult:
-        """Show a thread, its first and last signals, and the decision of each recipient. Does not mark signals as delivered."""
+        """Show a thread: its first and last signals, each recipient's decision. Marks nothing as delivered."""
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.signals import threads

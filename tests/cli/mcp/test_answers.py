@@ -182,6 +182,7 @@ def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
                 "mem_promote": {"id": node, "tag": "pitfall"}, "mem_delete": {"ids": [node]},
                 "call": {"agent": "Planck", "message": "x", "wait_seconds": 0},
                 "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"}, "handoff": {"to": "Planck", "dry_run": True},
+                "why": {"target": "HEAD"},
             }  # fmt: skip
             for tool in server.NAMES:
                 if tool not in ("inbox", "sync"):  # a sync needs a remote
