@@ -198,7 +198,7 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve) -> None:
             assert "mem_search" in await refused("mem_serch", {"query": "x"}, "usage")
             await refused("thread", {"id": "thread-000000000000"}, "unknown-id")
             await refused("sync", {}, "no-remote")
-            with pytest.raises(Exception, match=r"No such signal or thread.*next: gitmem sync") as failed:
+            with pytest.raises(Exception, match=r"No such signal or thread.*next: sync\(\)") as failed:
                 await one.read_resource("gitmem://thread/thread-000000000000")
             assert "Traceback" not in str(failed.value)
             assert fields(await two.call_tool("inbox"))["signals"] == []
