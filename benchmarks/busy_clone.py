@@ -85,7 +85,7 @@ class Clone:
         self.number = number
         self.delay = delay
         self.network = SlowNetwork(log.store.log.network)
-        log.store.log._network = self.network  # type: ignore[assignment]  # it passes calls on
+        log.store.log.given_network = self.network  # type: ignore[assignment]  # it passes calls on
         # When each signal was due, when it was sent, and its id.
         self.sent: list[tuple[float, float, str]] = []
 
