@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -85,6 +86,8 @@ def quiet(workbench: Workbench) -> list[Figure]:
     )
     got, base = in_turn(workbench.size.rounds * 10, one, other, warm=5)
     before = wall_of(agent.command("PreToolUse"), agent.where, agent.environment, stdin=agent.input)
+    crowded, same = in_turn(workbench.size.rounds * 10, before, other, warm=5)
+    shutil.rmtree(Path(agent.where, ".git", "gitmem", "edits", "inputs"))
     edit, bare = in_turn(workbench.size.rounds * 10, before, other, warm=5)
     guard = Path(agent.where, ".git", "guard of the benchmark")
     guard.write_text(git_hook.text(git_hook.PRE_COMMIT))
@@ -93,6 +96,7 @@ def quiet(workbench: Workbench) -> list[Figure]:
     return [
         Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms"),
         Figure("hook with nothing claimed by others before an edit, wall", "`sh -c :`", edit, bare, 2, "ms"),
+        Figure("the same in a worktree of several sessions, wall", "`sh -c :`", crowded, same, None, "ms"),
         Figure("hook with nothing new before a commit, wall", "`sh -c :`", free, shell, 2, "ms"),
     ]
 

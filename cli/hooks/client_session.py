@@ -133,7 +133,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
     store = at.store()
     known = own_sessions.of_client(store, call.session) if call.session else None
     if known is None:
-        adopted = hook_caller.named(at, call)
+        adopted = hook_caller.named(at.store(), at.session, call.client)
         if adopted is not None or not call.session:
             return adopted
     variable = events.SESSION_VARIABLES.get(call.client, call.client)

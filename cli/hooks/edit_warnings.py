@@ -8,7 +8,7 @@ from gitmem.clients.hooks import hook_state
 from gitmem.clients.hooks.events import READS, REFUSES
 
 from ..render import output
-from . import edit_input, hook_caller
+from . import edit_input, hook_caller, kept_edits
 from .client_output import answer, refuse
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
     paths = edit_input.within(at.repo, call.cwd, call.edited)
     if edited_paths.is_shared(at.repo) and caller.session_id is not None:
         edited_paths.note_edit(store, caller.session_id, paths)
+        kept_edits.read(store)
     found = edit_warnings.of_edit(store, caller, paths, may_refuse=call.client in REFUSES)
     if not found.text or not clock.is_waited_for():
         return
@@ -58,6 +59,7 @@ def notice(at: Environment) -> None:
     """Notice what this worktree has changed, in the background at the end of a turn."""
     store = at.store()
     if hook_state.update_index(store, BUSY_MILLISECONDS):
+        kept_edits.read(store)
         edit_overlaps.note(store)
         for session_id in edited_paths.sessions_here(store):
             published_edits.publish(store, session_id)

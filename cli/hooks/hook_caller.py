@@ -38,14 +38,14 @@ def session(at: Environment, call: HookInput) -> Presence | None:
     so the variable counts only if no client has started that session.
     """
     found = own_sessions.of_client(at.store(), call.session) if call.session else None
-    return found or named(at, call)
+    return found or named(at.store(), at.session, call.client)
 
 
-def named(at: Environment, call: HookInput) -> Presence | None:
-    """Return the session in GITMEM_SESSION, if it has not ended and does not belong to a client."""
-    if not at.session or call.client in SHARED_ENVIRONMENT:
+def named(store: Store, name: str | None, client: str) -> Presence | None:
+    """Return the session that GITMEM_SESSION names, if it has not ended and does not belong to a client."""
+    if not name or client in SHARED_ENVIRONMENT:
         return None
-    found = own_sessions.trusted(at.store(), at.session)
+    found = own_sessions.trusted(store, name)
     if found is None or found.ended is not None or found.harness_session is not None:
         return None
     return found

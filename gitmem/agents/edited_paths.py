@@ -3,7 +3,8 @@
 Below `edits/` in the state folder, which all worktrees of the clone share:
 
 - `wanted`: exists while the paths concern somebody: several sessions are at work, or `gitmem.claims` is `publish`;
-- `shared/in-<git folder>`: exists for a worktree with several sessions, where hooks note which of them edits what;
+- `inputs/in-<git folder>/`: exists for a worktree with several sessions: the hook script keeps the inputs of edits there until
+  the end of a turn, when `by/` is written from them;
 - `in-<git folder>`: the paths of a worktree, each with when it was first noticed;
 - `by/<session id>`: paths that a session in such a worktree has edited, a JSON text a line.
 """
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
     from ..repo import Repo
     from ..store import Store
 
-FOLDER, WANTED, SHARED, BY = "edits", "wanted", "shared", "by"
+FOLDER, WANTED, INPUTS, BY = "edits", "wanted", "inputs", "by"
 SETTING, PUBLISH = "gitmem.claims", "publish"
 PATHS_MAX = 2_000  # of a worktree; further ones are only counted
 PATH_MAX = 1_024  # characters; longer paths are left out
 WORKTREES_MAX = 64
 FILE_MAX = 8 * 1024 * 1024  # bytes of one of the files
 BY_MAX = 64 * 1024  # bytes that are noted for one session
+INPUTS_MAX = 200  # kept inputs of a worktree; at the next edit they are read
+INPUT_MAX_BYTES = 16 * 1024  # of an input that are kept; clients name the path before the content
 STATUS_SECONDS = 5.0
 SLOW_MICROS = 10 * 60 * 1_000_000
 AT_WORK_MICROS = 24 * 3600 * 1_000_000
@@ -66,10 +69,10 @@ def update_flags(store: Store) -> None:
     at_work = [where for where, at in heartbeats.known_sessions(store).values() if at > now - AT_WORK_MICROS]
     shared = at_work.count(heartbeats.worktree(store)) > 1
     try:
-        for name in (SHARED, BY):
+        for name in (INPUTS, BY):
             shared_mode.make_dirs(path(state, name))
         _set(path(state, WANTED), len(at_work) > 1 or is_published(store))
-        _set(path(state, SHARED, _name(store.repo)), shared)
+        _set_folder(inputs(store.repo), shared)
         for name in atomic_write.names_in(path(state, BY)):
             if not heartbeats.is_here(store, name):
                 atomic_write.remove_quietly(path(state, BY, name))
@@ -82,9 +85,14 @@ def is_published(store: Store) -> bool:
     return store.settings().get(SETTING, "").lower() == PUBLISH
 
 
+def inputs(repo: Repo) -> str:
+    """Return the folder for the inputs of edits in this worktree."""
+    return path(repo.state, INPUTS, _name(repo))
+
+
 def is_shared(repo: Repo) -> bool:
     """Return whether several sessions work in this worktree."""
-    return os.path.exists(path(repo.state, SHARED, _name(repo)))
+    return os.path.isdir(inputs(repo))
 
 
 def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None:
@@ -218,3 +226,13 @@ def _set(where: str, wanted: bool) -> None:
         os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
     else:
         atomic_write.remove_quietly(where)
+
+
+def _set_folder(where: str, wanted: bool) -> None:
+    """Create a folder, or remove it with its files."""
+    if wanted:
+        shared_mode.make_dirs(where)
+    elif os.path.isdir(where):
+        for name in atomic_write.names_in(where):
+            atomic_write.remove_quietly(os.path.join(where, name))
+        os.rmdir(where)

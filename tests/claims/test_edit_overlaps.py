@@ -230,7 +230,14 @@ def test_the_flags_say_who_wants_to_know(store: Store, other: Store) -> None:
     assert not (state / "wanted").exists()
     curie = Agent(other, CURIE).caller
     edited_paths.update_flags(other)
-    assert (state / "wanted").exists() and os.listdir(state / "shared") == []
+    assert (state / "wanted").exists() and os.listdir(state / "inputs") == []
+    second = Agent(store, "a:b:second").caller
+    edited_paths.update_flags(store)
+    assert os.listdir(state / "inputs") == ["in-.git"]
+    (state / "inputs" / "in-.git" / "kept").touch()
+    lifecycle.end(store, second)
+    edited_paths.update_flags(store)
+    assert os.listdir(state / "inputs") == []
     lifecycle.end(other, curie)
     edited_paths.update_flags(store)
     assert not (state / "wanted").exists()

@@ -142,6 +142,19 @@ is_guarded() {
   [ -e "$state/claims/claimed" ] && [ ! -e "$state/claims/only-own/in-${git##*/}" ] && [ ! -e "$state/hook-stuck" ]
 }
 
+#@ shared: Where several sessions share a worktree, it is noted which of them edits what. Starting Python for it would cost 50 ms at each edit.
+# Keep the beginning of this hook's input, which names the edited paths, until the end of a turn. Only this user can
+# read it. Return 1 if too many are kept.
+keep_edit() {
+  set -- "$edited"/*
+  [ "$#" -lt @KEPT@ ] || return 1
+  name=@OURS@
+  is_name "$name" || name=''
+  umask 077
+  dd bs=@BYTES@ count=1 >"$edited/@CLIENT@+$name+$$"
+  return 0
+}
+
 #@ edits: What was edited is noticed at the end of a turn, in the background, while somebody wants to know it.
 # Return whether to notice what was edited.
 notices_edits() {
@@ -231,7 +244,14 @@ input='' go='' due='' also='' here='' edits=''
   if repository; then
     case $kind in
       start | end | checkpoint) go=1 ;;
-      edit) if is_guarded || [ -e "$state/edits/shared/in-${git##*/}" ]; then go=1; fi ;;
+      edit)
+        edited=$state/edits/inputs/in-${git##*/}
+        if is_guarded; then
+          go=1
+        elif [ -d "$edited" ] && [ ! -e "$state/hook-stuck" ]; then
+          keep_edit || go=1
+        fi
+        ;;
       wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it to end
       *)
         [ "$kind" = prompt ] && keep_prompt

@@ -7,6 +7,7 @@ committed and reviewed once.
 
 from __future__ import annotations
 
+from ...agents import edited_paths
 from ..managed_files import content
 from . import events
 
@@ -36,6 +37,8 @@ def text(client: str) -> str:
         "EDITS": "" if events.names(client, events.EDIT) else events.TOOL,
         "READS": " | ".join(kind for kind in _ASKING if kind in events.READS[client]),
         "KEY": _KEYS.get(client, ""),
+        "KEPT": str(edited_paths.INPUTS_MAX),
+        "BYTES": str(edited_paths.INPUT_MAX_BYTES),
     }
     script = "\n".join(part for name, part in parts().items() if name not in left_out)
     for name, value in values.items():

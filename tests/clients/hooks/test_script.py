@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import edited_paths
 from gitmem.clients import hook_paths
 from gitmem.clients.hooks import events, script
 
@@ -249,13 +250,13 @@ def test_a_quiet_hook_renews_claims_of_its_session_when_that_is_due(
 def test_at_the_end_of_a_turn_it_has_edits_noticed_where_somebody_wants_to_know(
     place: Place, client: str, shell: tuple[str, ...]
 ) -> None:
-    """In the background, and not at tool calls; where several sessions share the worktree, an edit asks gitmem."""
+    """In the background, and not at tool calls."""
     kind = events.PROMPT if client in events.NO_STOP else events.STOP
     (event, *_), (tool, *_) = events.names(client, kind), events.names(client, events.TOOL)
     if kind == events.PROMPT:
         place.run(event, client=client, shell=shell)  # it begins the session
     assert place.run(event, client=client, shell=shell) == ""
-    (place.state / "edits" / "shared").mkdir(parents=True)
+    (place.state / "edits").mkdir()
     (place.state / "edits" / "wanted").touch()
     assert place.run(tool, client=client, shell=shell) == ""
     place.run(event, client=client, shell=shell)
@@ -263,10 +264,35 @@ def test_at_the_end_of_a_turn_it_has_edits_noticed_where_somebody_wants_to_know(
     while not place.calls.exists() or place.calls.read_text() != f"hook {client} {event} edits ":
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    for edit in events.names(client, events.EDIT):
-        assert place.run(edit, client=client, shell=shell) == ""
-        (place.state / "edits" / "shared" / "in-.git").touch()
-        assert place.run(edit, client=client, shell=shell) == f"hook {client} {edit} "
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize(
+    "client", [each for each in CLIENTS if events.names(each, events.EDIT) and each != "cline"]
+)
+def test_in_a_worktree_of_several_sessions_an_edit_keeps_its_input_for_later(
+    place: Place, client: str, shell: tuple[str, ...]
+) -> None:
+    """For this user alone, and no more than its beginning. gitmem starts only once too many are kept."""
+    (edit, *_) = events.names(client, events.EDIT)
+    asked = {"client": client, "shell": shell, "input": b"{" + b"x" * 100_000}
+    assert place.run(edit, **asked, GITMEM_SESSION="sess-1") == ""  # type: ignore[arg-type]
+    kept = place.state / "edits" / "inputs" / "in-.git"
+    kept.mkdir(parents=True)
+    assert place.run(edit, **asked, GITMEM_SESSION="sess-1") == ""  # type: ignore[arg-type]
+    assert place.run(edit, **asked, GITMEM_SESSION="../x") == ""  # type: ignore[arg-type]
+    names = sorted(each.name.rpartition("+")[0] for each in kept.iterdir())
+    assert names == [f"{client}+", f"{client}+sess-1"]
+    for each in kept.iterdir():
+        assert each.stat().st_mode & 0o777 == 0o600
+        assert each.read_bytes() == asked["input"][: edited_paths.INPUT_MAX_BYTES]  # type: ignore[index]
+    (place.state / "hook-stuck").touch()
+    assert place.run(edit, **asked) == ""  # type: ignore[arg-type]
+    assert len(list(kept.iterdir())) == 2
+    (place.state / "hook-stuck").unlink()
+    for number in range(edited_paths.INPUTS_MAX):
+        (kept / f"{number}").touch()
+    assert place.run(edit, **asked).startswith(f"hook {client} {edit} {{xxx")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
