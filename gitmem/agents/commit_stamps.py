@@ -4,7 +4,7 @@ Below `commits/` in the state folder, which all worktrees of the clone share, fo
 
 - `in-<git folder>`: exists once a session was started there, unless `gitmem.commits` is off. Its time is that of the reflog as it
   was last read, its content is how far it was read;
-- `by-<git folder>`: a line for each commit, written by git's post-commit hook: the commit, and the variables of sessions. Once
+- `by-<git folder>`: a line for each commit, written by git's hooks post-commit and post-merge: the commit, and the variables of sessions. Once
   it is large it becomes `by-<git folder>.1`.
 """
 
@@ -33,7 +33,7 @@ def read_to(repo: Repo) -> str:
 
 
 def noted(repo: Repo) -> str:
-    """Return the file in which git's post-commit hook notes who commits."""
+    """Return the file in which git's hooks note who commits."""
     return os.path.join(repo.state, FOLDER, f"by-{os.path.basename(repo.git_dir)}")
 
 

@@ -45,7 +45,6 @@ AT_ONCE = 200  # commits that are recorded in one entry
 APART_SECONDS = 2  # between commits whose processes may have seen each other's HEAD
 WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
 STATE_MAX = 4_096
-HOOKLESS = ("merge", "apply", "start", "")  # git runs no post-commit hook for them
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
 SECOND = 1_000_000
 
@@ -145,8 +144,10 @@ class _Look:
         have = {each.new for each in self._entries}
         for oid, notes in self._notes.items():
             if oid not in have and any(notes):
+                is_merge = hook_notes.of_hook(notes, reflog.POST_MERGE)
+                made = ("merge", 0, reflog.POST_MERGE) if is_merge else ("commit", 0, reflog.POST_COMMIT)
                 found.append(len(self._entries))
-                self._entries.append(reflog.Entry(None, oid, -1, "commit", 0))
+                self._entries.append(reflog.Entry(None, oid, -1, *made))
         return found
 
     def _record(self, places: Sequence[int], known: Collection[tuple[str, str]]) -> int:
@@ -188,7 +189,7 @@ class _Look:
         notes = self._notes.get(entry.new)
         if notes is not None:
             one = self._sessions.of_notes(notes, found.committed)
-            if one is None or self._is_crowded(at):
+            if one is None or not hook_notes.of_hook(notes, entry.hook) or self._is_crowded(at):
                 return "", None
             return "environment", self._caller(one)
         one, caller = self._own, clues.caller
@@ -199,12 +200,16 @@ class _Look:
         return ("alone", caller) if self._is_alone(one, found.committed) else ("", None)
 
     def _is_crowded(self, at: int) -> bool:
-        """Return whether a commit without a note was made just before: its process may have written this note."""
+        """Return whether a commit without a note was made just before: its process may have written this note.
+
+        The hook post-merge notes only merges.
+        """
         entry = self._entries[at]
         for other in reversed(self._entries[:at]):
             if entry.seconds - other.seconds > APART_SECONDS:
                 return False
-            if other.action not in HOOKLESS and other.seconds >= 0 and other.new not in self._notes:
+            may_note = other.hook == reflog.POST_COMMIT or other.hook == entry.hook != ""
+            if may_note and other.seconds >= 0 and other.new not in self._notes:
                 return True
         return False
 
@@ -227,7 +232,7 @@ class _Look:
         """Return whether git's hook has perhaps not yet noted a commit that was made a moment ago."""
         entry = self._entries[at]
         is_new = entry.seconds > self._store.now() // SECOND - WAIT_SECONDS
-        return self._has_hook and is_new and entry.action not in HOOKLESS and entry.new not in self._notes
+        return self._has_hook and is_new and bool(entry.hook) and entry.new not in self._notes
 
     def _caller(self, one: Presence) -> Caller:
         return callers.of_session(one, "session")

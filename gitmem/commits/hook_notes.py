@@ -1,7 +1,7 @@
-"""The notes of git's post-commit hook: which variables of sessions each commit's process had, and which session they name.
+"""The notes of git's hooks post-commit and post-merge: which variables of sessions each commit's process had, and which session they name.
 
 A line is the commit and words `NAME=VALUE`, with `?` for a value of other characters than those of ids. Names in capitals are variables
-with an id, others are clients whose marker was set.
+with an id, `hook` is the hook if it was post-merge, others are clients whose marker was set.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 
 from ..agents import commit_stamps, own_sessions
 from ..git.objects import is_oid
+from ..git.reflog import POST_COMMIT
 from ..records.ids import is_id
 from ..trust import sender_tables
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 READ_MAX = 256 * 1024
 ROTATE_BYTES = 128 * 1024
-SESSION, TASK = "GITMEM_SESSION", "GITMEM_TASK"
+SESSION, TASK, HOOK = "GITMEM_SESSION", "GITMEM_TASK", "hook"
 ODD = "?"
 SECOND = 1_000_000
 
@@ -59,6 +60,11 @@ def task_of(notes: Collection[Variables]) -> str | None:
     """Return the task that the variables name, if they name one."""
     named = {value for each in notes for name, value in each if name == TASK and is_id("task", value)}
     return named.pop() if len(named) == 1 else None
+
+
+def of_hook(notes: Collection[Variables], hook: str) -> bool:
+    """Return whether all notes are of the hook that git runs after the commit: another one saw the HEAD of somebody else."""
+    return all(dict(each).get(HOOK, POST_COMMIT) == hook for each in notes)
 
 
 def _tail(path: str) -> bytes:
@@ -99,6 +105,7 @@ class NamedSessions:
         two clients, one has started the other: nobody knows which of them runs git.
         """
         values.pop(TASK, None)
+        values.pop(HOOK, None)
         session = values.pop(SESSION, None)
         clients = [value for name, value in values.items() if name.isupper()]
         markers = {name for name in values if not name.isupper()}

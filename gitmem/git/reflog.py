@@ -10,6 +10,7 @@ from . import formats
 from .objects import is_oid
 
 READ_MAX = 1024 * 1024  # bytes of the end of the file
+POST_COMMIT, POST_MERGE = "post-commit", "post-merge"  # git's hooks
 # What git writes in front of the subject. The groups name how the commit was made.
 _COMMIT = re.compile(r"commit(?: \((initial|amend|merge|cherry-pick|rebase)\))?: ")
 _STEP = re.compile(r"(?:rebase|pull)\b.*?\((?:pick|reword|edit|squash|fixup|continue|merge)\): ")
@@ -29,6 +30,7 @@ class Entry(NamedTuple):
         action: `commit`, `amend`, `merge`, `revert`, `cherry-pick`, `rebase` or `apply`; `start` for the beginning of a rebase; ""
             for everything that makes no commit.
         end: The number of bytes of the file up to the end of this entry.
+        hook: The hook that git has run after the commit: `post-commit`, of `git merge` and `git pull` `post-merge`, or "".
     """
 
     old: str | None
@@ -36,6 +38,7 @@ class Entry(NamedTuple):
     seconds: int
     action: str
     end: int
+    hook: str
 
 
 def read(git_dir: str) -> list[Entry]:
@@ -64,20 +67,20 @@ def _entry(line: bytes, end: int) -> Entry | None:
     words = who.rsplit(" ", 2)
     if not (is_oid(old) and is_oid(new) and len(words) == 3 and words[1].isdecimal() and len(words[1]) < 12):
         return None
-    return Entry(None if _ZERO.issuperset(old) else old, new, int(words[1]), _action(message), end)
+    return Entry(None if _ZERO.issuperset(old) else old, new, int(words[1]), *_action(message, end))
 
 
-def _action(message: str) -> str:
-    """Return what made the commit of an entry, see `Entry.action`."""
+def _action(message: str, end: int) -> tuple[str, int, str]:
+    """Return what made the commit of an entry, its end, and the hook that ran after it: see `Entry`."""
     made = _COMMIT.match(message)
     if made is not None:
         how = made[1] or "commit"
-        return "commit" if how == "initial" else how
+        return "commit" if how == "initial" else how, end, POST_COMMIT
     for start, action in _PLAIN:
         if message.startswith(start):
-            return action
+            return action, end, "" if action == "apply" else POST_COMMIT
     if _START.match(message):
-        return "start"
+        return "start", end, ""
     if _STEP.match(message):
-        return "rebase"
-    return "merge" if _MERGE.match(message) else ""
+        return "rebase", end, POST_COMMIT
+    return ("merge", end, POST_MERGE) if _MERGE.match(message) else ("", end, "")

@@ -120,7 +120,7 @@ class History:
     def run(self, commits: int) -> None:
         actions = [
             (self.plain, 10), (self.amend, 3), (self.rebase, 2), (self.squash, 2), (self.cherry_pick, 2), (self.fetched, 1),
-            (self.revert, 1), (self.look, 4),
+            (self.merge, 2), (self.forward, 1), (self.revert, 1), (self.look, 4),
         ]  # fmt: skip
         names, weights = zip(*actions, strict=True)
         while self.made < commits:
@@ -141,6 +141,9 @@ class History:
         one = self.who()
         if one.git("log", "-1", "--format=%s").startswith("Revert"):
             return  # what it removes is not named for who made it
+        if " " in one.git("log", "-1", "--format=%P").strip():  # a merge keeps the name of who made it
+            one.git("commit", "--quiet", "--amend", "--no-edit")
+            return
         if self.random.random() < 0.5:
             one.write()
         one.git("commit", "--quiet", "--amend", "-m", f"{one.name} amended {self.made}")
@@ -186,6 +189,31 @@ class History:
         one.git("branch", "--quiet", "-D", topic)
         self.made += 3
 
+    def merge(self) -> None:
+        one = self.who()
+        topic, base = self.topic(one)
+        one.git("checkout", "--quiet", base)
+        one.commit()
+        if self.random.random() < 0.3:
+            one.git("merge", "--quiet", "--squash", topic)  # makes no commit
+            one.git("reset", "--quiet", "--hard")
+        how = self.random.choice([["merge"], ["merge", "--no-ff"], ["pull", "--no-rebase", "."]])
+        if how[0] == "merge":
+            how += ["-m", f"{one.name} merged {self.made}"]
+            one.git(*how, "--quiet", topic)
+        else:
+            one.git(*how, "--quiet", "--no-edit", topic)
+            one.git("commit", "--quiet", "--amend", "-m", f"{one.name} pulled {self.made}")
+        self.made += 2
+
+    def forward(self) -> None:
+        one, other = self.who(), self.who()
+        topic, base = self.topic(one)
+        if other.folder != one.folder:
+            return
+        other.git("checkout", "--quiet", base)
+        other.git("merge", "--quiet", "--ff-only", topic)
+
     def revert(self) -> None:
         one = self.who()
         one.commit()
@@ -198,7 +226,7 @@ class History:
             return
         self.far.commit()
         one.git("fetch", "--quiet", "far")
-        one.git("merge", "--quiet", "-m", f"merge {self.made}", "far/main", check=False)
+        one.git("merge", "--quiet", "-m", f"{one.name} merged {self.made}", "far/main", check=False)
         self.made += 2
 
     def look(self) -> None:
@@ -210,9 +238,13 @@ class History:
         wanted = found = wrong = people = 0
         missed = []
         for folder, one in ((self.agents[0].folder, self.agents[0]), (self.agents[2].folder, self.agents[2])):
-            for line in git(folder, "log", "--no-merges", "--format=%H %s").splitlines():
-                commit, _, subject = line.partition(" ")
-                names = git(folder, "show", "--format=", "--name-only", "--diff-filter=A", commit).split()
+            for line in git(folder, "log", "--format=%H %p:%s").splitlines():
+                commit, _, rest = line.partition(" ")
+                parents, _, subject = rest.partition(":")
+                if " " in parents:
+                    names = [f"{subject[0]}-merged"]
+                else:
+                    names = git(folder, "show", "--format=", "--name-only", "--diff-filter=A", commit).split()
                 truth = {sessions[name[0]] for name in names if name[0] in sessions and "-" in name}
                 if subject.startswith("Revert"):
                     continue

@@ -78,6 +78,111 @@ def test_what_moves_head_without_making_a_commit_is_nobodys(bohr: Somebody, tmp_
     assert [bohr.makers(each) for each in made] == [set()] * 3
 
 
+def branches(one: Somebody) -> tuple[str, str]:
+    """A commit of a person on a branch `side`, and one on main; main is checked out."""
+    person = Somebody("p", one.folder)
+    one.git("checkout", "--quiet", "-b", "side")
+    theirs = person.commit()
+    one.git("checkout", "--quiet", "main")
+    return theirs, person.commit()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("merge", "--no-edit"), ("merge", "--no-ff", "-m", "joined"), ("pull", "--no-rebase", "--no-edit", ".")],
+)
+def test_a_merge_is_of_who_made_it_and_what_it_merges_is_not(
+    bohr: Somebody, command: tuple[str, ...]
+) -> None:
+    """Git runs post-merge for it, not post-commit; a person's merge and the person's commits stay the person's."""
+    person = Somebody("r", bohr.folder)
+    theirs = branches(bohr)
+    bohr.git(*command, "--quiet", "side")
+    own = bohr.head()
+    bohr.git("checkout", "--quiet", "side")
+    person.commit()
+    person.git(*command, "--quiet", "main")
+    merged = person.head()
+    bohr.look()
+    assert bohr.makers(own) == {bohr.session}
+    assert [bohr.makers(each) for each in (*theirs, merged)] == [set()] * 3
+
+
+def test_a_merge_with_a_conflict_and_one_of_three_branches(bohr: Somebody) -> None:
+    """`git commit` ends the first, so that post-commit runs."""
+    branches(bohr)
+    bohr.git("checkout", "--quiet", "-b", "third", "HEAD~1")
+    bohr.commit()
+    bohr.git("checkout", "--quiet", "main")
+    bohr.git("merge", "--quiet", "-m", "octopus", "side", "third")
+    octopus = bohr.head()
+    for branch, text in (("left", "l"), ("main", "m")):
+        bohr.git("checkout", "--quiet", *(["-b"] if branch == "left" else []), branch)
+        (bohr.folder / "both").write_text(text)
+        bohr.git("add", "-A")
+        bohr.git("commit", "--quiet", "-m", branch)
+    bohr.git("merge", "--quiet", "left", check=False)
+    (bohr.folder / "both").write_text("lm")
+    bohr.git("add", "-A")
+    bohr.git("merge", "--continue")
+    bohr.look()
+    assert (bohr.makers(octopus), bohr.makers()) == ({bohr.session}, {bohr.session})
+
+
+def test_a_fast_forward_and_a_squashing_merge_attribute_no_commit_of_others(bohr: Somebody) -> None:
+    """Git runs post-merge after both: HEAD is then a merge that a person made with a tool that runs no hooks."""
+    assert bohr.store is not None
+    person = Somebody("r", bohr.folder)
+    theirs, _ = branches(bohr)
+    person.git("-c", "core.hooksPath=/dev/null", "merge", "--quiet", "--no-edit", "side")
+    merged = person.head()
+    person.git("branch", "later", "side")
+    person.git("checkout", "--quiet", "later")
+    late = person.commit()
+    bohr.git("checkout", "--quiet", "main")
+    bohr.git("merge", "--quiet", "--squash", "later")
+    bohr.git("reset", "--quiet", "--hard")
+    bohr.git("checkout", "--quiet", "side")
+    bohr.git("merge", "--quiet", "--ff-only", "main")
+    assert bohr.head() == merged
+    bohr.git("pull", "--quiet", "--ff-only", ".", "main")
+    bohr.git("reset", "--quiet", "--hard", "HEAD~1")
+    bohr.git("merge", "--quiet", "main")
+    bohr.look()
+    assert not any(
+        hook_notes.of_hook(each, "post-merge") for each in hook_notes.read(bohr.store.repo).values()
+    )
+    assert [bohr.makers(each) for each in (theirs, merged, late)] == [set()] * 3
+    bohr.git("merge", "--quiet", "--squash", "later")
+    bohr.git("commit", "--quiet", "-m", "squashed")
+    bohr.look()
+    assert bohr.makers() == {bohr.session}  # the commit after `--squash` is one like others
+
+
+def test_notes_of_the_other_hook_about_a_merge_make_it_nobodys(bohr: Somebody) -> None:
+    """A person's commit ran post-commit while the agent's merge was at HEAD already, or the other way round."""
+    assert bohr.store is not None
+    branches(bohr)
+    person = Somebody("r", bohr.folder)
+    person.git("-c", "core.hooksPath=/dev/null", "merge", "--quiet", "--no-edit", "side")
+    merged = person.head()
+    plain = person.commit()
+    noted = Path(commit_stamps.noted(bohr.store.repo))
+    kept = [line for line in noted.read_text().splitlines() if not line.startswith(plain)]
+    noted.write_text(
+        "\n".join(
+            [
+                *kept,
+                f"{merged} GITMEM_SESSION={bohr.session}",
+                f"{plain} hook=post-merge GITMEM_SESSION={bohr.session}",
+                "",
+            ]
+        )
+    )
+    bohr.look()
+    assert (bohr.makers(merged), bohr.makers(plain)) == (set(), set())
+
+
 def test_a_repeated_commit_of_a_person_stays_the_persons(bohr: Somebody) -> None:
     """An agent cherry-picks, rebases and commits again with `-C`: it has only rewritten the change."""
     person = Somebody("p", bohr.folder)

@@ -1,9 +1,10 @@
 #!/bin/sh
 # gitmem: written by gitmem hooks install --git post-commit
-# Note which session has made this commit. Then run the hook that existed before. It can't stop a commit.
+# Note which session has made this commit, or this merge. Then run the hook that existed before. It can't stop a commit.
 # It always starts git, and gitmem only for a process with a session's variables, in the background.
 nl='
 '
+hook=@HOOK@
 git=${GIT_DIR:-.git} common='' program=''
 if [ -f "$git" ]; then
   IFS= read -r git <"$git"
@@ -14,12 +15,24 @@ if [ -r "$git/commondir" ]; then
   IFS= read -r common <"$git/commondir"
   case $common in /* | [A-Za-z]:*) ;; *) common=$git/$common ;; esac
 fi
-kept=${0%/*}/post-commit.before-gitmem
+kept=${0%/*}/$hook.before-gitmem
+# Print the commit that this process has made. Git runs post-merge also for fast-forwards, which make none, and for `merge --squash`, which
+# is committed later: the last entry of the reflog tells them apart.
+made() {
+  if [ "$hook" = post-commit ]; then
+    git rev-parse --verify --quiet HEAD
+  elif [ "${1-}" != 1 ]; then
+    entry=$(git reflog -1 --no-show-signature --format='%H %gs' HEAD) || return 1
+    case ${entry#* } in
+      "${GIT_REFLOG_ACTION:-merge}: Merge made by "*) printf '%s\n' "${entry%% *} hook=post-merge" ;;
+      *) return 1 ;;
+    esac
+  fi
+}
 # The folder's own name: GIT_DIR may be `.`, or end with a slash.
 name=$(CDPATH='' cd -P -- "$git" 2>/dev/null && printf '%s' "${PWD##*/}")
 seen=$common/gitmem/commits/in-$name
-if [ -n "$name" ] && [ -e "$seen" ] && oid=$(git rev-parse --verify --quiet HEAD 2>/dev/null); then
-  note=$oid
+if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$note" ]; then
   for each in "GITMEM_SESSION=${GITMEM_SESSION-}" "GITMEM_TASK=${GITMEM_TASK-}" \
     "CLAUDE_CODE_SESSION_ID=${CLAUDE_CODE_SESSION_ID-}" "CODEX_THREAD_ID=${CODEX_THREAD_ID-}" \
     "COPILOT_AGENT_SESSION_ID=${COPILOT_AGENT_SESSION_ID-}" "GEMINI_SESSION_ID=${GEMINI_SESSION_ID-}" \

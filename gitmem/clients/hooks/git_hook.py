@@ -1,4 +1,7 @@
-"""Git's hooks: pre-push runs the gate, pre-commit the guard of claims, post-commit notes who commits. An existing hook is renamed, and runs after ours."""
+"""Git's hooks: pre-push runs the gate, pre-commit the guard of claims, post-commit notes who commits. An existing hook is renamed, and runs after ours.
+
+Git runs post-commit for each commit except those of `git merge`, for which it runs post-merge: the two are installed and removed together.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from ...repo import Repo
 
 NAMES = PRE_PUSH, PRE_COMMIT, POST_COMMIT = "pre-push", "pre-commit", "post-commit"
+POST_MERGE = "post-merge"
 _LINES = {
     PRE_PUSH: "gitmem gate --pre-push </dev/null || exit 1",
     PRE_COMMIT: "git diff --cached --name-only --no-renames -z | gitmem gate --pre-commit || exit 1",
@@ -41,16 +45,17 @@ CONFIG = r"^core\.hookspath$"
 
 
 class Hook:
-    """A hook of a repository: pre-push, pre-commit or post-commit.
+    """A hook of a repository: pre-push, pre-commit, post-commit or post-merge.
 
     Attributes:
         name: Its name in git.
         folder: The folder where git reads hooks.
         path, kept: The hook, and the renamed one that existed before.
         file: The hook, as a file of ours.
+        also: The hook that is installed and removed with it, or None.
     """
 
-    __slots__ = ("file", "folder", "kept", "name", "path")
+    __slots__ = ("also", "file", "folder", "kept", "name", "path")
 
     def __init__(self, folder: str, top: str | None = None, name: str = PRE_PUSH) -> None:
         self.folder = folder
@@ -60,6 +65,7 @@ class Hook:
         self.file = OwnFile(
             self.path, text(name), top=top, runs=True
         )  # no link may lead out of the work tree
+        self.also = Hook(folder, top, POST_MERGE) if name == POST_COMMIT else None
 
 
 class GitHookResult(Outcome):
@@ -86,7 +92,12 @@ class GitHookResult(Outcome):
 
 def text(name: str = PRE_PUSH) -> str:
     """Return a hook."""
-    return content(f"{name}.sh").replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
+    file = POST_COMMIT if name == POST_MERGE else name
+    return (
+        content(f"{file}.sh")
+        .replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
+        .replace("@HOOK@", name)
+    )
 
 
 def find(repo: Repo, configured: str | None, name: str = PRE_PUSH) -> Hook | None:
@@ -132,15 +143,18 @@ def refuse_bare(repo: Repo, name: str = PRE_PUSH) -> None:
 
 
 def state(hook: Hook) -> str:
-    """Return `installed`, `outdated`, `not installed` or `foreign`."""
+    """Return `installed`, `outdated`, `not installed` or `foreign`; `outdated` also without the hook that belongs to it."""
     content = hook.file.read()
     if content is not None and hook.file.has_ours(content):
-        return INSTALLED if hook.file.is_current(content) else OUTDATED
+        is_whole = hook.also is None or state(hook.also) == INSTALLED
+        return INSTALLED if is_whole and hook.file.is_current(content) else OUTDATED
     return ABSENT if content is None and not os.path.lexists(hook.path) else FOREIGN
 
 
 def is_replaced(hook: Hook) -> bool:
-    """Return whether another tool has overwritten our hook."""
+    """Return whether another tool has overwritten our hook, or the one that belongs to it."""
+    if hook.also is not None and is_replaced(hook.also):
+        return True
     return state(hook) == FOREIGN and os.path.lexists(hook.kept)
 
 
@@ -157,32 +171,20 @@ def manager(hooks: Sequence[Hook]) -> str | None:
 
 
 def install(hook: Hook) -> GitHookResult:
-    """Install a git hook.
+    """Install a git hook, and the one that belongs to it.
 
     Raises:
         UsageError: A hook renamed by an earlier install is in the way; nothing was written.
     """
+    every = [hook, *([hook.also] if hook.also is not None else [])]
+    for each in every:
+        _refuse_two_others(each)
     was = state(hook)
     result = GitHookResult(hook)
     if was == INSTALLED:
         return result
-    if was == FOREIGN:
-        if os.path.lexists(hook.kept):
-            raise UsageError(
-                f"{hook.path} is not gitmem's hook, and {hook.kept} exists from an earlier install. Nothing was written.",
-                hint="Another tool has overwritten gitmem's hook. Decide which of the two files to keep, and remove the other.",
-                code="foreign-file",
-                next=[command("ls", "-l", hook.folder)],
-            )
-        os.rename(hook.path, hook.kept)
-        result.files.append(hook.kept)
-    try:
-        user_files.write([hook.file.install()])
-    except BaseException:
-        if was == FOREIGN:
-            os.rename(hook.kept, hook.path)
-        raise
-    result.files.append(hook.path)
+    for each in every:
+        result.files += _put(each)
     result.kept = hook.kept if os.path.lexists(hook.kept) else None
     result.state = "updated" if was == OUTDATED else "installed"
     if not hook.folder.startswith(os.path.join(os.path.dirname(hook.folder), "hooks")):
@@ -193,8 +195,35 @@ def install(hook: Hook) -> GitHookResult:
     return result
 
 
+def _refuse_two_others(hook: Hook) -> None:
+    """Refuse to choose between a hook that is not ours and the one that an earlier install has renamed."""
+    if state(hook) == FOREIGN and os.path.lexists(hook.kept):
+        raise UsageError(
+            f"{hook.path} is not gitmem's hook, and {hook.kept} exists from an earlier install. Nothing was written.",
+            hint="Another tool has overwritten gitmem's hook. Decide which of the two files to keep, and remove the other.",
+            code="foreign-file",
+            next=[command("ls", "-l", hook.folder)],
+        )
+
+
+def _put(hook: Hook) -> list[str]:
+    """Write a hook, and rename the one that is there; return the files that were changed."""
+    was = state(hook)
+    if was == INSTALLED:
+        return []
+    if was == FOREIGN:
+        os.rename(hook.path, hook.kept)
+    try:
+        user_files.write([hook.file.install()])
+    except BaseException:
+        if was == FOREIGN:
+            os.rename(hook.kept, hook.path)
+        raise
+    return [*([hook.kept] if was == FOREIGN else []), hook.path]
+
+
 def uninstall(hook: Hook) -> GitHookResult:
-    """Remove the gate, and restore the hook that existed before."""
+    """Remove a git hook and the one that belongs to it, and restore those that existed before."""
     was = state(hook)
     result = GitHookResult(hook)
     result.state = "absent"
@@ -209,4 +238,8 @@ def uninstall(hook: Hook) -> GitHookResult:
         result.state = "removed"
     elif result.kept is not None:
         result.remarks.append(f"Another tool has overwritten gitmem's hook; the earlier hook is {hook.kept}.")
+    if hook.also is not None:
+        removed = uninstall(hook.also)
+        result.files += removed.files
+        result.remarks += removed.remarks
     return result

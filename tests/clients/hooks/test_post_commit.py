@@ -7,10 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from cli import environment
 from gitmem import repo as place
 from gitmem.clients import hook_paths
 from gitmem.clients.hooks import git_hook
+from gitmem.errors import UsageError
 from tests.hook_agents import user_state
 from tests.sandbox import worktree
 
@@ -80,3 +83,32 @@ def test_it_notes_every_variable_and_marker_of_clients() -> None:
     }
     for name, client in environment.MARKERS:
         assert not client or re.search(rf'"{client}=[^"]*\${{{name}-}}', script), name
+
+
+def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
+    """Byte for byte; a hook that existed before runs with its argument; without post-merge the hook is outdated."""
+    found = place.find(str(repo))
+    hook = git_hook.find(found, None, git_hook.POST_COMMIT)
+    assert hook is not None and hook.also is not None
+    merge = Path(hook.also.path)
+    before = b'#!/bin/sh\necho "$1" >>kept\n'
+    merge.write_bytes(before)
+    merge.chmod(0o755)
+    result = git_hook.install(hook)
+    assert result.files == [hook.path, hook.also.kept, hook.also.path]
+    assert git_hook.install(hook).state == "unchanged"
+    subprocess.run(["git", "checkout", "-q", "-b", "side"], cwd=repo, check=True)
+    commit(repo)
+    subprocess.run(["git", "checkout", "-q", "-"], cwd=repo, check=True)
+    subprocess.run(["git", "merge", "-q", "--squash", "side"], cwd=repo, check=True)
+    assert (repo / "kept").read_text() == "1\n"
+    merge.unlink()
+    assert git_hook.state(hook) == "outdated"
+    assert git_hook.install(hook).state == "updated" and git_hook.state(hook) == "installed"
+    merge.write_bytes(b"#!/bin/sh\n: a tool\n")
+    assert git_hook.is_replaced(hook)
+    with pytest.raises(UsageError, match="Nothing was written"):
+        git_hook.install(hook)
+    merge.write_text(git_hook.text(git_hook.POST_MERGE))
+    git_hook.uninstall(hook)
+    assert merge.read_bytes() == before and not Path(hook.path).exists()
