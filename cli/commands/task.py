@@ -40,7 +40,7 @@ def listing(
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
-    from gitmem.tasks import give_up, task_list
+    from gitmem.tasks import task_list
 
     from ..values import number
 
@@ -49,6 +49,8 @@ def listing(
         return
     caller = at.caller() if mine else None
     if caller is not None:
+        from gitmem.tasks import give_up
+
         give_up.look(at.store(), caller)
     found = task_list.list_tasks(
         at.store(),

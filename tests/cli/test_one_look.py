@@ -345,20 +345,37 @@ def command(scene: Scene, repo: Path, *args: str, says: str = "recorded") -> str
     return done.stderr
 
 
+def loaded_by(scene: Scene, repo: Path, *args: str, says: str = "recorded") -> set[str]:
+    """The modules that a command loads."""
+    shown = command(scene, repo, *args, says=says)
+    return {line.rpartition("|")[2].strip() for line in shown.splitlines()}
+
+
 def test_whoami_loads_nothing_that_runs_git_or_reads_edited_paths(scene: Scene, repo: Path) -> None:
     """The roster, in the same module, needs both."""
     command(scene, repo, "signal", "hello", "--to", "Curie")
-    shown = command(scene, repo, "whoami", says="Planck")
-    loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
+    loaded = loaded_by(scene, repo, "whoami", says="Planck")
     assert not loaded & {"gitmem.agents.edited_paths", "gitmem.git.run", "json", "subprocess", "typing"}
 
 
 def test_a_signal_loads_few_modules(scene: Scene, repo: Path) -> None:
     """Each costs a hundredth of an empty Python."""
-    shown = command(scene, repo, "signal", "hello", "--to", "Curie")
-    loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
+    loaded = loaded_by(scene, repo, "signal", "hello", "--to", "Curie")
     own = {name for name in loaded if name.partition(".")[0] in ("gitmem", "cli", "gitmem_cli")}
     assert len(own) <= OWN_MODULES_MAX, sorted(own)
+
+
+def test_a_list_of_tasks_loads_nothing_that_decides_tasks_or_sends_signals(scene: Scene, repo: Path) -> None:
+    """That is a quarter of its time; only `--mine` gives up tasks."""
+    delegate = ["delegate", "a task", "--to", "Curie", "--role", "implementer"]
+    assert scene.run(*delegate, session=scene.planck).status == 0
+    loaded = loaded_by(scene, repo, "task", "list", says="a task")
+    assert not loaded & {
+        "gitmem.tasks.give_up",
+        "gitmem.tasks.task_decisions",
+        "gitmem.sync.fences",
+        "gitmem.signals.send",
+    }
 
 
 def test_a_command_that_ends_leaves_the_log_of_sqlite_to_the_committer(scene: Scene, repo: Path) -> None:
