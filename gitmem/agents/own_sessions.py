@@ -109,6 +109,15 @@ def fold(
     )
 
 
+def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
+    """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
+    from . import session_view
+
+    events = db.execute(session_view.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
+    earlier = [event for event in events if event[1] <= at]
+    return session_view.fold_events(earlier)[2] if earlier else {}
+
+
 def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:
     """Return the latest session that was started here under a client's own session id.
 

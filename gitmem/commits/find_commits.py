@@ -20,10 +20,11 @@ from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..repo import read_small
 from ..sessions.session_fields import recordable_branch
-from ..tasks import chains
 from . import commit_view, hook_notes
 from .hook_notes import NamedSessions, was_open
+from .made_by import NONE
 from .rewrites import Rewrites
+from .work_then import WorkThen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .rewrites import Origin
 
-    Made = tuple[Entry, int, Origin, str, Caller]
+    Made = tuple[Entry, CommitFacts, Origin, str, Caller]
 
 LOCK = "commits"
 SECONDS = 5.0
@@ -167,13 +168,13 @@ class _Look:
             if who is None and entry.action in ("amend", "rebase") and self._own is not None:
                 origin = rewrites.of(at)
                 if self._has_record(origin.sources, made):
-                    evidence, who = "none", self._clues.caller
+                    evidence, who = NONE, self._clues.caller
             if who is None or (entry.new, who.session_id) in known:
                 continue
             origin = origin or rewrites.of(at)
             if entry.seconds < 0 and (not found.is_fresh or len(found.parents) > 1):
                 origin.action = "rewrite" if len(found.parents) < 2 else "merge"
-            made.append((entry, found.authored, origin, evidence, who))
+            made.append((entry, found, origin, evidence, who))
         patches = commit_facts.patch_ids(common, [entry.new for entry, *_ in made], max(0.1, self._left()))
         self._write(made, patches)
         return len(made)
@@ -191,7 +192,7 @@ class _Look:
             one = self._sessions.of_notes(notes, found.committed)
             if one is None or not hook_notes.of_hook(notes, entry.hook) or self._is_crowded(at):
                 return "", None
-            return "environment", self._caller(one)
+            return "environment", callers.of_session(one, "session")
         one, caller = self._own, clues.caller
         if one is None or caller is None or not was_open(one, found.committed):
             return "", None
@@ -234,25 +235,24 @@ class _Look:
         is_new = entry.seconds > self._store.now() // SECOND - WAIT_SECONDS
         return self._has_hook and is_new and bool(entry.hook) and entry.new not in self._notes
 
-    def _caller(self, one: Presence) -> Caller:
-        return callers.of_session(one, "session")
-
     def _write(self, made: Sequence[Made], patches: Mapping[str, str]) -> None:
         """Record commits in one entry, which waits for the next commit of the log."""
         if not made:
             return
         store = self._store
         branch = recordable_branch(store.branch())
-        tasks: dict[str, str | None] = {}
+        work = WorkThen(store)
         lines = []
-        for entry, authored, origin, evidence, who in made:
+        for entry, facts, origin, evidence, who in made:
             session = who.session_id or ""
-            if session not in tasks:
-                tasks[session] = (who.record or {}).get("task_id") or chains.only_held(store.db(), who)
+            task, unit = None, None  # with the evidence `none` the session has only found it
+            if evidence != NONE:
+                task, unit = work.of(who, entry.new, facts.committed)
+                task = hook_notes.task_of(self._notes.get(entry.new, ())) or task
             fields: CommitFields = {
-                "link_id": ids.keyed_id("link", entry.new, session), "commit": entry.new, "patch_id": patches.get(entry.new), "authored_at": format_at(authored * SECOND),
+                "link_id": ids.keyed_id("link", entry.new, session), "commit": entry.new, "patch_id": patches.get(entry.new), "authored_at": format_at(facts.authored * SECOND),
                 "action": origin.action, "evidence": evidence, "sources": origin.sources, "parts": origin.parts, "branch": branch,
-                "task_id": hook_notes.task_of(self._notes.get(entry.new, ())) or tasks[session], "wu_id": who.wu_id,
+                "task_id": task, "wu_id": unit,
                 "workspace_id": who.workspace, "sender_identity": who.reader, "sender_session": who.session_id,
                 "sender_name": who.name,
             }  # fmt: skip

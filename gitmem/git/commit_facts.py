@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import NamedTuple
 
@@ -52,6 +53,16 @@ def of_commits(common: str, oids: Iterable[str], seconds: float) -> dict[str, Co
     """
     asked = [oid for oid in dict.fromkeys(oids) if is_oid(oid)]
     return _facts(common, ["--no-walk=unsorted", "--ignore-missing"], asked, seconds) if asked else {}
+
+
+def written_at(common: str, oid: str) -> int | None:
+    """Return when the file of a commit was written, in microseconds since the epoch; None if it is in a pack or elsewhere."""
+    if not is_oid(oid):
+        return None
+    try:
+        return os.lstat(os.path.join(common, "objects", oid[:2], oid[2:])).st_mtime_ns // 1000
+    except OSError:
+        return None
 
 
 def between(common: str, base: str, tip: str, seconds: float) -> dict[str, CommitFacts]:

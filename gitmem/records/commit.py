@@ -54,8 +54,12 @@ class Commit(Record):
         default=(), description="The patch ids of the changes that it combines."
     )
     branch: Line | None = Field(default=None, description="The branch of its worktree when it was found.")
-    task_id: TaskId | None = Field(default=None, description="The task that its session had.")
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit of its session.")
+    task_id: TaskId | None = Field(
+        default=None, description="The task that its session had when it was made."
+    )
+    wu_id: WorkUnit | None = Field(
+        default=None, description="The work unit that its session had when it was made."
+    )
     unit: Unit | None = Field(
         default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
     )

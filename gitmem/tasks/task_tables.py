@@ -41,6 +41,8 @@ DDL = (
     "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",
+    # For what a session has taken: see `held_at`.
+    "CREATE INDEX task_taken ON task_event (session) WHERE event = 'take'",
     # `at` is that of the lowest line of the event, for the numbers of attempts.
     "CREATE TABLE task_launch (task_id TEXT, event_id TEXT, at TEXT, PRIMARY KEY (task_id, event_id)) WITHOUT ROWID",
     # `kind` is supersedes, handoff or blocked_by; `line` is the line of `from_id` that says so.
