@@ -59,8 +59,6 @@ def _tell_both(store: Store, one: EditedPaths, two: EditedPaths, paths: Sequence
     if not edited_paths.sessions_of(store, one) or not edited_paths.sessions_of(store, two):
         return 0
     new = [path for path in paths if _is_first(store.repo.state, one, two, path)]
-    if not new:
-        return 0
     ours, theirs = _editors(store, one, new), _editors(store, two, new)
     for sessions, where, others in ((ours, two, theirs), (theirs, one, ours)):
         for session in sessions:

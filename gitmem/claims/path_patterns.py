@@ -93,7 +93,7 @@ class PathPattern:
 
     def covers(self, text: str, budget: Budget) -> bool:
         """Return whether the pattern covers a path that `normal` has returned; False if the budget is spent."""
-        if not (self.is_valid and text and budget.take(1)):
+        if not (text and budget.take(1)):
             return False
         if not text.startswith(self._begin) or self._part not in text:
             return False

@@ -8,7 +8,6 @@ from ..commit_message import sanitize
 from ..mailbox import mailbox_view
 from ..memory import open_threads, session_checkpoints
 from ..records.ids import unit_key
-from ..signals import ASKS
 from ..signals.causality import FoldedThread
 from ..signals.thread_lines import ThreadLines
 from ..tasks import HANDOFFS_MAX, load, rules
@@ -173,7 +172,7 @@ def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
     lines, seen = ThreadLines(db), set()
     for thread_id, body in db.execute(_ASKED, (caller.reader, caller.session_id, LOOKED_AT_MAX)).fetchall():
         record = records.read_kind("signal", body.encode())
-        if thread_id in seen or record is None or not (record["recipients"] or record["intent"] in ASKS):
+        if thread_id in seen or record is None or not record["recipients"]:
             continue
         seen.add(thread_id)
         thread = FoldedThread(lines.load(thread_id) or {})

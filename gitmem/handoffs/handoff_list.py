@@ -199,8 +199,7 @@ def _rows(
 def _named(store: Store, row: HandoffRow) -> str:
     """Return what a handoff has, with ids, titles, paths and the first words of the checkpoint; without what the giver has no more."""
     named = load.lowest_line(store.db(), row.task_id)
-    if named is None:
-        return _what(row)
+    assert named is not None  # it has a row
     had = _what(row) if row.gone else ""
     about = sanitize(row.wu_id) if row.wu_id and not had else ""
     text = content.of(store, named[1], sender_of(named[1])).text()

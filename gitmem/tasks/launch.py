@@ -177,8 +177,6 @@ def _fields(store: Store, task: FoldedTask, options: LaunchOptions) -> tuple[Eve
         raise TypeError(f"A launch has no option {', '.join(sorted(unknown))}.")
     fields: Any = {name: value for name, value in options.items() if name in known and value}
     role, scopes, remark = options.get("role"), options.get("scopes"), None
-    if not role and not scopes:
-        return fields, None
     roles = roles_file.read(store.repo.worktree)
     stated: Mapping[str, Any] = task.record.get("requested_role") or {}
     if role:

@@ -90,10 +90,7 @@ class LaunchReceipt(Outcome):
 def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
     """Return the receipts of the last launches of a task, in their order."""
     every = of_task(task)
-    shown = every[-SHOWN_MAX:]
-    if not shown:
-        return []
-    found = [LaunchReceipt(task, launch, take_after(task, launch, every)) for launch in shown]
+    found = [LaunchReceipt(task, launch, take_after(task, launch, every)) for launch in every[-SHOWN_MAX:]]
     known = numbers(db, task)
     for each in found:
         each.attempt_number = known.get(each.launch)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gitmem import records
 from gitmem.agents import audits, session_notices
-from gitmem.claims import claim_guard, claim_work, local_state, renewals, standing_claims
+from gitmem.claims import claim_guard, claim_work, edit_warnings, local_state, renewals, standing_claims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
@@ -251,3 +252,55 @@ def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
     own = claim_work.claim(store, bohr.caller, ["src"]).claim_id
     claim_work.release(store, bohr.caller, [own])
     assert told(bohr) == told(gauss) == told(curie) == []
+
+
+def test_claims_on_other_paths_and_none_with_the_guard_off_are_no_news(store: Store, clock: Clock) -> None:
+    """A valid setting needs no remark, either."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    claim_work.claim(store, bohr, ["src"])
+    beside = claim_guard.check(store, [curie], ["docs/a.md"])
+    assert (beside.open, beside.warns, beside.warnings) == (True, [], [])
+    off = claim_guard.check(store, [curie], ["src/a.py"], mode=claim_guard.OFF)
+    assert (off.open, off.warns) == (True, [])
+    assert off.warnings == ["`git config gitmem.guard` is off: claims are not checked."]
+
+
+@pytest.mark.parametrize("may_refuse", [True, False])
+def test_an_edit_is_refused_warned_of_or_let_alone_as_the_setting_says(
+    store: Store, repo: Path, git: Callable[..., str], may_refuse: bool
+) -> None:
+    """A client that can't keep the edit from happening shows a warning; with the guard off nothing. Each warning is given once."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    claim_work.claim(store, bohr, ["src"])
+    git("config", claim_guard.SETTING, claim_guard.BLOCK, cwd=repo)
+    found = edit_warnings.of_edit(store, curie, ["src/a.py"], may_refuse=may_refuse)
+    assert (found.is_refused, "Nothing was changed" in found.text) == (may_refuse, may_refuse)
+    assert found.text.startswith("src/a.py: ")
+    git("config", claim_guard.SETTING, claim_guard.OFF, cwd=repo)
+    assert edit_warnings.of_edit(store, curie, ["src/b.py"], may_refuse=may_refuse).text == ""
+    git("config", claim_guard.SETTING, claim_guard.WARN, cwd=repo)
+    assert edit_warnings.of_edit(store, curie, ["src/b.py"]).text
+    assert not edit_warnings.of_edit(store, curie, ["src/b.py"]).text
+
+
+def test_a_tool_that_edits_nothing_costs_no_look_at_claims(store: Store) -> None:
+    """Hooks run after each tool."""
+    curie = Agent(store, CURIE).caller
+    asked: list[str] = []
+    store.db().set_trace_callback(asked.append)
+    assert edit_warnings.of_edit(store, curie, []).text == ""
+    assert asked == []
+
+
+def test_no_number_of_edited_paths_fills_the_disk_with_notes_of_warnings(store: Store) -> None:
+    """With too many of them nobody is warned again."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
+    made = claim_work.claim(store, bohr, ["src"]).claim_id
+    store.db()
+    folder = Path(local_state.path(store.repo.state, local_state.WARNED))
+    folder.mkdir(exist_ok=True)
+    for number in range(edit_warnings.WARNED_MAX - 1):
+        (folder / f"{made}.{number}").touch()
+    assert edit_warnings.of_edit(store, curie, ["src/a.py"]).text
+    assert not edit_warnings.of_edit(store, curie, ["src/b.py"]).text
+    assert len(list(folder.iterdir())) == edit_warnings.WARNED_MAX

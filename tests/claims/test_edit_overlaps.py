@@ -328,3 +328,16 @@ def test_a_session_id_is_no_path(store: Store, clock: Clock) -> None:
     (where.parent / "elsewhere").touch()
     os.utime(where.parent / "elsewhere", (0, 0))
     assert not local_state.has_work(state, "../elsewhere", clock())
+
+
+def test_a_repository_without_a_work_tree_claims_and_edits_nothing_of_its_own(
+    store: Store, other: Store, repo: Path
+) -> None:
+    """A folder of a bare repository: a claim there says nothing of files, and what others edit is none of its edits."""
+    bohr = Agent(other, BOHR).caller
+    Agent(store, CURIE)
+    write(repo, "src/a.py")
+    assert edit_overlaps.note(store) == 0
+    other.repo.worktree = None
+    assert claim_work.claim(other, bohr, ["docs/**"]).warnings == []
+    assert edit_overlaps.note(other) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,23 @@ import pytest
 from cli.render import claims as claim_render
 from gitmem import records
 from gitmem.agents import audits
-from gitmem.claims import claim_guard, claim_list, claim_work, passed_claims, renewals, standing_claims
+from gitmem.claims import (
+    claim_guard,
+    claim_list,
+    claim_work,
+    local_state,
+    passed_claims,
+    path_patterns,
+    renewals,
+    standing_claims,
+)
 from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
+from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_work
+from tests.git_on_path import GitOnPath
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -288,3 +300,71 @@ def test_claims_that_arrive_in_part_count_when_the_rest_is_there(store: Store, c
     arrive(store, [line(clock, 1, until=HOUR, **as_curie)])
     (found,) = standing_claims.standing(store)
     assert found.claim.until == clock() + 9 * HOUR
+
+
+def test_audits_of_unknown_claims_and_of_the_owner_hide_no_news(store: Store, clock: Clock) -> None:
+    """A peer's audit may name any id, and the owner needs no word about itself; a real one is told."""
+    bohr = Agent(store, BOHR)
+    made = claim_work.claim(store, bohr.caller, ["src"]).claim_id
+    for who, named in ((CURIE, made), (BOHR, made), (CURIE, "claim-unknown00000")):
+        clock.forward(1_000)
+        audit = records.line("audit", clock(), {
+            "audit_id": f"audit-{clock() % 10**10}", "action": audits.CLAIM, "reason": f"why ({named})",
+            "reader_identity": who, "sender_identity": who, "signal_ids": [],
+        })  # fmt: skip
+        store.record([("audits", audit)], CommitMessage("x <x@example.org>", "audit"))
+    clock.forward(2 * MINUTE)
+    store.db()
+    assert renewals.at_command(store, bohr.caller) == [
+        f"passed: {CURIE} passed your claim {made} on src: why"
+    ]
+
+
+def test_the_claims_of_an_ended_session_keep_nobody_from_its_paths(store: Store) -> None:
+    """Its lines are genuine, and it is gone."""
+    bohr = Agent(store, BOHR).caller
+    claim_work.claim(store, bohr, ["src"])
+    lifecycle.end(store, bohr)
+    assert standing_claims.standing(store, forged=False) == []
+
+
+class Counted(list[path_patterns.PathPattern]):
+    """Patterns that count how often they are compared."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[path_patterns.PathPattern]:
+        self.asked += 1
+        return super().__iter__()
+
+
+def test_comparisons_end_with_their_steps(store: Store, clock: Clock) -> None:
+    """Of claims with each other, and of paths with a claim; else each flood costs its square."""
+    arrive(store, [line(clock, number) for number in range(20)])
+    found = standing_claims.standing(store)
+    assert len(found) == 20
+    for each in found:
+        each.patterns = Counted(each.patterns)
+    standing_claims.compare(found, 0)
+    assert sum(each.patterns.asked for each in found) == 2  # type: ignore[attr-defined]
+    spent = path_patterns.Budget(0)
+    spent.take(1)
+    last = found[-1]
+    assert list(last.touched([("docs/a.md", "docs/a.md")], spent)) == []
+    assert last.patterns.asked == 0  # type: ignore[attr-defined]
+
+
+def test_git_is_not_asked_again_while_no_claim_is_new(
+    store: Store, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was changed before a claim was seen is known; the list of all worktrees' changes costs a second."""
+    bohr = Agent(store, BOHR).caller
+    claim_work.claim(store, bohr, ["src"])
+    local_state.update(store)
+    on_path = GitOnPath(tmp_path, monkeypatch)
+    local_state.update(store)
+    assert on_path.started == []
+    clock.forward(1_000)
+    claim_work.claim(store, bohr, ["docs"])
+    local_state.update(store)
+    assert on_path.started

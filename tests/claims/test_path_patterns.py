@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import time
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -65,6 +67,7 @@ def test_what_a_pattern_covers(pattern: str, path: str, covered: bool) -> None:
         ("src/**", "docs/**", False),
         ("src/**/a.py", "src/b.py", True),
         ("**", "docs", True),
+        ("a", "aba", False),
     ],
 )
 def test_patterns_that_may_cover_one_path_overlap(one: str, two: str, may: bool) -> None:
@@ -190,3 +193,36 @@ def test_a_path_above_the_limit_is_not_covered(letter: str) -> None:
     """Section 16: 4096 characters."""
     whole, longest = PathPattern("src"), "src/" + letter * (path_patterns.PATH_MAX - 4)
     assert (whole.matches(longest), whole.matches(f"{longest}{letter}")) == (True, False)
+
+
+def test_no_path_and_no_pattern_means_nothing() -> None:
+    """Not everything: too long ones are as if they were empty."""
+    assert not PathPattern("**").matches("a" * (path_patterns.PATH_MAX + 1))
+    assert not PathPattern("**").matches("")
+    assert not PathPattern("*" * (path_patterns.LENGTH_MAX + 1)).matches("a")
+
+
+def test_comparisons_stop_once_no_steps_are_left() -> None:
+    """A budget that is spent says that something was not compared."""
+    budget = path_patterns.Budget(3)
+    many = [PathPattern(each) for each in "abcde"]
+    assert not path_patterns.may_overlap(many, [PathPattern("e")], budget)
+    assert (budget.left, budget.is_spent) == (1, True)
+
+
+def test_a_match_ends_where_nothing_can_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at the end of a long path. A path in ASCII needs no tables of Unicode: hooks of each edit compare paths."""
+
+    class Masks(dict[str, int]):
+        asked = 0
+
+        def get(self, *each: Any) -> Any:
+            self.asked += 1
+            return super().get(*each)
+
+    monkeypatch.setitem(sys.modules, "unicodedata", None)
+    pattern = PathPattern("src/*.c")
+    assert pattern.matches("Src/a.c")
+    pattern._masks = masks = Masks(pattern._masks or {})
+    assert not pattern.matches("Src/a/" + "x/" * 1_000 + "b.c")
+    assert masks.asked < 20

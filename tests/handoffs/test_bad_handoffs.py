@@ -9,13 +9,13 @@ import pytest
 from gitmem import records
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
-from gitmem.handoffs import accept, detail, give, handoff_list
+from gitmem.handoffs import accept, bundle, detail, give, handoff_list
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import delete, edit
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, task_decisions, task_work
-from tests.sandbox import Agent, bodies
+from tests.sandbox import HOUR, Agent, bodies
 
 from .conftest import BOHR, CURIE, Work
 
@@ -232,3 +232,40 @@ def test_twenty_handoffs_without_an_answer_are_enough(work: Work) -> None:
         give.hand_over(work.here, work.bohr, "Curie")
     task_decisions.cancel(work.here, work.bohr, made[0])
     assert give.hand_over(work.here, work.bohr, "Curie").recorded
+
+
+def test_tasks_that_are_over_or_forged_for_this_clone_are_not_handed_over(work: Work) -> None:
+    """M4: a peer's earlier line hides the end that Bohr reported; another one asks Bohr for work in Planck's name."""
+    done = task_work.report(work.here, work.bohr, work.task_id, "completed", "12 cases")
+    hides = {
+        "event_id": done.event_id,
+        "task_id": work.task_id,
+        "event": "message",
+        "sender_identity": "x:y:mallory",
+    }
+    written(work.there, "task_event", work.clock.value - HOUR, **hides)
+    forged = {"task_id": "task-forged", "thread_id": "thread-forged", "message": "mine", "agent": BOHR,
+              "sender_identity": work.planck.reader, "sender_session": work.planck.session_id}  # fmt: skip
+    written(work.there, "task", work.clock.value, **forged)
+    work.sync()
+    task_work.take(work.here, work.bohr, "task-forged")
+    held = work.here.db().execute(
+        "SELECT count(*) FROM task WHERE holder = ? AND decided_by IS NULL", (BOHR,)
+    )
+    assert held.fetchone() == (2,)
+    assert bundle.collect(work.here, work.bohr, None).tasks == {}
+
+
+def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:
+    """Something runs away."""
+    made = [
+        work.here.line("task", {
+            "task_id": f"task-open{number:04}", "thread_id": "thread-0001", "message": "yours", "purpose": "handoff", "agent": CURIE,
+            "sender_identity": BOHR, "sender_session": work.bohr.session_id,
+        })
+        for number in range(handoff_list.LISTED)
+    ]  # fmt: skip
+    work.here.record(made, CommitMessage("Bohr <bohr@example.org>", "many"))
+    with pytest.raises(UsageError, match="20 of your handoffs have no answer; at most 20 are") as refused:
+        give.hand_over(work.here, work.bohr, "Curie")
+    assert (refused.value.code, NOTHING in str(refused.value)) == ("too-many-open", True)

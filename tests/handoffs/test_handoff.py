@@ -552,3 +552,43 @@ def test_the_end_of_a_session_names_only_what_it_leaves_open_itself(work: Work) 
     work.clock.forward(2 * HOUR + 1)
     left = session_end.end_session(work.here, work.bohr).remark
     assert left is not None and "Left open: 1 task. " in left
+
+
+def test_the_last_question_of_a_thread_to_somebody_decides_its_work_unit(work: Work) -> None:
+    """Neither an earlier one, nor a later one to everybody, which waits for nobody's answer."""
+    asked = send.send(work.here, work.bohr, "May I?", to=["Planck"], intent="propose", wu="WU-8").signal
+    thread = asked["thread_id"]
+    for to, wu in (["Planck"], "WU-7"), ([], "WU-9"):
+        work.clock.forward(1_000_000)
+        send.send(
+            work.here, work.bohr, "And now?", to=to, broadcast=not to, intent="propose", wu=wu, thread=thread
+        )
+    assert bundle.collect(work.here, work.bohr, "WU-7").threads == [thread]
+
+
+def test_a_task_that_ended_before_the_acceptance_is_named_as_finished(work: Work) -> None:
+    """Its giver has reported the end; a task that is no handoff hands nothing over."""
+    handoff = given(work)
+    task_work.report(work.here, work.bohr, work.task_id, "completed", "12 cases")
+    work.sync()
+    found = accept.take(work.there, work.curie, handoff).handoff
+    assert (work.task_id, "is finished: completed") in [(each.id, each.reason) for each in found.left_out]
+    assert detail.show(work.there, work.task_id).handoff is None
+
+
+def test_a_session_that_leaves_nothing_ends_without_a_remark(work: Work) -> None:
+    """Planck has asked for work, and has none."""
+    assert "Left open" not in (session_end.end_session(work.here, work.planck).remark or "")
+
+
+def test_a_contested_claim_moves_and_stays_contested(work: Work) -> None:
+    """Whoever contests it has as much right as before, and the giver gives what it has."""
+    docs = claim_work.claim(work.here, work.bohr, ["docs/**"]).claim_id
+    claim_work.claim(work.there, work.dirac, ["docs/a.md"])
+    work.sync()
+    found = accept.take(work.there, work.curie, given(work)).handoff
+    assert docs not in [each.id for each in found.left_out]
+    assert {(who, status) for who, paths, status in owners(work.there) if paths[0].startswith("docs")} == {
+        (CURIE, "contested"),
+        (DIRAC, "contested"),
+    }

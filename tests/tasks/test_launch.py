@@ -259,3 +259,23 @@ def test_garbled_launches_of_a_peer_are_read(store: Store) -> None:
     assert len(found.launches) == launches.SHOWN_MAX
     assert all(each.attempt_number and each.role_mismatch is None for each in found.launches)
     assert find_task.require(store, task_id).left_out == 200
+
+
+def test_a_take_belongs_to_the_launch_that_it_names(store: Store) -> None:
+    """Also if its taker has seen a later one."""
+    task = Task()
+    first, second = (task.add("launch", PLANNER, second) for second in (1, 2))
+    take = task.take(BOHR, 3, launch=first.id)
+    folded = task.fold()
+    found = [launches.take_after(folded, each, launches.of_task(folded)) for each in (first, second)]
+    assert [each and each.id for each in found] == [take.id, None]
+
+
+def test_a_worker_whose_time_is_over_may_launch_the_next_one(store: Store, clock: Clock) -> None:
+    """It knows that it has stopped."""
+    planner, bohr = Agent(store, PLANNER), Agent(store, BOHR)
+    task_id = delegated(planner)
+    task_work.take(store, bohr.caller, task_id)
+    clock.forward(HOUR + 5 * MINUTE)
+    lifecycle.change(store, bohr.caller, activity="handing on")
+    assert launch.relaunch(store, bohr.caller, task_id, "out of context").recorded
