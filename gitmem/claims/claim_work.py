@@ -51,6 +51,7 @@ def claim(
         paths: From the top of the work tree, with `*`, `?` and `**`; a folder covers its content.
         lease: For how long, in microseconds: at most 24 hours.
         shared: Whether others may claim the paths as shared, too.
+        wu: The work unit; by default that of the task, else that of the caller's session. Empty for none.
         task_id: The task that it belongs to and ends with; by default the one open task that the caller's session has, if it
             has exactly one, and not of another work unit. Empty for none.
         anyway: The reason for claiming what others have claimed; an audit records it.
@@ -65,15 +66,17 @@ def claim(
     with delivery_lock(store, LOCK, wait_seconds=LOCK_WAIT_SECONDS):
         known = standing_claims.standing(store, forged=False)
         same = next((each for each in known if _is_same(each, caller, patterns, shared)), None)
-        until, unit = format_at(store.now() + lease), caller.wu_id if wu is None else wu or None
+        until = format_at(store.now() + lease)
         if same is not None:
             return _renewed(store, caller, same, until)
+        named = _only_task(store, caller, caller.wu_id if wu is None else wu) if task_id is None else task_id
+        unit = find_task.unit_of(store.db(), named) or caller.wu_id if wu is None else wu
         fields: ClaimFields = {
             "claim_id": ids.new_id("claim", store.random), "event": "claim", "paths": patterns,
             "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
-            "task_id": _only_task(store, caller, unit) if task_id is None else task_id or None,
+            "task_id": named or None,
             "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
-            "sender_name": caller.name, "wu_id": unit,
+            "sender_name": caller.name, "wu_id": unit or None,
         }  # fmt: skip
         wanted = _unwritten(store, fields)
         overlapping = [each for each in known if path_patterns.may_overlap(wanted.patterns, each.patterns)]
@@ -188,8 +191,7 @@ def _checked(paths: Sequence[str]) -> list[str]:
 def _only_task(store: Store, caller: Caller, wu: str | None) -> str | None:
     """Return the one open task that the caller's session has, unless the claim is of another work unit."""
     task_id = chains.only_held(store.db(), caller)
-    record = find_task.record_of(store.db(), task_id) if task_id is not None else None
-    theirs = unit_key(record.get("wu_id")) if record is not None else None
+    theirs = unit_key(find_task.unit_of(store.db(), task_id))
     return None if wu and theirs and unit_key(wu) != theirs else task_id
 
 

@@ -78,3 +78,9 @@ def record_of(db: sqlite3.Connection, task_id: str) -> TaskRecord | None:
     """Return a task as its caller wrote it, or None if it is not here."""
     found = load.lowest_line(db, task_id)
     return found[1] if found is not None else None
+
+
+def unit_of(db: sqlite3.Connection, task_id: str | None) -> str | None:
+    """Return the work unit of a task; None if it has none, or is not here."""
+    record = record_of(db, task_id) if task_id else None
+    return record.get("wu_id") if record is not None else None

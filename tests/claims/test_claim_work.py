@@ -157,6 +157,23 @@ def test_a_claim_of_another_work_unit_is_not_of_the_open_task(store: Store) -> N
     assert named == [False, True, True, True]
 
 
+def test_a_claim_for_a_task_is_of_the_task_s_work_unit(store: Store) -> None:
+    """Not of its session's, which others would ask about the wrong work; unless it says another one, or none."""
+    bohr = Agent(store, BOHR)
+    lifecycle.change(store, bohr.caller, wu="WU-8")
+    bohr_now = acting(store, bohr.caller.session_id or "")
+    task_id = str(
+        new_task.create(store, bohr_now, "Write", target_role="implementer/test", wu="WU-7").task["task_id"]
+    )
+    asked: list[dict[str, str | None]] = [
+        {"task_id": task_id}, {"task_id": task_id, "wu": "WU-9"}, {"task_id": task_id, "wu": ""}, {},
+    ]  # fmt: skip
+    for number, options in enumerate(asked):
+        claim_work.claim(store, bohr_now, [f"src/{number}"], **options)  # type: ignore[arg-type]
+    shown = {each.paths[0]: each.wu_id for each in claim_list.list_claims(store).claims}
+    assert shown == {"src/0": "WU-7", "src/1": "WU-9", "src/2": None, "src/3": "WU-8"}
+
+
 @pytest.mark.parametrize("claims_first", [True, False])
 def test_claims_of_two_who_took_one_task_apart_are_contested(
     store: Store, far: Store, clock: Clock, claims_first: bool
