@@ -367,8 +367,9 @@ def test_a_signal_loads_few_modules(scene: Scene, repo: Path) -> None:
 
 def test_a_list_of_tasks_loads_nothing_that_decides_tasks_or_sends_signals(scene: Scene, repo: Path) -> None:
     """That is a quarter of its time; only `--mine` gives up tasks."""
-    delegate = ["delegate", "a task", "--to", "Curie", "--role", "implementer"]
-    assert scene.run(*delegate, session=scene.planck).status == 0
+    delegate = ["delegate", "a task", "--to", "Curie", "--role", "implementer", "--wu", "WU-1"]
+    said = scene.run(*delegate, session=scene.planck)
+    assert said.status == 0, said
     loaded = loaded_by(scene, repo, "task", "list", says="a task")
     assert not loaded & {
         "gitmem.tasks.give_up",
