@@ -8,7 +8,7 @@ from .text import format_ago, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.why.agreed import AgreedThread
+    from gitmem.why.agreed import AgreedThread, TaskAnswer
     from gitmem.why.known import KnownNode
     from gitmem.why.stories import MakerRow, Story
     from gitmem.why.why import Why
@@ -83,7 +83,16 @@ def _thread(each: AgreedThread) -> str:
         )
         if names
     ]
+    stand += map(_answer, each.answers)
     return f"{asked} ({'; '.join(stand)})" if stand else asked
+
+
+def _answer(each: TaskAnswer) -> str:
+    ago = format_ago(each.at)
+    if each.state == "rejected":
+        return f"rejected by {plain(each.name)} {ago}"
+    state = "" if each.state == "working" else f", {plain(each.state)}"
+    return f"taken by {plain(each.name)}{state} {ago}"
 
 
 def _node(each: KnownNode) -> str:

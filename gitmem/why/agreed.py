@@ -8,17 +8,39 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..signals import threads
 from ..signals.causality import FoldedThread
-from ..tasks import find_task
+from ..tasks import load
 from ..text.sanitize import title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..tasks.fold import FoldedTask
+    from ..tasks.task_facts import TaskEvent
+
 THREADS_MAX = 3  # of a work unit
 LOOKED_AT = 20
 RECIPIENTS_MAX = 20
 BY_TASK, BY_UNIT = "task", "work unit"
+RELEASED, REJECTED, REPLACED = "given back", "rejected", "taken over"
+
+
+class TaskAnswer(Outcome):
+    """What somebody has done with a task: taking it answers the signal that asked for it.
+
+    Attributes:
+        agent, name: Who.
+        state: What became of that: a state of tasks, `given back`, or `taken over` by somebody else; `rejected` without a take.
+        at: Since when.
+    """
+
+    __slots__ = ("agent", "name", "state", "at")
+
+    def __init__(self, agent: str, name: str, state: str, event: TaskEvent) -> None:
+        self.agent = agent
+        self.name = name
+        self.state = state
+        self.at = event.record["at"]
 
 
 class AgreedThread(Outcome):
@@ -29,6 +51,7 @@ class AgreedThread(Outcome):
         agreed, rejected, pending: The names of recipients by where they stand now.
         agreed_then: Those who had agreed when the commit was made.
         reversed: Those who had agreed then, and do not any more.
+        answers: What its takers, and those who rejected it, did with the task; they are not pending.
     """
 
     __slots__ = (
@@ -41,6 +64,7 @@ class AgreedThread(Outcome):
         "pending",
         "agreed_then",
         "reversed",
+        "answers",
     )
 
     def __init__(self, thread_id: str, by: str) -> None:
@@ -53,6 +77,7 @@ class AgreedThread(Outcome):
         self.pending: list[str] = []
         self.agreed_then: list[str] = []
         self.reversed: list[str] = []
+        self.answers: list[TaskAnswer] = []
 
 
 class TaskOfCommit(Outcome):
@@ -68,34 +93,65 @@ class TaskOfCommit(Outcome):
         self.thread_id: str | None = None
 
 
-def task(db: sqlite3.Connection, task_id: str) -> TaskOfCommit:
+def task(db: sqlite3.Connection, task_id: str, folded: FoldedTask | None) -> TaskOfCommit:
     """Return the task that a record names, also one that is not here."""
     found = TaskOfCommit(task_id)
-    record = find_task.record_of(db, task_id)
-    if record is not None:
-        row = db.execute("SELECT state FROM task WHERE task_id = ?", (task_id,)).fetchone()
+    if folded is not None:
+        record = folded.record
         found.title, found.thread_id = title(record["message"]), record["thread_id"]
-        found.state = str(row[0]) if row is not None else found.state
+        found.state = folded.state
         found.caller = (
             presence.names_by_reader(db).get(record["sender_identity"]) or record["sender_identity"]
         )
     return found
 
 
+def folded_task(db: sqlite3.Connection, task_id: str | None) -> FoldedTask | None:
+    """Return a task with its events, if it is here."""
+    return load.load(db, task_id) if task_id is not None else None
+
+
+def _answers(db: sqlite3.Connection, task: FoldedTask) -> dict[tuple[str, str | None], TaskAnswer]:
+    """Return what the last ones who took a task, or rejected it, did with it."""
+    names = presence.names_by_reader(db)
+    found: dict[tuple[str, str | None], TaskAnswer] = {}
+    for event in [*task.rejections, *task.takes][-RECIPIENTS_MAX:]:
+        agent = event.sender[0]
+        state, last = (REJECTED, event) if event.is_rejection else _state(task, event)
+        found[event.sender] = TaskAnswer(agent, names.get(agent) or agent, state, last)
+    return found
+
+
+def _state(task: FoldedTask, take: TaskEvent) -> tuple[str, TaskEvent]:
+    """Return what became of a take, and the event that says so."""
+    own = [each for each in task.events.values() if each.take == take.id and each is not take]
+    ends = [each for each in own if task.counts(each) and (each.is_terminal or each.event == "release")]
+    if ends:
+        last = max(ends, key=lambda each: each.line)
+        return RELEASED if last.event == "release" else str(last.state), last
+    if take in task.held:
+        decided = task.seal or task.close
+        return task.state, decided or take
+    return REPLACED, take
+
+
 def threads_of(
-    db: sqlite3.Connection, task_thread: str | None, wu_id: str | None, committed: int
+    db: sqlite3.Connection, task: FoldedTask | None, wu_id: str | None, committed: int
 ) -> list[AgreedThread]:
     """Return the threads about a commit.
 
     Args:
-        task_thread: The thread of its task.
+        task: Its task.
         wu_id: Its work unit.
         committed: When it was made, in microseconds.
     """
+    task_thread = task.record["thread_id"] if task is not None else None
     wanted = [(task_thread, BY_TASK)] if task_thread else []
     if wu_id:
         wanted += [(each, BY_UNIT) for each in _of_unit(db, wu_id, committed) if each != task_thread]
-    found = [_thread(db, thread_id, by, committed) for thread_id, by in wanted]
+    found = [
+        _thread(db, thread_id, by, committed, task if by == BY_TASK else None) for thread_id, by in wanted
+    ]
     kept = [
         each
         for each in found
@@ -114,7 +170,13 @@ def _of_unit(db: sqlite3.Connection, wu_id: str, committed: int) -> list[str]:
     return [str(thread) for thread, _ in rows.fetchall()]
 
 
-def _thread(db: sqlite3.Connection, thread_id: str, by: str, committed: int) -> AgreedThread | None:
+def _thread(
+    db: sqlite3.Connection,
+    thread_id: str,
+    by: str,
+    committed: int,
+    task: FoldedTask | None,
+) -> AgreedThread | None:
     signals = threads.load(db, thread_id)
     folded = FoldedThread(signals)
     if folded.root is None:
@@ -123,6 +185,14 @@ def _thread(db: sqlite3.Connection, thread_id: str, by: str, committed: int) -> 
     names = presence.names_by_reader(db)
     root = folded.root.record
     found.title = title(root["message"])
+    answers = _answers(db, task) if task is not None else {}
+    answered = {each for sender in answers for each in sender}
+    # What one of several has taken asks nobody any more.
+    is_over = (
+        task is not None
+        and root.get("task_id") == task.record["task_id"]
+        and bool(task.takes or task.is_finished)
+    )
     found.opened_by = root.get("sender_name") or root["sender_identity"]
     before = FoldedThread(
         {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
@@ -131,11 +201,14 @@ def _thread(db: sqlite3.Connection, thread_id: str, by: str, committed: int) -> 
         name = names.get(reader) or reader
         now, then = folded.decision(reader), before.decision(reader) if before.root is not None else None
         intent = now.intent if now is not None else ""
-        {"AGREE": found.agreed, "REJECT": found.rejected, "COUNTER": found.rejected}.get(
-            intent, found.pending
-        ).append(name)
+        if now is not None or not (is_over or reader in answered):
+            {"AGREE": found.agreed, "REJECT": found.rejected, "COUNTER": found.rejected}.get(
+                intent, found.pending
+            ).append(name)
         if then is not None and then.intent == "AGREE":
             found.agreed_then.append(name)
             if intent != "AGREE":
                 found.reversed.append(name)
+    told = {REJECTED: found.rejected}  # by a signal, too
+    found.answers = [each for each in answers.values() if each.name not in told.get(each.state, ())]
     return found

@@ -152,13 +152,13 @@ def story(
 
 def _add_context(store: Store, found: Story, makers: Makers, moment: int) -> None:
     """Add task, threads and memory."""
-    db = store.db()
+    db, task = store.db(), None
     first = next((each for each in found.made_by if each.task_id or each.wu_id), None)
     if first is not None:
         found.wu_id = first.wu_id
-        found.task = agreed.task(db, first.task_id) if first.task_id else None
-    thread = found.task.thread_id if found.task is not None else None
-    found.threads = agreed.threads_of(db, thread, found.wu_id, moment)
+        task = agreed.folded_task(db, first.task_id)
+        found.task = agreed.task(db, first.task_id, task) if first.task_id else None
+    found.threads = agreed.threads_of(db, task, found.wu_id, moment)
     found.nodes = known.nodes(store, found.paths, found.wu_id, moment)
 
 

@@ -101,6 +101,35 @@ def test_the_whole_story_of_a_line(shop: Path, run: Run, start: Start) -> None:
     assert "no longer as it was" in run("why", "b.py:2").out
 
 
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        (("done", "Rounded."), "completed"),
+        (("release",), "given back"),
+        (("ask", "Up or down?"), "input-required"),
+    ],
+)
+def test_taking_a_delegation_answers_it(
+    shop: Path, run: Run, start: Start, words: tuple[str, ...], state: str
+) -> None:
+    """Who took it has answered, whatever became of it since; nobody of the others for whom it was is asked any more."""
+    bohr, curie = start("Bohr"), start("Curie")
+    asked = ("delegate", "Round the prices", "--to", "Curie", "--role", "reviewer", "--wu", "WU-7", "-q")
+    task = run(*asked, session=bohr).out.strip()
+    assert run("task", "take", task, session=curie).status == 0
+    time.sleep(0.05)
+    commit(shop, "a.py", "round\n", "round prices", GITMEM_SESSION=curie)
+    time.sleep(0.05)  # in this process the next command comes sooner than a new one would
+    assert run("task", words[0], task, *words[1:], session=curie).status == 0
+    (one,) = run("why", "a.py:1", "--json").json["commits"]
+    assert one["task"]["task_id"] == task
+    (thread,) = one["threads"]
+    assert (thread["by"], thread["pending"]) == ("task", [])
+    assert [(each["name"], each["state"]) for each in thread["answers"]] == [("Curie", state)]
+    said = run("why", "a.py:1").out
+    assert f"taken by Curie, {state} " in said and "no answer" not in said
+
+
 def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
     shop: Path, run: Run, start: Start
 ) -> None:
