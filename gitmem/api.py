@@ -220,7 +220,7 @@ class Log(Invocation):
     def roster(
         self, query: str | None = None, *, all: bool = False, limit: int | None = None
     ) -> roster.Roster:
-        """Return at most `limit` live and idle sessions; with `all` also those that are gone or have ended."""
+        """Return at most `limit` live and idle sessions (by default 1,000); with `all` also those that are gone or have ended."""
         from .handoffs import handoff_list
 
         return handoff_list.add_to(self.store, roster.roster(self.store, query, all=all, limit=limit))

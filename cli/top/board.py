@@ -122,7 +122,7 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
     """
     found = Board(sender_text(caller.name, caller.reader))
     with store.one_look():
-        _put_agents(found, roster.roster(store, caller=caller, steps_most=UNREAD_STEPS), limits[AGENTS])
+        _put_agents(found, roster.roster(store, caller=caller, steps_most=UNREAD_STEPS, limit=limits[AGENTS]))
         _put_threads(found, thread_list.list_threads(store, caller, limit=limits[THREADS]))
         _put_tasks(found, store, caller, limits[TASKS])
         _put_claims(found, store, caller, limits[CLAIMS])
@@ -131,11 +131,11 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
     return found
 
 
-def _put_agents(found: Board, roll: Roster, limit: int) -> None:
+def _put_agents(found: Board, roll: Roster) -> None:
     found.sessions = {each["session_id"]: each for each in roll.sessions}
-    rows = [_agent(each) for each in roll.sessions[:limit]]
+    rows = [_agent(each) for each in roll.sessions]
     live = sum(each["status"] == "live" for each in roll.sessions)
-    found.put(AGENTS, rows, len(roll.sessions) - len(rows), f"({live} live)" if live else "")
+    found.put(AGENTS, rows, roll.more, f"({live} live)" if live else "")
     found.notes += filter(None, [roll.remark if roll.sessions else None])
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LIVE_MICROS = 15 * 60 * 1_000_000
 HOLD_MICROS = 48 * 3600 * 1_000_000
 IDLE_MICROS = 24 * 3600 * 1_000_000
+READ_MAX = 1_000  # sessions that a list or a search reads
 
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
@@ -149,7 +150,7 @@ def of_name(store: Store, folded: str) -> list[Presence]:
     where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
     holders = _found(store, where, (folded, store.now())).values()
     return list(holders) or [
-        one for one in shown(store).values() if one.is_current and fold(one.name) == folded
+        one for one in shown(store, most=READ_MAX).values() if one.is_current and fold(one.name) == folded
     ]
 
 

@@ -24,7 +24,7 @@ SIMILARITY_MIN = 0.5
 # apart, so a name with one typo is at least two edits from every other name. Hence the gap.
 WRITE_EDITS_MAX = 2
 PERSON_MIN = 0.8  # share of equal characters of a person's name
-PEOPLE_MAX = 50
+PEOPLE_MAX, IDENTITIES_MAX = 50, 10_000
 NAME_MAX = 64  # columns
 WRITE_GAP = 2
 
@@ -81,7 +81,7 @@ def nearest(store: Store, text: str) -> Presence | None:
 
 
 def clearly_nearest(store: Store, text: str) -> Presence | None:
-    """Return the session that a write may go to for a misspelt name; None in any doubt.
+    """Return the session that a write may go to for a misspelt name; None in any doubt, also if there are too many to read.
 
     Two neighbouring letters in the wrong order are one edit.
     """
@@ -90,12 +90,9 @@ def clearly_nearest(store: Store, text: str) -> Presence | None:
     query = fold(text)
     if _has_digit(query):
         return None
-    edits = sorted(
-        (OSA.distance(query, fold(one.name)), one.session_id, one)
-        for one in presence.shown(store).values()
-        if one.held
-    )
-    if not edits:
+    held = [one for one in presence.shown(store, most=presence.READ_MAX + 1).values() if one.held]
+    edits = sorted((OSA.distance(query, fold(one.name)), one.session_id, one) for one in held)
+    if not 0 < len(edits) <= presence.READ_MAX:
         return None
     least, _, one = edits[0]
     if least > WRITE_EDITS_MAX or 3 * least > len(query) or _has_digit(one.name):
@@ -103,14 +100,16 @@ def clearly_nearest(store: Store, text: str) -> Presence | None:
     return one if len(edits) == 1 or edits[1][0] >= least + WRITE_GAP else None
 
 
-def matching(store: Store, text: str, *, all: bool) -> list[Presence]:
-    """Return the sessions that a roster query means: first those that contain the text, then similar ones."""
-    ranked = _ranked(store, text, all=all)
+def matching(store: Store, text: str, *, all: bool, most: int) -> list[Presence]:
+    """Return the sessions that a roster query means, of so many: first those that contain the text, then similar ones."""
+    ranked = _ranked(store, text, all=all, most=most)
     return [one for score, one in ranked if score >= SIMILARITY_MIN]
 
 
-def _ranked(store: Store, text: str, *, all: bool = False) -> list[tuple[float, Presence]]:
-    scored = [(_score(text, one), one) for one in presence.shown(store, all=all).values()]
+def _ranked(
+    store: Store, text: str, *, all: bool = False, most: int = presence.READ_MAX
+) -> list[tuple[float, Presence]]:
+    scored = [(_score(text, one), one) for one in presence.shown(store, all=all, most=most).values()]
     return sorted(scored, key=lambda each: (-each[0], -each[1].last_seen, each[1].session_id))
 
 
@@ -138,7 +137,8 @@ def _identities(store: Store, text: str) -> list[tuple[float, str]]:
 
     if ":" not in text and "@" not in text:
         return []
-    rows = store.db().execute("SELECT reader FROM reader WHERE reader LIKE '%:%'").fetchall()
+    query = "SELECT reader FROM reader WHERE reader LIKE '%:%' ORDER BY line LIMIT ?"  # those known longest
+    rows = store.db().execute(query, (IDENTITIES_MAX,)).fetchall()
     scored = [(Levenshtein.normalized_similarity(fold(text), fold(reader)), reader) for (reader,) in rows]
     return sorted(scored, key=lambda each: (-each[0], each[1]))[: 2 * SUGGESTIONS_MAX]
 

@@ -38,7 +38,6 @@ EDITS_MAX = 50  # paths of a session that a roster names
 CONTESTED_MAX = 10  # names of which a roster says whom they mean here
 SEND = ("gitmem", "signal", "your message", "--to")
 SHOWN = 50  # sessions of a list
-READ_MAX = 1_000  # sessions that a list with a limit is chosen from
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
@@ -111,7 +110,7 @@ def roster(
     caller: Caller | None = None,
     steps_most: int = UNREAD_STEPS,
     limit: int | None = None,
-    read_most: int = READ_MAX,
+    read_most: int = presence.READ_MAX,
 ) -> Roster:
     """Return the sessions at work, grouped by role, those without one last; in each group last seen first.
 
@@ -121,8 +120,8 @@ def roster(
         caller: The caller, if known. It is not advised to signal itself.
         steps_most: The limit for unread signals and headlines, see `StepLimit`. Beyond it, `unread` is None and a
             headline the name.
-        limit: The maximum number of sessions, those of the caller and of this clone first, then live ones; None for all.
-        read_most: With a limit: how many sessions of the log are read, those of this clone first, then those last at work.
+        limit: The maximum number of sessions, those of the caller and of this clone first, then live ones; None for all that are read.
+        read_most: How many sessions of the log are read, if the limit is not higher: those of this clone first, then those last at work.
 
     Raises:
         UsageError: The limit is below 1.
@@ -130,11 +129,12 @@ def roster(
     from ..agents import edited_paths
 
     check_limit(limit)
-    left = 0
+    left = unread = 0
     if query:
         from ..agents import suggestions
 
-        found = suggestions.matching(store, query, all=all)
+        found = suggestions.matching(store, query, all=all, most=read_most)
+        unread = _left(store, read_most, all=all)
     else:
         every, left = _shown(store, limit, read_most, all=all)
         found = by_role(every)
@@ -158,9 +158,11 @@ def roster(
     if outcome.autosync is not None:
         outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:
-        live = sum(one.status == "live" for one in presence.shown(store).values())
+        live = sum(one.status == "live" for one in presence.shown(store, most=read_most).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
     not_shown = f"{outcome.more} more not shown." if outcome.more else None
+    if unread:
+        not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
     warnings = (outcome.remark, not_shown, elsewhere, _unproven_warning(store), own_recipients.warning(store))
     outcome.remark = " ".join(filter(None, warnings)) or None
@@ -169,11 +171,14 @@ def roster(
 
 def _shown(store: Store, limit: int | None, most: int, *, all: bool) -> tuple[list[Presence], int]:
     """Return the sessions that a list is chosen from, and how many others there are."""
-    if limit is None:
-        return list(presence.shown(store, all=all).values()), 0
-    most = max(limit, most)
+    most = max(limit or 0, most)
+    return list(presence.shown(store, all=all, most=most).values()), _left(store, most, all=all)
+
+
+def _left(store: Store, most: int, *, all: bool) -> int:
+    """Return how many sessions are not among so many."""
     (count,) = store.db().execute(_COUNT, (all, store.now())).fetchone()
-    return list(presence.shown(store, all=all, most=most).values()), max(count - most, 0)
+    return max(int(count) - most, 0)
 
 
 def _first(
@@ -193,12 +198,12 @@ def _first(
 
 
 def listing(
-    store: Store, all: bool = False, *, limit: int | None = None, read_most: int = READ_MAX
+    store: Store, all: bool = False, *, limit: int | None = None, read_most: int = presence.READ_MAX
 ) -> SessionList:
     """Return sessions, last seen first; with `all` also those that are gone or ended.
 
     Args:
-        limit: The maximum number of sessions, as in `roster`; None for all. So `read_most`.
+        limit: The maximum number of sessions, as in `roster`. So `read_most`.
     """
     shown, left = _shown(store, limit, read_most, all=all)
     every = sorted(shown, key=lambda one: (-one.last_seen, one.session_id))

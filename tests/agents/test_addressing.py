@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import addressing, caller, own_sessions
+from gitmem import records
+from gitmem.agents import addressing, caller, own_sessions, presence, suggestions
 from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
+from gitmem.log.entry import CommitMessage
 from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from gitmem.store import Store
@@ -379,3 +381,31 @@ def test_the_name_of_a_person_suggests_the_address(repo: Path) -> None:
         each.startswith("human:person@example.org (") for each in refused(store, str(me.name)).suggestions
     )
     assert not any("human:" in each for each in refused(store, "Lovelace").suggestions)
+
+
+def test_no_number_of_sessions_is_compared_with_a_name_without_a_limit(repo: Path) -> None:
+    """A peer's, at work after ours: ours is found by commands that read; no write is sent by a guess among a part of them."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, CallerClaims(), name="Planck")
+    assert only(store, "plank", fuzzy=True).display_name == "Planck"
+    clock.forward(1_000_000)
+    lines = [
+        records.line("session", clock(), {
+            "session_id": f"sess-flood{number:05}", "event": "start", "display_name": f"Flood{number:05}", "clone_id": "clone-far",
+        })
+        for number in range(presence.READ_MAX)
+    ]  # fmt: skip
+    store.record([("sessions", each) for each in lines], CommitMessage("x <x@example.org>", "flood"))
+    asked: list[str] = []
+    store.db().set_trace_callback(asked.append)
+    found = suggestions.nearest(store, "plank")
+    assert found is not None and found.name == "Planck"
+    assert refused(store, "plank", fuzzy=True).suggestions[0].startswith("Planck")
+    assert len(presence.shown(store, most=presence.READ_MAX)) == presence.READ_MAX
+    rows = [
+        each
+        for each in asked
+        if "FROM session s JOIN tenure" in each and "WHERE s.ended IS NULL AND t.until" in each
+    ]
+    assert rows and all("LIMIT" in each for each in rows)

@@ -187,3 +187,13 @@ def test_a_limit_leaves_out_sessions_of_others(repo: Path, tmp_path: Path) -> No
         assert own.session_id in [each["session_id"] for each in found.sessions]
         assert (len(found.sessions), found.more) == (3, 6)
         assert roster.listing(store, all=all, limit=3, read_most=3).more == 6
+        found = roster.roster(store, all=all, read_most=3)  # also without a limit
+        assert own.session_id in [each["session_id"] for each in found.sessions]
+        assert (len(found.sessions), found.more, roster.listing(store, all=all, read_most=3).more) == (
+            3,
+            6,
+            6,
+        )
+        searched = roster.roster(store, "Planck", all=all, read_most=1)
+        assert [each["session_id"] for each in searched.sessions] == [own.session_id]
+        assert searched.remark == "8 sessions were not searched."
