@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 FOLDED_MAX = 200  # tasks that one look folds; the next one goes on
 # For how long a task is set aside first, and at most; unless something happens to it, or a lease of it ends before.
 ASIDE_MICROS, ASIDE_MAX_MICROS = 30 * 1_000_000, 300 * 1_000_000
+ROWS_MAX = 5_000  # open tasks that one look reads; of more the next one reads the next ones
+ASIDE_MAX = 10 * ROWS_MAX  # tasks set aside that are remembered
+_START = (-1, "")
 _OPEN = (
-    "SELECT t.task_id, t.caller, (SELECT max(e.line) FROM task_event e WHERE e.task_id = t.task_id) FROM task t"
+    "SELECT id, caller, (SELECT max(e.line) FROM task_event e WHERE e.task_id = id), created FROM"
+    " (SELECT t.task_id AS id, t.caller AS caller, t.created AS created FROM task t"
     " WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND t.decided_by IS NULL AND t.replaced <> 1"
-    " AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks})) ORDER BY t.created, t.task_id"
+    " AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
+    " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) ORDER BY created, id"
 )
 
 
@@ -34,8 +39,14 @@ class Candidates:
         is_partial: Whether the last look has left some out, which the next one finds.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, rows_max: int = ROWS_MAX) -> None:
         self._store = store
+        self._rows_max = rows_max
+        self._after = _START  # the last look read what comes after this task, by time and id
+        self._end: tuple[int, str] | None = None  # and this far; None: to the end
+        self._left_some = (
+            False  # whether it went on after a task that was run, without those that it had not yielded
+        )
         self._lines: dict[
             str, int | None
         ] = {}  # the candidates of the last look, and the last line of their events
@@ -56,15 +67,26 @@ class Candidates:
             accepts: Returns whether the worker runs the task of an id at all.
         """
         now, db = self._store.now(), self._store.db()
-        values: list[Any] = [*caller.ids, *addressed_by(caller), now, *caller.ids]
+        values: list[Any] = [
+            *caller.ids,
+            *addressed_by(caller),
+            now,
+            *caller.ids,
+            *self._after,
+            self._rows_max,
+        ]
         query = _OPEN.format(marks=", ".join("?" * len(caller.ids)))
         rows = db.execute(query, values).fetchall()
-        self._lines = {str(id): line for id, _, line in rows}
-        self._served = {caller: self._served[caller] for _, caller, _ in rows if caller in self._served}
+        self._lines = {str(id): line for id, _, line, _ in rows}
+        self._end = (rows[-1][3], str(rows[-1][0])) if len(rows) == self._rows_max else None
+        self._served = {caller: self._served[caller] for _, caller, *_ in rows if caller in self._served}
         in_turn = self._in_turn(
-            (str(id), caller) for id, caller, _ in rows if not self._is_aside(str(id), now)
+            (str(id), caller) for id, caller, *_ in rows if not self._is_aside(str(id), now)
         )
-        self._aside = {id: each for id, each in self._aside.items() if id in self._lines}
+        keeps = self._is_part and len(self._aside) < ASIDE_MAX  # those of other parts
+        self._aside = {
+            id: each for id, each in self._aside.items() if id in self._lines or (keeps and each[2] > now)
+        }
         self.is_partial = False
         left = FOLDED_MAX
         for id in filter(accepts, [*first, *in_turn]):
@@ -78,9 +100,23 @@ class Candidates:
                 self._set_aside(id, now, [])
             else:
                 yield task
+        self.is_partial = self._end is not None or self._left_some
+        self._go_on(left_some=False)
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether the last look has read only a part of the open tasks."""
+        return self._end is not None or self._after != _START
+
+    def _go_on(self, *, left_some: bool) -> None:
+        """Let the next look read what comes next; after the last ones the first ones again."""
+        self._left_some = left_some or (self._left_some and self._end is not None)
+        self._after = self._end or _START
 
     def serve(self, task: FoldedTask) -> None:
         """Note that a task is run: then it is the turn of the other callers."""
+        if self._is_part:
+            self._go_on(left_some=True)
         self._runs += 1
         self._served[task.caller[0]] = self._runs
 

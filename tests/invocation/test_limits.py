@@ -240,3 +240,46 @@ def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(lo
     found = find_task.require(log.store, one_more)
     assert [each.sender[0] for each in found.rejections] == [log.caller.reader, bohr.reader]
     assert found.state == "submitted"
+
+
+def test_no_number_of_open_tasks_is_read_at_once_and_each_has_its_turn(log: Log) -> None:
+    """Each look reads a few, the next one goes on; what was run or set aside before does not end a round early."""
+    log.sessions.start(name="prices")
+    worker = Agent(log.store, PRICES).caller
+    fields: Any = {"thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE}
+    every = {f"task-0000{number}" for number in range(7)}
+    lines = [log.store.line("task", {**fields, "task_id": id}) for id in sorted(every)]
+    log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
+    asked: list[str] = []
+    log.store.db().set_trace_callback(asked.append)
+    found = candidates.Candidates(log.store, rows_max=2)
+
+    def look() -> list[str]:
+        seen = []
+        for task in found.look(worker, [], lambda _: True):
+            seen.append(task.record["task_id"])
+            found.set_aside(task)
+        return seen
+
+    looks = [look() for _ in range(4)]
+    assert [len(each) for each in looks] == [2, 2, 2, 1]
+    assert {id for each in looks for id in each} == every
+    assert not found.is_partial
+    assert [look() for _ in range(4)] == [[]] * 4
+    assert not found.is_partial
+    log.store.record(
+        [log.store.line("task", {**fields, "task_id": "task-new0"})],
+        CommitMessage("A <a@example.org>", "one"),
+    )
+    served = [task for _ in range(4) for task in found.look(worker, [], lambda _: True)]
+    assert [each.record["task_id"] for each in served] == ["task-new0"]
+    fresh = candidates.Candidates(log.store, rows_max=2)
+    fresh.serve(
+        next(fresh.look(worker, [], lambda _: True))
+    )  # the other one of these two waits for the next round
+    rounds = 0
+    seen: set[str] = set()
+    while rounds == 0 or fresh.is_partial:
+        seen |= {each.record["task_id"] for each in fresh.look(worker, [], lambda _: True)}
+        rounds += 1
+    assert len(seen) == 8 and rounds < 20
