@@ -1,7 +1,6 @@
 """Network operations of an exchange, done by the git program.
 
-It uses the user's credentials, proxies and ssh, but no prompts and no hooks. URLs are passed to git as the config has
-them, so that `url.*.insteadOf` applies once.
+It uses the user's credentials, proxies and ssh, but no prompts and no hooks. URLs go to git as configured: `url.*.insteadOf` applies once.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     Meanwhile = Callable[[], object] | None
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS, OUT_BYTES_MAX = 60.0, 4 * 1024 * 1024  # a remote may have any number of refs
 _QUIET_CONFIG = [
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
     *("-c", "fetch.writeCommitGraph=false", "-c", "fetch.unpackLimit=1"),
@@ -186,11 +185,13 @@ class GitNetwork:
                 raise _refused(url, done.err, summary)
 
     def has_branches(self, url: str, timeout: float = TIMEOUT_SECONDS) -> bool:
-        """Return whether the remote has a branch other than a log's.
-
-        A forge makes the first branch that arrives its default branch.
-        """
-        names = self.names(url, timeout, "--heads")
+        """Return whether the remote has a branch other than a log's: a forge makes the first that arrives its default branch."""
+        try:
+            names = self.names(url, timeout, "--heads")
+        except RemoteError as error:
+            if error.code != run.GitOutputError.code:
+                raise
+            return True
         return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1:]) for name in names)
 
     def has(self, url: str, ref: str, timeout: float = TIMEOUT_SECONDS) -> bool:
@@ -199,8 +200,7 @@ class GitNetwork:
 
     def names(self, url: str, timeout: float, option: str, *patterns: str) -> list[bytes]:
         """Return the refs of the remote, by an option of ls-remote, that match one of some patterns."""
-        asked = ["ls-remote", "--quiet", option, "--", url, *patterns]
-        done = self._run([*_QUIET_CONFIG, *asked], url, timeout)
+        done = self._run([*_QUIET_CONFIG, "ls-remote", "--quiet", option, "--", url, *patterns], url, timeout)
         if done.code != 0:
             raise _offline(url, done.err)
         return [line.rpartition(b"\t")[2] for line in done.out.splitlines()]
@@ -227,14 +227,16 @@ class GitNetwork:
     def _run(
         self, args: Sequence[str], url: str, timeout: float, input: bytes = b"", meanwhile: Meanwhile = None
     ) -> run.Result:
-        extra = {"GCM_INTERACTIVE": "never", **ssh_without_prompts(self.common)}
         try:
             return run.run(
-                self.common, args, input=input, env_extra=extra, timeout=timeout, check=False, online=True,
-                meanwhile=meanwhile,
+                self.common, args, input=input, timeout=timeout, check=False, online=True, meanwhile=meanwhile,
+                env_extra={"GCM_INTERACTIVE": "never", **ssh_without_prompts(self.common)}, out_max=OUT_BYTES_MAX,
             )  # fmt: skip
         except run.GitTimeoutError:
             raise _offline(url, f"no answer within {timeout:g} seconds") from None
+        except run.GitOutputError as error:
+            words = f"The remote {without_credentials(url)}: {error.message}"
+            raise RemoteError(words, code=error.code, next=["gitmem doctor"]) from None
 
 
 def _reported(done: run.Result) -> list[tuple[str, str, str]]:
@@ -270,8 +272,7 @@ def _offline(url: str, err: str) -> RemoteError:
     words = words or "git gave no reason"
     if _any_in(_OTHER_HASH, err):
         return RemoteError(
-            f"The remote {clean} uses a different object format (sha1, sha256) than this repository: {words}. "
-            "Local records are kept.",
+            f"The remote {clean} uses a different object format (sha1, sha256) than this repository: {words}. Local records are kept.",
             hint="Sync with a remote that has the object format of this repository.",
             code="refused",
             next=["gitmem doctor"],
@@ -292,8 +293,7 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     if messages and summary:
         words = f"{run.summary_line(summary)} ({run.summary_line(messages[-1])})"
     return RemoteError(
-        f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. "
-        "Local records are kept.",
+        f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. Local records are kept.",
         hint="Ask the remote's administrator to allow this ref, or publish to another remote.",
         code="refused",
         next=["gitmem doctor"],

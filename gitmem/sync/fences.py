@@ -177,7 +177,7 @@ def _is_known(remote: Remote, name: str) -> bool:
 
 
 def _look(remote: Remote, timeout: float) -> None:
-    """Read all fences of a remote that has one of somebody else: further ones then cost no push each."""
+    """Read all fences of a remote that has one of somebody else: further ones then cost no push each. Of too many none is read."""
     try:
         refs = map(
             os.fsdecode,

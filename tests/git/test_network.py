@@ -440,3 +440,14 @@ def test_a_remote_that_cannot_negotiate_gets_the_push_all_the_same(
     with pytest.raises(RemoteError) as caught:
         GitNetwork(common).push(str(tmp_path / "gone.git"), new, "refs/gitmem/outbox/again", None)
     assert caught.value.code == "offline" and "negotiat" not in caught.value.message
+
+
+def test_a_remote_with_more_branches_than_are_read_has_branches(common: str, hub: Path, git: Run) -> None:
+    """Its answer has a limit, and what is not read is not empty."""
+    (oid,) = chain(common, 1)
+    assert GitNetwork(common).push(str(hub), oid, REF, None) == "pushed"
+    flood = "".join(f"{oid} refs/heads/gitmem-{number:060}\n" for number in range(40_000))
+    (hub / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{flood}")
+    assert GitNetwork(common).has_branches(str(hub))
+    with pytest.raises(RemoteError, match="wrote more than 4,194,304 bytes"):
+        GitNetwork(common).names(str(hub), 60.0, "--heads")

@@ -6,12 +6,14 @@ import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import StoreError
 from gitmem.mailbox import delivery_lock, session_queue
+from gitmem.mailbox.waiting_sessions import WaitingSession
 from gitmem.open_store import DOMAIN
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, message_frame
@@ -178,6 +180,27 @@ class TestAfterwards:
         assert HARNESS in desk.flags()
         assert desk.drain() == [second]
         assert desk.flags() == set()
+
+    def test_what_arrives_while_the_rest_is_removed_keeps_its_flag(self, desk: Desk) -> None:
+        """Flags go before the queue is listed: else that of a signal queued in between would go, and no hook would show it."""
+        desk.send("one")
+        (session,) = session_queue.of_reader(desk.store, desk.curie.reader, desk.curie.session_id)
+        flags, late = desk.flags(), []
+        assert flags
+
+        class Arriving(WaitingSession):
+            __slots__ = ()
+
+            def unread(self, *args: Any, **options: Any) -> set[str]:  # asked once the queue is listed
+                if not late:
+                    late.append("sig-late00000000")
+                    (desk.state / "queue" / self.session_id / late[0]).write_text("a signal")
+                    session_queue.raise_flags(str(desk.state), self.names, urgent=True)
+                return set()
+
+        session.__class__ = Arriving
+        delivery_lock._clean_queue(desk.store, session)
+        assert (desk.events(), desk.flags()) == ({"sig-late00000000"}, flags)
 
     def test_what_is_left_says_whether_it_may_interrupt(self, desk: Desk) -> None:
         """A broadcast that is left waits quietly."""

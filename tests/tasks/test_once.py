@@ -414,3 +414,15 @@ def test_many_tasks_that_have_fences_cost_one_push(race: Race) -> None:
         assert "fence on origin" in refused("fence-taken", race.one, id)
     assert sum(each.startswith("push") for each in network.calls) == 1
     assert task_work.take(race.here.store, race.one.caller, race.id).recorded
+
+
+def test_no_number_of_fences_is_read_without_a_limit(race: Race) -> None:
+    """A peer may create any number: then none is kept in memory, and each task that has one costs a push."""
+    git("push", "-q", "origin", f"{ref.GENESIS}:{FENCES[0]}{race.id}", cwd=race.here.path)
+    flood = "".join(f"{ref.GENESIS} {FENCES[0]}task-flood{number:054}\n" for number in range(40_000))
+    (race.hub.path / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{flood}")
+    network = RecordedNetwork(race.here)
+    for _ in range(2):
+        assert "fence on origin" in refused("fence-taken", race.one, race.id)
+    assert sum(each.startswith("push") for each in network.calls) == 2
+    assert fences.exists(race.here.store, race.id, asks=True)
