@@ -138,6 +138,21 @@ def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iter
             yield audit
 
 
+def newest(db: sqlite3.Connection, most: int, *, since: str = "") -> list[AuditRecord]:
+    """Return the newest audits of the log, also those that peers may have forged: for what is shown, not for what is allowed.
+
+    Args:
+        most: How many are read.
+        since: The earliest time of an audit, as lines have it.
+    """
+    rows = db.execute(
+        "SELECT body FROM line WHERE kind = 'audit' AND at >= ? ORDER BY at DESC, body DESC LIMIT ?",
+        (since, most),
+    )
+    read = (records.read_kind("audit", body.encode()) for (body,) in rows)
+    return [audit for audit in read if audit is not None]
+
+
 def claim_ids(audit: AuditFields) -> list[str]:
     """Return the claims that an audit of claims is about; its reason ends with their ids."""
     _, _, named = audit["reason"].rpartition(" (")

@@ -7,11 +7,11 @@ from ..agents import audits
 from ..agents.serialize import sender_name
 from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
-from ..outcome import Outcome
 from ..records.ids import unit_key, unit_key_sql
 from ..sessions import work_units
 from ..text.shell_quote import command
 from . import next_steps, threads
+from .gate_outcome import Gate as Gate
 from .thread_lines import ThreadLines
 
 TYPE_CHECKING = False
@@ -23,51 +23,10 @@ if TYPE_CHECKING:
     from ..records.shown_types import BlockingSignal
     from ..store import Store
     from .causality import FoldedThread, ThreadSignal
+    from .thread_lines import ThreadCache
 
 SHOWN_MAX = 50  # signals listed in an answer
 NAMED_MAX = 1_000  # signals named in an audit: the length of a line is limited
-
-
-class Gate(Outcome):
-    """The state of the gate of a work unit for one reader.
-
-    Attributes:
-        open: Whether no signal blocks the reader, or the reader passed the gate with a reason.
-        unread: The number of unread directed signals on the work unit.
-        unanswered: The number of further signals that ask the reader for AGREE or REJECT and have neither.
-        signals: The blocking signals, oldest first, without their text: `why` is `unread` or `unanswered`,
-            `commands` settle the signal.
-        more: The number of blocking signals not listed.
-        passed: Whether the reader passed the closed gate, with the record `audit_id`.
-        warnings: Reasons why the answer may be wrong: lines are missing from the log.
-    """
-
-    __slots__ = (  # the order of the JSON shape
-        "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed", "audit_id",
-        "commit", "recorded", "warnings", "next",
-    )  # fmt: skip
-
-    def __init__(self, caller: Caller, wu: str | None, initiatives: Sequence[str]) -> None:
-        self.open = True
-        self.reader = caller.reader
-        self.wu_id = wu
-        self.initiatives = list(initiatives)
-        self.unread = 0
-        self.unanswered = 0
-        self.signals: list[BlockingSignal] = []
-        self.more = 0
-        self.passed = False
-        self.audit_id: str | None = None
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
-
-    @property
-    def about(self) -> str:
-        """The work unit and the initiatives, for messages."""
-        parts = [self.wu_id or "", *self.initiatives]
-        return ", ".join(part for part in parts if part)
 
 
 def check(
@@ -110,11 +69,8 @@ def check(
     unnamed = work_units.unnamed(store, wu) if wu is not None and not new else None
     if unnamed is not None and not push:
         raise unnamed
-    db = store.db()
-    found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    passed = audits.passed_at_gate(store, caller, wu)
-    ids = _fill(store, caller, found, passed)
-    found.open = not ids
+    about = [initiative] if initiative else initiatives_of(store.db(), wu or "")
+    found, ids = look(store, caller, wu, about)
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
     found.next = _next(store, found)
@@ -123,7 +79,31 @@ def check(
     return found
 
 
-def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
+def look(
+    store: Store,
+    caller: Caller,
+    wu: str | None,
+    initiatives: Sequence[str],
+    *,
+    passed: Collection[str] | None = None,
+    threads_of: ThreadCache | None = None,
+) -> tuple[Gate, list[str]]:
+    """Return a gate as `check` finds it, without its next commands, and the ids of all blocking signals, oldest first.
+
+    Args:
+        wu: The work unit.
+        initiatives: Its initiatives, see `initiatives_of`.
+        passed: The signals that the caller passed with a reason; by default by its audits that were written in this clone.
+        threads_of: Folded threads without forged lines, as far as somebody has them; the others are read.
+    """
+    found = Gate(caller, wu, initiatives)
+    known = audits.passed_at_gate(store, caller, wu) if passed is None else passed
+    ids = _fill(store, caller, found, known, threads_of)
+    found.open = not ids
+    return found, ids
+
+
+def initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
     """Return the initiatives that a session or a signal names together with a work unit."""
     rows = db.execute(
         f"SELECT initiative_id FROM session WHERE {unit_key_sql('wu_id')} = :wu UNION"
@@ -134,7 +114,9 @@ def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
     return sorted(str(name) for (name,) in rows if name)
 
 
-def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) -> list[str]:
+def _fill(
+    store: Store, caller: Caller, found: Gate, passed: Collection[str], threads_of: ThreadCache | None
+) -> list[str]:
     """Fill in the blocking signals, except for passed ones; return all their ids, oldest first."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
@@ -156,7 +138,8 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
             by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
-        fold = threads.FoldedThread(lines.load(thread_id) or {})
+        known = threads_of.of(thread_id) if threads_of is not None else None
+        fold = known or threads.FoldedThread(lines.load(thread_id) or {})
         last = fold.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
         for signal_id, readers in ids.items():
             signal = fold.signals.get(signal_id)

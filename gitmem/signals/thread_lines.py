@@ -107,10 +107,10 @@ class ThreadLines:
 
 
 class ThreadCache:
-    """A cache of folded threads for one answer."""
+    """A cache of folded threads for one answer; the arguments are those of `ThreadLines`."""
 
-    def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
-        self.lines = ThreadLines(db, most)
+    def __init__(self, db: sqlite3.Connection, most: int | None = None, *, forged: bool = True) -> None:
+        self.lines = ThreadLines(db, most, forged=forged)
         self._known: dict[str, FoldedThread | None] = {}
 
     def of(self, thread_id: str) -> FoldedThread | None:
