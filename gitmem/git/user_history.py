@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 SECONDS = 5.0
 OUT_BYTES_MAX = 8 * 1024 * 1024
-AUTHOR_COLUMNS, SUBJECT_COLUMNS = 80, 200
+AUTHOR_COLUMNS, MAIL_COLUMNS, SUBJECT_COLUMNS = 80, 254, 200
 SECONDS_MAX = 253_402_300_799  # the end of the year 9999
-_FIELDS = 5
+_FIELDS = 6
 # The user's configuration may change what `git log` does; these options override it.
 _LOG = (
     "-c", "log.showRoot=true", "-c", "log.excludeDecoration=", "log", "--stdin", "-z", "--date-order", "--source", "--no-color", "--no-notes",
     "--no-mailmap", "--no-show-signature", "--no-patch", "--ignore-missing", "--encoding=UTF-8",
-    f"--format=%H%x00%ct%x00%S%x00%<({AUTHOR_COLUMNS},trunc)%an%x00%<({SUBJECT_COLUMNS},trunc)%s",
+    f"--format=%H%x00%ct%x00%S%x00%<({AUTHOR_COLUMNS},trunc)%an%x00%<({MAIL_COLUMNS},trunc)%ae%x00%<({SUBJECT_COLUMNS},trunc)%s",
 )  # fmt: skip
 
 
@@ -30,13 +30,14 @@ class UserCommit:
         tip: The commit from which it was reached first.
     """
 
-    __slots__ = ("author", "oid", "seconds", "subject", "tip")
+    __slots__ = ("author", "mail", "oid", "seconds", "subject", "tip")
 
-    def __init__(self, oid: str, seconds: int, tip: str, author: str, subject: str) -> None:
+    def __init__(self, oid: str, seconds: int, tip: str, author: str, mail: str, subject: str) -> None:
         self.oid = oid
         self.seconds = seconds
         self.tip = tip
         self.author = author
+        self.mail = mail
         self.subject = subject
 
 
@@ -67,9 +68,11 @@ def newest(common: str, tips: Iterable[str], most: int, *, seconds: float = SECO
     words = out.decode("utf-8", "replace").split("\0")
     found = []
     for at in range(0, len(words) - _FIELDS + 1, _FIELDS):
-        oid, when, tip, author, subject = words[at : at + _FIELDS]
+        oid, when, tip, author, mail, subject = words[at : at + _FIELDS]
         if is_oid(oid) and when.isdigit():
-            found.append(UserCommit(oid, _within(when), tip, author.rstrip(), subject.rstrip()))
+            found.append(
+                UserCommit(oid, _within(when), tip, author.rstrip(), mail.rstrip(), subject.rstrip())
+            )
     return found
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from ..statistics.figures import Statistics
+    from .board_contract import Board
 
 FORMAT = "gitmem.page/1"
 
@@ -18,7 +19,6 @@ Receipt = tuple[str, str, int]  # agent, `delivered`, `acked` or `rejected`, tim
 Stand = tuple[
     str, str
 ]  # agent, `agree`, `reject`, `counter`, `stale` (agreed before a later proposal) or `pending`
-Unread = tuple[str, int]  # agent, number of signals
 Omitted = dict[
     str, int
 ]  # by the name of a list: how many entries the limits left out, the oldest; the filters are not counted
@@ -86,6 +86,14 @@ SignalMark = TypedDict(
 )
 
 
+class Agreed(TypedDict):
+    """The later proposal that all recipients agreed to, where that is not the first signal of the thread."""
+
+    signal: str
+    agent: str
+    text: str
+
+
 class ThreadState(TypedDict):
     """A thread of which the page has a signal; `more` of its signals are left out.
 
@@ -98,9 +106,19 @@ class ThreadState(TypedDict):
     state: Literal["converged", "rejected", "countered", "open", "ambiguous", "notice", "large"]
     stands: list[Stand]
     title: str
+    agreed: NotRequired[Agreed]
     wu: NotRequired[str]
     signals: int
     more: NotRequired[int]
+
+
+class HandedOver(TypedDict):
+    """What a handoff hands over, by id: tasks, claims, open threads, and the giver's last checkpoint, a memory node."""
+
+    tasks: list[str]
+    claims: list[str]
+    threads: list[str]
+    checkpoint: NotRequired[str]
 
 
 TaskSpan = TypedDict(
@@ -127,6 +145,7 @@ TaskSpan = TypedDict(
         "blocked_by": list[str],
         "mismatch": NotRequired[str],
         "notes": list[str],
+        "hands": NotRequired[HandedOver],
     },
 )
 
@@ -153,7 +172,10 @@ class ClaimSpan(TypedDict):
 
 
 class CommitMark(TypedDict):
-    """A commit of the user's history. `agent` and `session` made it if the log has its record; `inferred` if that is a guess."""
+    """A commit of the user's history. `agent` and `session` made it if the log has its record; `inferred` if that is a guess.
+
+    `person` is the lane of the person with the author's mail.
+    """
 
     id: str
     at: int
@@ -165,6 +187,7 @@ class CommitMark(TypedDict):
     wu: NotRequired[str]
     task: NotRequired[str]
     inferred: NotRequired[bool]
+    person: NotRequired[str]
 
 
 class BranchTip(TypedDict):
@@ -205,43 +228,6 @@ class MemoryNode(TypedDict):
 
 
 Relation = TypedDict("Relation", {"from": str, "to": str, "type": str, "supersedes": bool})
-
-
-class Owed(TypedDict):
-    """An answer that an agent owes: a signal asks it for a decision that it has not given."""
-
-    agent: str
-    signal: str
-    thread: str
-    since: int
-    text: str
-
-
-class Mismatch(TypedDict):
-    """A task whose worker is something else than asked."""
-
-    task: str
-    text: str
-    agent: NotRequired[str]
-
-
-class BranchOverlap(TypedDict):
-    """Two branches that change the same files; `conflicts` is absent where git could not say."""
-
-    branches: list[str]
-    paths: list[str]
-    conflicts: NotRequired[bool]
-
-
-class Board(TypedDict):
-    """What is open now, of the whole log within the filters."""
-
-    unread: list[Unread]
-    owed: list[Owed]
-    contested: list[str]
-    mismatches: list[Mismatch]
-    overlaps: list[BranchOverlap]
-    open_tasks: list[str]
 
 
 class PageData(TypedDict):

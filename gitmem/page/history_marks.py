@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..commits.made_by import Makers
     from ..signals.many_threads import Selection
     from ..store import Store
-    from .contract import BranchOverlap, BranchTip, CommitMark
+    from .board_contract import BranchOverlap
+    from .contract import BranchTip, CommitMark
     from .lanes import Lanes
 
 COMMITS_MAX = 2_000
@@ -83,6 +84,7 @@ class HistoryMarks:
                     "branches": on[:OF_COMMIT_MAX],
                 }
                 self._put_maker(mark, makers.get(commit.oid))
+                put(mark, "person", self._lanes.of_person(commit.mail))
                 self.commits.append(mark)
         self.commits.reverse()
         self.omitted = max(0, len(self.branches) - BRANCHES_MAX)

@@ -73,6 +73,10 @@ class Lanes:
         """Return the ids of the lanes of addresses, each once."""
         return list(dict.fromkeys(map(self.of, addresses)))
 
+    def of_person(self, mail: str) -> str | None:
+        """Return the id of the lane of the person with a mail address; None if nothing on the page is of that person."""
+        return self._by_reader.get(_PERSON + mail)
+
     def lanes(self) -> list[AgentLane]:
         """Return all lanes: those at work first, the last at work before others."""
         return sorted(
@@ -113,7 +117,7 @@ class SessionBars:
     Attributes:
         found: The sessions, the last at work first.
         omitted: How many are left out.
-        current: Those of them that are live or idle.
+        current: Those that are live or idle, on any work unit: what waits for them may be on another one.
     """
 
     def __init__(self, store: Store, only: Selection) -> None:
@@ -128,7 +132,7 @@ class SessionBars:
             and only.has_unit(one.wu_id)
             and only.has_any(one.reader, one.session_id)
         ]
-        self.current = [one for one in self.found if one.is_current]
+        self.current = [one for one in every if one.is_current and only.has_any(one.reader, one.session_id)]
 
     def bars(self, lanes: Lanes) -> list[SessionBar]:
         """Return the sessions, the oldest first."""

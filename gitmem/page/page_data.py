@@ -6,10 +6,8 @@ import os
 
 from .. import __version__
 from ..errors import GitmemError
-from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
 from ..log import ref
-from ..mailbox import mailbox_view
 from ..signals.many_threads import ManyThreads, Selection
 from ..statistics.figures import statistics
 from . import history_marks
@@ -17,21 +15,18 @@ from .contract import FORMAT
 from .history_marks import HistoryMarks
 from .lanes import Lanes, SessionBars
 from .node_marks import NodeMarks
+from .open_now import OpenNow
 from .signal_marks import SIGNALS_MAX, SignalMarks
 from .texts import TextBudget, millis, short
 from .work_spans import ClaimSpans, TaskSpans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-
-    from ..agents.presence import Presence
     from ..store import Store
-    from .contract import Filters, Omitted, PageData, Unread
+    from .contract import Filters, Omitted, PageData
 
 # Of texts in bytes, so that no log makes a page of more than 8 MB: base64 needs four thirds of what can't be compressed.
 SIGNAL_BYTES, TASK_BYTES, NODE_BYTES = 2_000_000, 400_000, 1_000_000
-UNREAD_STEPS = 20_000_000  # of SQLite for all sessions
 
 
 def collect(
@@ -56,12 +51,12 @@ def collect(
         signals = SignalMarks(db, threads, lanes, TextBudget(SIGNAL_BYTES))
         tasks = TaskSpans(db, only, lanes, TextBudget(TASK_BYTES))
         claims = ClaimSpans(store, only, lanes)
+        open_now = OpenNow(store, only, sessions.current, threads, signals, tasks, claims, lanes)
         nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
         history = HistoryMarks(store, only, lanes)
-        notes = [*_format_note(store), *history.notes]
+        notes = [*_format_note(store), *history.notes, *open_now.notes]
         figures = statistics(store, only, threads)
-        unread = _unread(store, db, sessions.current, lanes, notes)
-        overlaps = history_marks.overlaps(store, notes)
+        open_now.board["overlaps"] = history_marks.overlaps(store, notes)
     left = {
         "sessions": sessions.omitted,
         "signals": signals.omitted,
@@ -71,6 +66,7 @@ def collect(
         "relations": nodes.omitted_relations,
         "branches": history.omitted,
         "agents": lanes.omitted,
+        "passed": open_now.omitted,
     }
     omitted: Omitted = {name: count for name, count in left.items() if count > 0}
     if history.is_cut:
@@ -93,14 +89,7 @@ def collect(
         "branches": history.branches,
         "nodes": nodes.nodes,
         "relations": nodes.relations,
-        "board": {
-            "unread": unread,
-            "owed": signals.owed,
-            "contested": claims.contested,
-            "mismatches": tasks.mismatches,
-            "overlaps": overlaps,
-            "open_tasks": tasks.open,
-        },
+        "board": open_now.board,
         "statistics": figures,
     }
 
@@ -132,25 +121,3 @@ def _filters(only: Selection) -> Filters:
     if only.agent:
         found["agent"] = short(only.agent)
     return found
-
-
-def _unread(
-    store: Store, db: sqlite3.Connection, current: list[Presence], lanes: Lanes, notes: list[str]
-) -> list[Unread]:
-    """Return how many signals agents at work have not read, those with the most first, as the roster counts."""
-    steps, now = StepLimit(db, UNREAD_STEPS), store.now()
-    found: dict[str, int] = {}
-    for one in current:
-        count = steps.ask(_count, db, one, now)
-        if count is None:
-            notes.append("The unread signals of some agents were not counted: there are too many.")
-            break
-        lane = lanes.of(one.reader)
-        found[lane] = max(count, found.get(lane, 0))
-    return sorted(((lane, count) for lane, count in found.items() if count), key=lambda each: -each[1])
-
-
-def _count(db: sqlite3.Connection, one: Presence, now: int) -> int:
-    workspace = one.record.get("workspace_id")
-    rows = mailbox_view.unread_ids(db, one.reader, one.session_id, workspace, now, shared=True)
-    return len({id for _, id in rows})

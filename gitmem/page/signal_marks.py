@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..mailbox import receipts
+from ..signals import ASKS, causality
 from ..signals import threads as thread_answers
-from ..signals.many_threads import owed
 from .texts import millis_of, put, title
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..signals.causality import FoldedThread, ThreadSignal
     from ..signals.many_threads import ManyThreads
-    from .contract import Owed, Receipt, SignalMark, ThreadState
+    from .contract import Agreed, Receipt, SignalMark, ThreadState
     from .lanes import Lanes
     from .texts import TextBudget
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 SIGNALS_MAX = 20_000
 RECEIPTS_MAX = 100_000  # of all signals
 OF_SIGNAL_MAX = 200  # recipients and receipts of one signal
-OWED_MAX = 500
 
 
 class SignalMarks:
@@ -34,7 +33,6 @@ class SignalMarks:
     Attributes:
         marks: The signals, the oldest first.
         states: Their threads, that with the newest signal first.
-        owed: Answers that agents owe.
         omitted: How many signals are left out.
     """
 
@@ -52,7 +50,6 @@ class SignalMarks:
         self.states = [
             self._state(id, folded, shown[id]) for id, folded in threads.threads.items() if id in shown
         ]
-        self.owed: list[Owed] = [self._owed(*each) for each in owed(db, threads)[:OWED_MAX]]
 
     def _mark(self, id: str, thread: str, threads: ManyThreads) -> SignalMark | None:
         signal = threads.signal(id, thread)
@@ -128,6 +125,9 @@ class SignalMarks:
                 "rejected" if "reject" in words else "countered" if "counter" in words
                 else "converged" if words <= {"agree", "stale"} else "open"
             )  # fmt: skip
+            agreed = self._agreed(found, root) if words == {"agree"} else None
+            if agreed is not None:
+                state["agreed"] = agreed
         return state
 
     def _stands(self, found: FoldedThread, root: ThreadSignal) -> dict[str, str]:
@@ -137,11 +137,17 @@ class SignalMarks:
             for each in thread_answers.recipients(found, root, None, {})
         }
 
-    def _owed(self, reader: str, signal: ThreadSignal, thread: str) -> Owed:
+    def _agreed(self, found: FoldedThread, root: ThreadSignal) -> Agreed | None:
+        """Return what the recipients of a converged thread agreed to; None if that is its first signal, or can't be said."""
+        last = causality.latest((each for each in found.signals.values() if each.intent in ASKS), found.edges)
+        if last is None or last is root:
+            return None
+        replies = (each for each in found.signals.values() if each.record.get("reply_to") == last.id)
+        if not any(each.intent == "AGREE" for each in replies):
+            return None
+        record = last.record
         return {
-            "agent": self._lanes.of(reader),
-            "signal": signal.id,
-            "thread": thread,
-            "since": millis_of(signal.record["at"]),
-            "text": title(signal.record["message"]),
+            "signal": last.id,
+            "agent": self._lanes.of(record["sender_identity"], None, record.get("sender_name")),
+            "text": title(record["message"]),
         }

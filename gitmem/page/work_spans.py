@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .. import records
 from ..claims import standing_claims
-from ..tasks import TERMINAL, load, task_list
+from ..tasks import HANDOFF, HANDOFFS_MAX, TERMINAL, load, task_list
+from .contests import contests
 from .texts import millis, millis_of, put, short
 
 TYPE_CHECKING = False
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
     from ..claims.claim_fold import FoldedClaim
     from ..claims.standing_claims import StandingClaim
+    from ..records.record_types import TaskRecord
     from ..signals.many_threads import Selection
     from ..store import Store
     from ..tasks.task_list import TaskRow
-    from .contract import ClaimSpan, Mismatch, TaskSpan
+    from .board_contract import Mismatch
+    from .contract import ClaimSpan, HandedOver, TaskSpan
     from .lanes import Lanes
     from .texts import TextBudget
 
@@ -45,8 +48,9 @@ class TaskSpans:
 
     Attributes:
         spans: The tasks, the oldest first.
+        rows: The same as `gitmem task list` has them, those without an outcome first.
         open: The ids of those without an outcome, those with the highest priority first.
-        mismatches: Those whose worker is something else than asked.
+        mismatches: Those whose worker is something else than asked, those without an outcome first.
         omitted: How many are left out.
     """
 
@@ -61,7 +65,7 @@ class TaskSpans:
             names = ("caller", "caller_session", "agent", "holder", "holder_session")
             where.append(f"({' OR '.join(f't.{each} {_AMONG}' for each in names)})")
         condition = " AND ".join(where) or "1"
-        rows = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
+        self.rows = rows = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
         self.omitted = 0
         if len(rows) == TASKS_MAX:
             (total,) = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", only.values).fetchone()
@@ -111,13 +115,19 @@ class TaskSpans:
             span["ended"] = millis(ended)
             self._put_result(span)
         if row.mismatch:
-            put(span, "mismatch", row.mismatch)
-            if span["open"]:
-                found: Mismatch = {"task": span["id"], "text": short(row.mismatch)}
-                if "holder" in span:
-                    found["agent"] = span["holder"]
-                self.mismatches.append(found)
+            self._put_mismatch(span, row.mismatch)
+        if record is not None and record["purpose"] == HANDOFF:
+            span["hands"] = _handed(record)
         return span
+
+    def _put_mismatch(self, span: TaskSpan, text: str) -> None:
+        put(span, "mismatch", text)
+        found: Mismatch = {"task": span["id"], "text": short(text)}
+        if "holder" in span:
+            found["agent"] = span["holder"]
+        if not span["open"]:
+            found["ended"] = span.get("ended", span["at"])
+        self.mismatches.append(found)
 
     def _put_result(self, span: TaskSpan) -> None:
         """Set the text of the outcome, of the newest tasks."""
@@ -129,6 +139,17 @@ class TaskSpans:
         if text:
             shown, cut = self._texts.cut(text)
             span["result"] = f"{shown}…" if cut else shown
+
+
+def _handed(record: TaskRecord) -> HandedOver:
+    """Return what a handoff hands over, of each kind the first that readers read."""
+    found: HandedOver = {
+        "tasks": list(load.handed_over(record)),
+        "claims": list((record.get("handoff_claims") or ())[:HANDOFFS_MAX]),
+        "threads": list((record.get("handoff_threads") or ())[:HANDOFFS_MAX]),
+    }
+    put(found, "checkpoint", record.get("checkpoint"))
+    return found
 
 
 def _is_open(row: TaskRow) -> bool:
@@ -155,7 +176,7 @@ class ClaimSpans:
 
     Attributes:
         spans: The claims, the oldest first.
-        contested: The ids of those that stand and contest others.
+        contests: The pairs of them, and of claims beside them, that are in each other's way.
         omitted: How many are left out.
     """
 
@@ -179,11 +200,8 @@ class ClaimSpans:
                 self.spans.append(self._span(id, claim, session_ended, task_ended))
         self.omitted = total - len(self.spans)
         self.spans.sort(key=lambda span: (span["start"], span["id"]))
-        self.contested = [
-            span["id"]
-            for span in self.spans
-            if span["state"] in (standing_claims.CONTESTED, standing_claims.BEHIND)
-        ]
+        shown = {span["id"] for span in self.spans}
+        self.contests = contests(self._standing.values(), shown, lanes)
 
     def _span(
         self, id: str, claim: FoldedClaim, session_ended: int | None, task_ended: int | None

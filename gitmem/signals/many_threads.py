@@ -88,6 +88,7 @@ class ManyThreads:
         ids: The signals, the newest first, each with its thread.
         more: How many older ones there are.
         cache: The threads, folded as far as the budget allows.
+        owing: What `owed` has found.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class ManyThreads:
             self.more = total - most
         self.cache = ThreadCache(db, fold_most)
         self.cache.lines.read_ahead([id for id, _ in self.ids])
+        self.owing: list[tuple[str, ThreadSignal, str]] | None = None
 
     @property
     def threads(self) -> dict[str, FoldedThread | None]:
@@ -141,6 +143,8 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
 
     A recipient owes one if the signal asks for a decision and it has given none, unless the task that it is about is settled.
     """
+    if threads.owing is not None:
+        return threads.owing
     of = dict(threads.ids)
     wanted = ",".join(f'"{id}"' for id in of)  # ids are letters, digits and dashes
     rows = db.execute(
@@ -161,6 +165,7 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
                 for each in sorted(readers[id])
                 if not is_answered(folded, signal, each)
             ]
+    threads.owing = found
     return found
 
 

@@ -61,7 +61,7 @@ def empty() -> dict[str, Any]:
         "format": FORMAT, "made": MADE, "repository": "sample", "generator": "gitmem", "filters": {}, "omitted": {}, "notes": [],
         "agents": [], "sessions": [], "signals": [], "threads": [], "tasks": [], "claims": [], "commits": [], "branches": [],
         "nodes": [], "relations": [],
-        "board": {"unread": [], "owed": [], "contested": [], "mismatches": [], "overlaps": [], "open_tasks": []},
+        "board": {"gates": [], "passed": [], "unread": [], "owed": [], "contested": [], "mismatches": [], "overlaps": [], "open_tasks": []},
         "statistics": {"days": [], "first_answer": {"n": 0}, "agreement": {"n": 0}, "unread_age": {"n": 0}, "unanswered": 0, "tasks": {}},
     }  # fmt: skip
 
@@ -122,8 +122,22 @@ def _talk(
         data["signals"].append(signal)
     for signal in data["signals"][-max(1, signals // 30) :]:
         if signal["to"]:
-            data["board"]["owed"].append({"agent": signal["to"][0], "signal": signal["id"], "thread": signal["thread"], "since": signal["at"], "text": signal["text"]})  # fmt: skip
-    data["board"]["unread"] = [(each, rng.randrange(6)) for each in ids]
+            data["board"]["owed"].append({"what": "answer", "agent": signal["to"][0], "to": signal["from"], "wu": signal["wu"], "signal": signal["id"], "thread": signal["thread"], "since": signal["at"], "text": signal["text"]})  # fmt: skip
+    data["board"]["unread"] = [{"agent": each, "count": 3, "units": {"WU-1": 2, "": 1}} for each in ids]
+    for signal in [each for each in data["signals"] if each["to"]][:1]:
+        reader, at = signal["to"][0], signal["at"]
+        blocker = {
+            "signal": signal["id"],
+            "why": "unread",
+            "from": signal["from"],
+            "at": at,
+            "thread": signal["thread"],
+        }
+        data["board"]["gates"] = [
+            {"agent": reader, "wu": "WU-1", "unread": 1, "unanswered": 0, "blockers": [blocker]}
+        ]
+        data["board"]["passed"] = [{"id": "audit-0", "at": at + 60_000, "agent": reader, "rule": "gate", "reason": "only a wording question",
+                                    "wu": "WU-2", "signals": [signal["id"]], "claims": []}]  # fmt: skip
     data["statistics"].update(
         days=[{"day": f"2026-09-{day:02d}", "signals": rng.randrange(90), "agents": len(ids), "proposals": rng.randrange(20), "answers": rng.randrange(30)} for day in range(1, 22)],
         first_answer={"n": 40, "median_ms": 340_000, "p90_ms": 4_000_000}, agreement={"n": 12, "median_ms": 900_000, "p90_ms": 9_000_000},
@@ -150,7 +164,11 @@ def _work(
         state = rng.choice(["held", "released", "expired", "contested"])
         data["claims"].append({"id": f"claim-{place}", "agent": rng.choice(ids), "paths": [f"src/{rng.choice(WORDS)}/*.py"], "mode": "edit", "start": at,
                                "until": at + span // 10, "state": state, "reason": sentence(rng, 4), "against": ["claim-0"] if state == "contested" else []})  # fmt: skip
-    data["board"]["contested"] = [each["id"] for each in data["claims"] if each["state"] == "contested"]
+    first, second = data["claims"][:2]
+    first["state"] = second["state"] = "contested"
+    sides = [{"claim": each["id"], "agent": each["agent"], "at": each["start"]} for each in (first, second)]
+    overlaps = [(first["paths"][0], second["paths"][0])]
+    data["board"]["contested"] = [{"sides": sides, "overlaps": overlaps, "why": "unseen"}]
     for place in range(min(2000, max(6, signals // 3))):
         branch = rng.choice(["main", "main", "work/curie", "work/noether", "fix/lexer"])
         commit: dict[str, Any] = {"id": f"{rng.getrandbits(160):040x}", "at": start + rng.randrange(span), "author": rng.choice(NAMES), "subject": sentence(rng, 6), "branches": [branch]}  # fmt: skip

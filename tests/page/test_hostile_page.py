@@ -26,7 +26,7 @@ PAYLOADS = (
     "x" * 65_536,
     "<b>\U0001f600\ud800</b>",
 )
-IDS = ("sig-", "thread-", "task-", "claim-", "mem-", "sess-", "WU-")
+IDS = ("sig-", "thread-", "task-", "claim-", "mem-", "sess-", "audit-", "WU-")
 
 
 def hostile(data: Any) -> Any:
@@ -56,7 +56,7 @@ def visit(browser: Browser) -> None:
     browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
     browser.run("""
         const { model } = gitmemPage;
-        for (const kind of ["thread", "task", "claim", "commit", "node"])
+        for (const kind of ["thread", "task", "claim", "commit", "passed", "node"])
           for (const id of model[kind].keys()) gitmemPage.open(kind, id);
         gitmemPage.select("timeline");
         for (const each of model.signals) gitmemPage.sections.timeline.focus(each);

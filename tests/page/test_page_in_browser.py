@@ -171,15 +171,51 @@ def test_the_board_says_who_waits_for_whom(show: Show) -> None:
     for each in data["sessions"]:
         assert f"{each['wu']}: {each['activity']}" in said
     for owed in data["board"]["owed"]:
-        assert f"{names[owed['agent']]} owes an answer" in said
+        assert f"{names[owed['agent']]} owes {names[owed['to']]} an answer" in said
         assert owed["text"] in said
     assert "asked for a reviewer, taken by a coder" in said
     assert "work/curie ↔ work/noether conflicts" in said
     assert all(each["text"] in said for each in data["tasks"] if each["open"])
-    for each in data["claims"]:
-        assert each["state"] != "contested" or each["paths"][0] in said
-    browser.run("[...document.querySelectorAll('#board .card')].find((each) => each.innerText.startsWith('Answers')).querySelector('button').click()")  # fmt: skip
+    for each in data["board"]["contested"]:
+        assert all(path in said for path in each["overlaps"][0])
+    assert "Neither had seen the other’s claim: their clones had not synced." in said
+    browser.run("[...document.querySelectorAll('#board .card')].find((each) => each.innerText.startsWith('Owed')).querySelector('button').click()")  # fmt: skip
     assert browser.run(IS_OPEN)
+
+
+def test_a_closed_gate_and_a_reason_lead_to_the_signal(show: Show) -> None:
+    """From the board and from the mark on the timeline; the dialog of the signal says both, and a handoff opens its parts."""
+    data = sample()
+    (gate,), (reason,) = data["board"]["gates"], data["board"]["passed"]
+    data["tasks"][0]["hands"] = {
+        "tasks": ["task-1"],
+        "claims": ["claim-0"],
+        "threads": [],
+        "checkpoint": "mem-0",
+    }
+    browser = show(data)
+    names = {each["id"]: each["name"] for each in data["agents"]}
+    who = names[gate["agent"]]
+
+    browser.frame()
+    assert browser.pixels("warn") > 15
+    assert browser.run("const row = gitmemPage.data.board.passed[0]; const lane = gitmemPage.timelineView.state.plan.place.get(row.agent); return gitmemPage.sections.timeline.find(gitmemPage.timelineView.x(row.at), lane.y + 30 - document.querySelector('.lanes').scrollTop)?.kind") == "passed"  # fmt: skip
+    browser.run("gitmemPage.select('board'); [...document.querySelectorAll('#board .card')].find((each) => each.innerText.startsWith('Cannot pass')).querySelector('button').click()")  # fmt: skip
+    said = browser.text("#detail .signal.here")
+    assert f"{who} can’t pass the gate of WU-1: this is unread" in said
+    assert f"{who} passed the gate of WU-2 although 1 signal blocked it: {reason['reason']}" in said
+    browser.run("[...document.querySelectorAll('#detail .signal.here button')].find((each) => each.innerText === arguments[0]).click()", reason["reason"])  # fmt: skip
+    assert reason["reason"] in browser.text("#detail .facts")
+
+    browser.run("gitmemPage.open('task', 'task-0')")
+    for kind, title in (("task", data["tasks"][1]["text"]), ("claim", data["claims"][0]["paths"][0])):
+        browser.run("[...document.querySelectorAll('#detail .facts button')].find((each) => each.innerText.includes(arguments[0])).click()", title)  # fmt: skip
+        assert title in browser.text("#detail-title")
+        assert browser.text("#detail .facts").count("by ") == 1, kind
+        browser.run("gitmemPage.open('task', 'task-0')")
+    browser.run("[...document.querySelectorAll('#detail .facts button')].find((each) => each.innerText.includes(arguments[0])).click()", data["nodes"][0]["text"][:40])  # fmt: skip
+    assert data["nodes"][0]["text"] in browser.text("#memory .node")
+    assert not browser.wrong()
 
 
 def test_the_memory_is_searched_and_a_node_has_its_history(show: Show) -> None:
@@ -315,7 +351,7 @@ def test_paper_has_the_tables_of_all_sections(show: Show) -> None:
     said = browser.text("main")
     assert all(each["text"] in said for each in data["signals"])
     assert all(each["text"] in said for each in data["nodes"])
-    assert "Answers that are owed" in said
+    assert "Cannot pass the gate" in said
     assert "How long it took" in said
     assert (
         browser.run(

@@ -29,10 +29,10 @@
     const far = Math.abs(ms - (page.data?.made ?? ms)) > 180 * 86400e3;
     return (long || far ? LONG : SHORT).format(ms);
   };
-  const time = (ms) =>
-    valid(ms)
-      ? el("time", { datetime: new Date(ms).toISOString(), title: new Date(ms).toISOString() }, when(ms))
-      : el("span", {}, when(ms));
+  const stamp = (ms, words) =>
+    valid(ms) ? el("time", { datetime: new Date(ms).toISOString(), title: new Date(ms).toISOString() }, words) : el("span", {}, words);
+  /** Show a time, with `long` to the second; the exact time in UTC is its title. */
+  const time = (ms, long = false) => stamp(ms, when(ms, long));
 
   const UNITS = [["d", 86400e3], ["h", 3600e3], ["min", 60e3], ["s", 1e3]];
   /** Write a duration in its two largest units. */
@@ -51,6 +51,9 @@
     const since = page.data.made - ms;
     return since < 10e3 ? (since < -60e3 ? `in ${duration(-since)}` : "just now") : `${duration(since)} ago`;
   };
+
+  /** Show how long ago something was; the time is its title. */
+  const since = (ms) => stamp(ms, ago(ms));
 
   const cut = (text, most) => {
     const line = String(text ?? "").replace(/\s+/gu, " ").trim();
@@ -155,6 +158,6 @@
   };
 
   Object.assign(page, {
-    el, number, count, when, time, duration, ago, cut, badge, link, table, colour, say, valid, INTENTS, shape, icon,
+    el, number, count, when, time, since, duration, ago, cut, badge, link, table, colour, say, valid, INTENTS, shape, icon,
   });
 })();

@@ -2,8 +2,8 @@
 /* The board: what is open now, and who waits for whom. */
 (() => {
   const page = window.gitmemPage;
-  const { el, ago, cut, badge, link, count, table } = page;
-  const { name, opens, taskState, claimState } = page.words;
+  const { el, ago, since, cut, badge, link, count, table } = page;
+  const { name, opens, taskState, claimState, mismatch, reference, passing, contest, owes, debtor } = page.words;
 
   const card = (title, rows, empty, full) =>
     el("div", { class: `card${full ? " full" : ""}` }, el("h2", {}, title, el("span", { class: "quiet" }, rows.length ? ` ${page.number.format(rows.length)}` : "")),
@@ -15,13 +15,15 @@
     return [made, more];
   };
   const agentKept = (id) => !page.filter.agent || page.filter.agent === id;
-  const textKept = (...parts) => !page.filter.text || parts.some((part) => String(part ?? "").toLowerCase().includes(page.filter.text));
-  const unitKept = (wu) => !page.filter.wu || page.filter.wu === wu;
 
   const live = (model) => {
-    const unread = new Map(model.data.board.unread);
-    const owes = new Map();
-    for (const { agent } of model.data.board.owed) owes.set(agent, (owes.get(agent) ?? 0) + 1);
+    const unread = new Map(page.kept.unread(model).map((each) => [each.agent, each.count]));
+    const debts = new Map();
+    for (const { agent } of page.kept.owed(model)) debts.set(agent, (debts.get(agent) ?? 0) + 1);
+    const gate = (agent, session) => {
+      const closed = (model.closed.get(agent.id) ?? []).filter((each) => !page.filter.wu || each.wu === page.filter.wu);
+      return closed.length ? [badge("closed", "bad"), ` ${cut(closed.map((each) => each.wu).join(", "), 60)}`] : session?.wu && ["live", "idle"].includes(session.status) ? "open" : "–";
+    };
     const sessions = page.kept.sessions(model);
     const lastOf = new Map();
     for (const each of sessions) {
@@ -40,12 +42,12 @@
         ["Role", ({ agent, session }) => session?.role ?? agent.role ?? "–"], ["Branch", ({ session }) => session?.branch ?? "–"],
         ["Client", ({ agent, session }) => cut([agent.client, session?.model].filter(Boolean).join(", "), 60) || "–"],
         ["Last seen", ({ agent }) => ago(agent.last), "nowrap"],
-        ["Unread", ({ agent }) => page.number.format(unread.get(agent.id) ?? 0), "num"], ["Owes", ({ agent }) => page.number.format(owes.get(agent.id) ?? 0), "num"],
+        ["Unread", ({ agent }) => page.number.format(unread.get(agent.id) ?? 0), "num"], ["Owes", ({ agent }) => page.number.format(debts.get(agent.id) ?? 0), "num"], ["Gate", ({ agent, session }) => gate(agent, session)],
       ], rows, { first: 15, hideCaption: true, empty: "Nobody has been here." }));
   };
 
   const taskRow = (model, task) => () =>
-    el("li", {}, opens("task", task.id, cut(task.text, 110) || task.id), el("br"), el("span", { class: "quiet" },
+    el("li", {}, opens("task", task.id, cut(task.text, 110) || task.id), mismatch(task), el("br"), el("span", { class: "quiet" },
       `${task.purpose}: `, name(task.from), " → ", task.holder ?? task.to ? name(task.holder ?? task.to) : task.target ?? "anyone", ` · ${ago(task.at)}`, task.wu ? ` · ${task.wu}` : ""),
     task.blocked_by?.length ? el("div", {}, badge("blocked", "warn"), " waits for ", ...task.blocked_by.slice(0, 8).flatMap((id, place) => [place ? ", " : "", ...waits(model, id)])) : "");
   const waits = (model, id) => {
@@ -72,35 +74,50 @@
   };
 
   const owed = (model) =>
-    model.data.board.owed
-      .filter((row) => agentKept(row.agent) && unitKept(model.signal.get(row.signal)?.wu) && textKept(row.text, model.name(row.agent)))
-      .sort((a, b) => a.since - b.since)
-      .map((row) => () => {
-        const asker = model.signal.get(row.signal)?.from;
-        return el("li", {}, el("b", {}, name(row.agent)), " owes ", asker ? ["an answer to ", name(asker)] : "an answer", `, asked ${ago(row.since)}`, el("br"),
-          link(cut(row.text, 140) || "(no text)", () => page.open("thread", row.thread, row.signal)));
-      });
+    page.kept.owed(model).sort((a, b) => a.since - b.since).map((row) => () => {
+      const task = model.task.get(row.task);
+      const [what, how] = owes(row);
+      return el("li", {}, el("b", {}, debtor(row)), " owes ", name(row.to), ` ${what}, ${how} `, since(row.since), row.wu ? ` · ${row.wu}` : "", el("br"),
+        row.what === "answer" ? link(cut(row.text, 140) || "(no text)", () => page.open("thread", row.thread, row.signal)) : opens("task", row.task, cut(row.text, 140) || row.task),
+        task && row.what !== "answer" ? [" ", taskState(task)] : "", task?.blocked_by?.length && row.what === "take" ? [" ", badge(`waits for ${count(task.blocked_by.length, "task")}`, "warn")] : "");
+    });
+
+  /** Why a gate is closed, and what opens it. */
+  const blocker = (model, each) => {
+    const signal = model.signal.get(each.signal);
+    const asks = signal?.ack || signal?.intent === "PROPOSE";
+    return el("li", {}, badge(each.why, "bad"), " from ", name(each.from), ", ", since(each.at), ": ", ...reference("signal", each.signal),
+      el("span", { class: "quiet" }, each.why === "unanswered" ? " – needs AGREE or REJECT" : asks ? " – to be read, then AGREE or REJECT" : " – to be read"));
+  };
+  const gates = (model) => page.kept.gates(model).map((gate) => () => {
+    const list_ = list(gate.blockers.map((each) => () => blocker(model, each)), 5);
+    return el("li", {}, el("b", {}, name(gate.agent)), ` can’t pass the gate of ${gate.wu}: ${[[gate.unread, "unread"], [gate.unanswered, "unanswered"]].filter(([n]) => n).map(([n, why]) => `${page.number.format(n)} ${why}`).join(", ")}`,
+      list_, gate.more ? el("p", { class: "quiet" }, `${count(gate.more, "signal")} more: `, el("code", {}, "gitmem gate")) : "");
+  });
+  const passed = (model) => page.kept.passed(model).toReversed().map((row) => () =>
+    el("li", {}, ...passing(row), ", ", since(row.at), el("br"), opens("passed", row.id, cut(row.reason, 200) || "(no reason)")));
 
   const build = (section) => section.append(el("div", { class: "cards" }));
   const show = () => {
     const { model } = page;
-    const { board } = model.data;
     const claims = page.kept.claims(model);
-    const contested = new Set(board.contested);
     const claimRow = (claim) => () => el("li", {}, opens("claim", claim.id, cut(claim.paths.join(" "), 100) || claim.id), " ", claimState(claim), el("br"),
-      el("span", { class: "quiet" }, name(claim.agent), claim.reason ? `: ${cut(claim.reason, 100)}` : "",
-        ...(claim.against ?? []).slice(0, 5).flatMap((id, place) => [place ? ", " : " · against ", model.claim.has(id) ? name(model.claim.get(id).agent) : cut(id, 30)])));
-    const held = claims.filter((each) => ["held", "behind", "perhaps renewed"].includes(each.state) && !contested.has(each.id));
-    const mismatches = board.mismatches.filter((row) => (!row.agent || agentKept(row.agent)) && textKept(row.text, row.task));
-    const overlaps = board.overlaps.filter((row) => textKept(...row.branches, ...row.paths));
+      el("span", { class: "quiet" }, name(claim.agent), claim.reason ? `: ${cut(claim.reason, 100)}` : ""));
+    const held = claims.filter((each) => ["held", "perhaps renewed"].includes(each.state) && !model.contests.has(each.id));
+    const contests = page.kept.contests(model).map((row) => () => el("li", {}, ...row.sides.flatMap((side, at) => [at ? " and " : "", el("b", {}, name(side.agent)), model.claim.get(side.claim)?.reason ? ` (${cut(model.claim.get(side.claim).reason, 60)})` : ""]), el("br"), el("span", { class: "quiet" }, ...contest(row))));
+    const mismatches = page.kept.mismatches(model).map((row) => () =>
+      el("li", {}, row.agent ? [el("b", {}, name(row.agent)), ": "] : "", cut(row.text, 240), row.ended ? [" ", badge("ended")] : "", el("br"), ...reference("task", row.task)));
+    const overlaps = page.kept.overlaps(model);
     document.querySelector("#board .cards").replaceChildren(
       live(model),
-      card("Answers that are owed", owed(model), "Nobody owes an answer."),
-      card("Contested claims", claims.filter((each) => contested.has(each.id) || each.state === "contested").map(claimRow), "No two agents claim the same paths."),
-      card("Mismatches", mismatches.map((row) => () => el("li", {}, row.agent ? [el("b", {}, name(row.agent)), ": "] : "", cut(row.text, 240), " ", model.task.has(row.task) ? opens("task", row.task, "task") : "")), "Every worker is what was asked for."),
+      card("Cannot pass the gate", gates(model), "Nothing closes the gate of an agent at work."),
+      card("Owed", owed(model), "Nobody owes an answer, a reply, a start or a decision."),
+      card("Contested claims", contests, "No two agents claim the same paths."),
+      card("Mismatches", mismatches, "Every worker is what was asked for."),
+      card("Passed with a reason", passed(model), "Nobody passed a gate or a claim."),
       tasks(model),
       card("Claims that are held", held.map(claimRow), "No path is claimed."),
-      card("Unread", board.unread.filter(([id, n]) => n && agentKept(id)).sort((a, b) => b[1] - a[1]).map(([id, n]) => () => el("li", {}, el("b", {}, name(id)), ` has ${count(n, "unread signal")}`)), "Everybody has read everything."),
+      card("Unread", page.kept.unread(model).sort((a, b) => b.count - a.count).map((row) => () => el("li", {}, el("b", {}, name(row.agent)), ` has ${count(row.count, "unread signal")}`, page.filter.wu ? ` on ${page.filter.wu}` : "")), "Everybody has read everything."),
       card("Branches that overlap", overlaps.map((row) => () => el("li", {}, el("code", {}, row.branches.join(" ↔ ")), " ",
         row.conflicts === undefined ? badge("not tried") : row.conflicts ? badge("conflicts", "bad") : badge("merges", "good"), el("br"), el("span", { class: "quiet" }, cut(row.paths.join(", "), 240)))), "No two branches change the same files."),
     );

@@ -37,7 +37,7 @@
     const { data } = model;
     const lanes = new Map();
     const lane = (id) => {
-      if (!lanes.has(id)) lanes.set(id, { agent: id, marks: [], sessions: [], spans: [], taskRows: 0, claimRows: 0 });
+      if (!lanes.has(id)) lanes.set(id, { agent: id, marks: [], sessions: [], spans: [], passed: [], taskRows: 0, claimRows: 0 });
       return lanes.get(id);
     };
     const all = !page.filtered();
@@ -46,8 +46,11 @@
     if (!all) for (const signal of kept.signals) if (signal.to.length < 6) signal.to.forEach(lane);
     for (const task of kept.tasks) lane(task.holder ?? task.to ?? task.from).spans.push(taskSpan(task, data.made));
     for (const claim of kept.claims) lane(claim.agent).spans.push(claimSpan(claim));
+    if (!all) for (const row of kept.passed) lane(row.agent);
     const ids = new Set(lanes.keys());
-    for (const session of data.sessions) if (ids.has(session.agent)) lane(session.agent).sessions.push(session);
+    for (const row of kept.passed) if (ids.has(row.agent)) lane(row.agent).passed.push(row);
+    for (const session of data.sessions)
+      if (ids.has(session.agent) && (!page.filter.wu || session.wu === page.filter.wu)) lane(session.agent).sessions.push(session);
     const order = new Map(data.agents.map((each, place) => [each.id, [each.first ?? 0, place]]));
     const first = (each) => order.get(each.agent) ?? [Infinity, 0];
     const sorted = [...lanes.values()].sort((a, b) => first(a)[0] - first(b)[0] || first(a)[1] - first(b)[1]);

@@ -4,6 +4,9 @@
   const page = window.gitmemPage;
   const LISTS = ["notes", "agents", "sessions", "signals", "threads", "tasks", "claims", "commits", "branches", "nodes", "relations"];
 
+  const STATES = { converged: ["agreed by all", "good"], rejected: ["rejected", "bad"], countered: ["countered", "warn"],
+    open: ["open", "warn"], ambiguous: ["ambiguous", "bad"], notice: ["notice", ""], large: ["too large to evaluate", "warn"] };
+
   const by = (rows) => new Map(rows.map((row) => [row.id, row]));
   const grouped = (rows, key) => {
     const found = new Map();
@@ -16,12 +19,33 @@
     return found;
   };
 
+  const groupedByEach = (rows, keys, value = (row) => row) => {
+    const found = new Map();
+    for (const row of rows) for (const key of keys(row)) found.set(key, [...(found.get(key) ?? []), value(row, key)]);
+    return found;
+  };
+  const indexBoard = (model, board) => {
+    model.owed = grouped(board.owed, (each) => each.signal);
+    model.owedTask = grouped(board.owed, (each) => each.task);
+    model.closed = grouped(board.gates, (each) => each.agent);
+    model.blocking = groupedByEach(board.gates, (gate) => gate.blockers.map((each) => each.signal), (gate, key) => ({ gate, why: gate.blockers.find((each) => each.signal === key).why }));
+    model.passed = by(board.passed);
+    model.passedSignal = groupedByEach(board.passed, (row) => row.signals);
+    model.passedClaim = groupedByEach(board.passed, (row) => row.claims);
+    model.contests = groupedByEach(board.contested, (row) => row.sides.map((side) => side.claim));
+    model.mismatched = grouped(board.mismatches, (each) => each.task);
+    const handoffs = model.data.tasks.filter((each) => each.hands);
+    model.handedBy = { tasks: groupedByEach(handoffs, (each) => each.hands.tasks), claims: groupedByEach(handoffs, (each) => each.hands.claims) };
+    model.onBranch = grouped(model.data.sessions, (each) => each.branch);
+  };
+
   /** Index the data of a page. */
   const index = (data) => {
     for (const name of LISTS) data[name] ??= [];
-    data.board = { unread: [], owed: [], contested: [], mismatches: [], overlaps: [], open_tasks: [], ...data.board };
+    data.board = { gates: [], passed: [], unread: [], owed: [], contested: [], mismatches: [], overlaps: [], open_tasks: [], ...data.board };
     const model = { data };
     model.agents = by(data.agents);
+    model.lanesByName = new Map(data.agents.map((each) => [each.name, each.id]));
     model.name = (id) => model.agents.get(id)?.name ?? String(id ?? "unknown");
     model.signals = data.signals.slice().sort((a, b) => a.at - b.at);
     model.signal = by(model.signals);
@@ -39,10 +63,10 @@
     model.node = by(data.nodes);
     model.out = grouped(data.relations, (each) => each.from);
     model.in = grouped(data.relations, (each) => each.to);
-    model.owed = grouped(data.board.owed, (each) => each.signal);
+    indexBoard(model, data.board);
     model.lastAt = (thread) => model.inThread.get(thread.id)?.at(-1)?.at ?? -Infinity;
     const units = new Map();
-    for (const rows of [data.signals, data.tasks, data.claims, data.commits, data.nodes, data.sessions])
+    for (const rows of [data.signals, data.tasks, data.claims, data.commits, data.nodes, data.sessions, data.board.gates, data.board.passed])
       for (const { wu } of rows) if (wu) units.set(wu, (units.get(wu) ?? 0) + 1);
     model.units = [...units.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     model.words = new Map();
@@ -59,33 +83,65 @@
   const filter = { agent: "", wu: "", text: "", intents: new Set(page.INTENTS) };
   const known = new Set(page.INTENTS);
   const intentOf = (signal) => (known.has(signal.intent) ? signal.intent : "INFO");
-  const fits = (model, row, agents, parts) => {
-    if (filter.wu && row.wu !== filter.wu) return false;
+  const fits = (model, row, agents, parts, wu = row.wu) => {
+    if (filter.wu && wu !== filter.wu) return false;
     if (filter.agent && !agents(row).includes(filter.agent)) return false;
     return !filter.text || words(model, row, () => parts(row)).includes(filter.text);
   };
+  const state = (thread) => (thread ? `${thread.state} ${(Object.hasOwn(STATES, thread.state) ? STATES[thread.state][0] : "")}` : "");
+  const role = (model, id) => model.agents.get(id)?.role;
+  const oneOf = (units) => units.find((unit) => unit === filter.wu); // of something on several work units
+  const agentWords = (model, ...ids) => ids.flatMap((id) => (id === undefined ? [] : [model.name(id), role(model, id)]));
   const kept = {
     signals: (model) =>
       model.signals.filter(
         (each) =>
           filter.intents.has(intentOf(each)) &&
-          fits(model, each, (s) => [s.from, ...s.to], (s) => [s.text, model.name(s.from), ...s.to.map(model.name), s.wu, s.id])),
+          fits(model, each, (s) => [s.from, ...s.to], (s) => [s.text, ...agentWords(model, s.from), ...s.to.map(model.name), s.wu, s.id, s.intent, state(model.thread.get(s.thread))])),
     tasks: (model) =>
       model.data.tasks.filter((each) =>
-        fits(model, each, (t) => [t.from, t.to, t.holder], (t) => [t.text, t.state, t.purpose, t.result, t.wu, t.id, t.target, model.name(t.from), model.name(t.holder ?? t.to)])),
+        fits(model, each, (t) => [t.from, t.to, t.holder], (t) => [t.text, t.state, t.state_text, t.purpose, t.priority, t.result, t.mismatch, ...t.notes, t.wu, t.id, t.target, ...agentWords(model, t.from, t.to, t.holder)])),
     claims: (model) =>
       model.data.claims.filter((each) =>
-        fits(model, each, (c) => [c.agent], (c) => [...c.paths, c.reason, c.state, c.wu, c.id, model.name(c.agent)])),
+        fits(model, each, (c) => [c.agent], (c) => [...c.paths, c.reason, c.state, c.mode, c.wu, c.id, c.task, ...agentWords(model, c.agent)])),
     commits: (model) =>
       model.data.commits.filter((each) =>
-        fits(model, each, (c) => [c.agent], (c) => [c.subject, c.author, c.id, c.wu, ...c.branches, c.agent && model.name(c.agent)])),
+        fits(model, each, (c) => [c.agent ?? c.person ?? byName(model, c)], (c) => [c.subject, c.author, c.id, c.wu, c.task, ...c.branches, ...agentWords(model, c.agent)])),
     nodes: (model) =>
       model.data.nodes.filter((each) =>
-        fits(model, each, (n) => [n.agent, ...(n.history ?? []).map((h) => h.agent)], (n) => [n.text, n.type, n.id, n.wu, ...n.tags, ...n.paths, model.name(n.agent)])),
+        fits(model, each, (n) => [n.agent, ...(n.history ?? []).map((h) => h.agent)], (n) => [n.text, n.type, n.lifecycle, n.status, n.stale && `stale ${n.stale}`, n.superseded_by && "superseded", n.id, n.wu, ...n.tags, ...n.paths, ...(n.history ?? []).map((h) => h.what), ...agentWords(model, n.agent)])),
     sessions: (model) =>
       model.data.sessions.filter((each) =>
-        fits(model, each, (s) => [s.agent], (s) => [s.name, s.wu, s.role, s.branch, s.worktree, s.model, model.name(s.agent)])),
+        fits(model, each, (s) => [s.agent], (s) => [s.name, s.status, s.wu, s.role, s.branch, s.worktree, s.model, s.activity, ...agentWords(model, s.agent)])),
+    passed: (model) =>
+      model.data.board.passed.filter((each) => fits(model, each, (p) => [p.agent], (p) => [p.reason, p.rule, "passed", p.past, p.wu, p.id, ...p.signals, ...p.claims, ...agentWords(model, p.agent)])),
+    gates: (model) =>
+      model.data.board.gates.filter((each) =>
+        fits(model, each, (g) => [g.agent, ...g.blockers.map((b) => b.from)], (g) => ["gate", g.wu, ...g.blockers.flatMap((b) => [b.why, b.signal, model.signal.get(b.signal)?.text]), ...agentWords(model, g.agent)])),
+    owed: (model) =>
+      model.data.board.owed.filter((each) =>
+        fits(model, each, (o) => [o.agent, o.to], (o) => [o.text, o.what, o.target, o.wu, o.task, model.task.get(o.task)?.state_text, ...agentWords(model, o.agent, o.to)])),
+    contests: (model) =>
+      model.data.board.contested.filter((each) =>
+        fits(model, each, (c) => c.sides.map((side) => side.agent), (c) => ["contested", ...c.overlaps.flat(), ...c.sides.flatMap((side) => [side.claim, model.claim.get(side.claim)?.reason, ...agentWords(model, side.agent)])],
+          oneOf(each.sides.map((side) => side.wu)))),
+    mismatches: (model) =>
+      model.data.board.mismatches.filter((each) => {
+        const task = model.task.get(each.task);
+        return fits(model, each, (m) => [m.agent, task?.from], (m) => ["mismatch", m.text, m.task, task?.text, task?.state_text], task?.wu);
+      }),
+    unread: (model) =>
+      model.data.board.unread
+        .filter((each) => fits(model, each, (u) => [u.agent], (u) => ["unread", ...agentWords(model, u.agent)], oneOf(Object.keys(each.units))))
+        .map((each) => (filter.wu ? { ...each, count: each.units[filter.wu] } : each)),
+    overlaps: (model) =>
+      model.data.board.overlaps.filter((each) => {
+        const sessions = each.branches.flatMap((branch) => model.onBranch.get(branch) ?? []);
+        return fits(model, each, () => sessions.map((session) => session.agent), (o) => ["overlap", ...o.branches, ...o.paths], oneOf(sessions.map((session) => session.wu)));
+      }),
   };
+  /** The lane that has the name of a commit's author, where the log does not say who made it. */
+  const byName = (model, commit) => model.lanesByName.get(commit.author);
   /** Prepare the texts that are searched, so that the first key of a search is as fast as the next. */
   const warm = (model) => {
     const before = filter.text;
@@ -100,5 +156,5 @@
   };
   const filtered = () => Boolean(filter.agent || filter.wu || filter.text || filter.intents.size < page.INTENTS.length);
 
-  Object.assign(page, { index, filter, kept, threadsOf, filtered, warm, intentOf });
+  Object.assign(page, { THREAD_STATES: STATES, index, filter, kept, threadsOf, filtered, warm, intentOf });
 })();

@@ -34,7 +34,9 @@
   };
   const tell = () => {
     const shown = page.sections[current].shown?.() ?? page.sections.timeline.shown();
-    $("shown").textContent = current === "memory" ? `${page.number.format(shown[0])} of ${count(shown[1], "node")}` : `${page.number.format(shown[0])} of ${count(shown[1], "signal")}`;
+    const found = current === "memory" ? [] : page.sections[current].found?.() ?? [];
+    const also = page.filter.text ? found.filter(([n]) => n).map(([n, ...words]) => `, ${count(n, ...words)}`).join("") : "";
+    $("shown").textContent = current === "memory" ? `${page.number.format(shown[0])} of ${count(shown[1], "node")}` : `${page.number.format(shown[0])} of ${count(shown[1], "signal")}${also}`;
   };
 
   /** Show a section. */
@@ -76,7 +78,7 @@
     select.value = rows.some(([key]) => key === value) ? value : "";
     return select.value;
   };
-  const OMITTED = { agents: "agent", sessions: "session", signals: "signal", threads: "thread", tasks: "task", claims: "claim", commits: "commit", branches: ["branch", "branches"], nodes: "node", relations: "relation" };
+  const OMITTED = { agents: "agent", sessions: "session", signals: "signal", threads: "thread", tasks: "task", claims: "claim", commits: "commit", branches: ["branch", "branches"], nodes: "node", relations: "relation", passed: ["rule passed with a reason", "rules passed with a reason"] };
   const heads = (data) => {
     $("repository").textContent = `${data.repository || "Repository"} · gitmem`;
     document.title = `${page.cut(data.repository, 80) || "Repository"} · gitmem`;

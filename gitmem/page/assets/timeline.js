@@ -6,11 +6,10 @@
   const { AXIS, MARKS, ROW, BRANCH } = page.measures;
   const RADIUS = 4.6;
   const ARCS_MAX = 4000; // in view; with more, only those of the chosen thread are drawn
-  const SECOND = 1e3;
   const state = { view: null, all: null, plan: null, kept: null, focus: null, over: null, width: 0, height: 0, gutter: 140, colours: {} };
   let parts = null;
 
-  const COLOURS = ["paper", "panel", "stripe", "line", "ink", "quiet", "accent", "focus", "good", "bad", "session", "task", "claim", "commit", "info", "propose", "counter", "agree", "reject"];
+  const COLOURS = ["paper", "panel", "stripe", "line", "ink", "quiet", "accent", "focus", "good", "bad", "warn", "session", "task", "claim", "commit", "info", "propose", "counter", "agree", "reject"];
   const readColours = () => COLOURS.forEach((name) => (state.colours[name] = colour(name)));
   const x = (at) => state.gutter + ((at - state.view[0]) / (state.view[1] - state.view[0])) * (state.width - state.gutter);
   const at = (px) => state.view[0] + ((px - state.gutter) / (state.width - state.gutter)) * (state.view[1] - state.view[0]);
@@ -25,6 +24,16 @@
   const within = (marks, margin = 0) => marks.slice(bisect.left(marks, state.view[0] - margin), bisect.right(marks, state.view[1] + margin));
   const perPixel = () => (state.view[1] - state.view[0]) / Math.max(1, state.width - state.gutter);
 
+  /** Where somebody passed a gate or another rule: a triangle that points to the right, as through a door. */
+  const drawPassed = (to, rows, y) => {
+    to.fillStyle = state.colours.warn;
+    to.beginPath();
+    for (const row of rows) {
+      const px = x(row.at);
+      to.moveTo(px - 4, y - 5); to.lineTo(px + 5, y); to.lineTo(px - 4, y + 5); to.closePath();
+    }
+    to.fill();
+  };
   const drawSpans = (to, lane, top) => {
     const c = state.colours;
     const bar = (start, end, y, h, fill, alpha = 1) => {
@@ -39,6 +48,7 @@
       return [a, b];
     };
     for (const session of lane.sessions) bar(session.start, session.end ?? (session.live ? page.data.made : session.last ?? session.start), top + MARKS + 1, 6, c.session);
+    drawPassed(to, within(lane.passed, perPixel() * 8), top + MARKS + 4);
     for (const span of lane.spans) {
       const isTask = span.kind === "task";
       const y = top + MARKS + 10 + (span.row + (isTask ? 0 : lane.taskRows)) * ROW;
@@ -190,9 +200,10 @@
       to.fillStyle = c.ink;
       to.font = "600 12px system-ui, sans-serif";
       to.fillText(fit(to, page.model.name(lane.agent), state.gutter - 28), 21, y + MARKS / 2 + 5);
-      const about = [agent?.role, agent?.client, agent?.person && "person"].filter(Boolean).join(" · ");
+      const isClosed = page.model.closed.has(lane.agent);
+      const about = [isClosed && "gate closed", agent?.role, agent?.client, agent?.person && "person"].filter(Boolean).join(" · ");
       if (about && lane.h > 38) {
-        to.fillStyle = c.quiet;
+        to.fillStyle = isClosed ? c.bad : c.quiet;
         to.font = "10.5px system-ui, sans-serif";
         to.fillText(fit(to, about, state.gutter - 28), 21, y + MARKS + 9);
       }
@@ -255,7 +266,7 @@
     drawGutter(to, scroll);
     drawAxis(to);
     parts.hint.textContent = shown.length > ARCS_MAX ? `${count(shown.length, "arc")} in view are not drawn: zoom in or filter.` : state.apart && state.view[1] - state.view[0] < (state.all[1] - state.all[0]) / 2 ? "Some times are far from the others: “All” shows them." : "";
-    drawBrush();
+    page.timelineView.drawBrush();
   };
   let pending = 0;
   const later = () => {
@@ -263,93 +274,6 @@
     pending = requestAnimationFrame(draw);
   };
 
-  /* The overview: how many signals when, and the part in view as a selection that can be dragged. */
-  let brush = null;
-  let brushing = false;
-  const HEIGHT = 46;
-  const drawBars = () => {
-    const wide = state.width - state.gutter; // not of the whole box: its scroll bar takes some
-    const bins = new Array(Math.max(1, Math.floor(wide / 4))).fill(0);
-    const [low, high] = state.all;
-    for (const { at: when } of state.kept.signals) {
-      const place = Math.floor(((when - low) / (high - low)) * bins.length);
-      if (place >= 0 && place < bins.length) bins[place] += 1;
-    }
-    const top = Math.max(1, ...bins);
-    const bar = (n, place) => (n ? `M${state.gutter + place * 4},${HEIGHT}v${-Math.max(2, Math.sqrt(n / top) * (HEIGHT - 6))}h3v${HEIGHT}z` : "");
-    d3.select(parts.overview).selectAll("path").data([bins.map(bar).join("")]).join((enter) => enter.insert("path", "g").attr("class", "bar")).attr("d", (d) => d);
-  };
-  const drawOverview = () => {
-    const scale = d3.scaleLinear(state.all, [state.gutter, state.width]);
-    brush = d3.brushX().extent([[state.gutter, 0], [state.width, HEIGHT]]).on("brush end", (event) => {
-      if (!event.sourceEvent || brushing) return;
-      setView(event.selection ? event.selection.map(scale.invert) : state.all);
-    });
-    state.overviewScale = scale;
-    d3.select(parts.overview).selectAll("g").data([0]).join("g").call(brush);
-  };
-  const drawBrush = () => {
-    if (!brush) return;
-    brushing = true;
-    d3.select(parts.overview).select("g").call(brush.move, state.view.map(state.overviewScale).map((px) => Math.max(state.gutter, Math.min(state.width, px))));
-    brushing = false;
-  };
-
-  /* Panning and zooming by pointer, wheel and fingers are d3's; what is in view is a transform of the whole. */
-  const whole = () => d3.scaleLinear(state.all, [state.gutter, state.width]);
-  const zoom = d3.zoom()
-    .filter((event) => !event.button && (event.type !== "wheel" || event.ctrlKey || event.metaKey))
-    .on("zoom", (event) => {
-      if (!event.sourceEvent) return;
-      state.view = event.transform.rescaleX(whole()).domain();
-      if (event.sourceEvent.type === "mousemove") parts.box.scrollTop -= event.sourceEvent.movementY;
-      later();
-    });
-  const syncZoom = () => {
-    const area = [[state.gutter, 0], [state.width, state.height]];
-    const [low, high] = state.all;
-    const k = (high - low) / (state.view[1] - state.view[0]);
-    zoom.extent(area).translateExtent(area).scaleExtent([1, Math.max(1, (high - low) / SECOND)]);
-    zoom.transform(d3.select(parts.canvas), d3.zoomIdentity.translate(state.gutter - k * whole()(state.view[0]), 0).scale(k));
-  };
-  const setView = ([from, to]) => {
-    const [low, high] = state.all;
-    const span = Math.min(high - low, Math.max(SECOND, to - from));
-    const start = Math.min(high - span, Math.max(low, (from + to) / 2 - span / 2));
-    state.view = [start, start + span];
-    syncZoom();
-    later();
-  };
-  const zoomAt = (when_, factor) => setView([when_ - (when_ - state.view[0]) / factor, when_ + (state.view[1] - when_) / factor]);
-  const pan = (part) => {
-    const by = (state.view[1] - state.view[0]) * part;
-    setView([state.view[0] + by, state.view[1] + by]);
-  };
-
-  /** Fit the canvas to its box and to what is laid out, and draw. */
-  const resize = () => {
-    if (!parts || !parts.box.clientWidth) return;
-    const ratio = window.devicePixelRatio || 1;
-    const tall = Math.min(state.plan.height, Math.max(240, Math.round(window.innerHeight * 0.68)));
-    parts.spacer.style.height = `${Math.max(0, state.plan.height - tall)}px`;
-    parts.box.style.height = `${tall + 2}px`;
-    const size = [parts.box.clientWidth, tall, ratio, ...state.all].join(" ");
-    if (size !== sized) {
-      sized = size;
-      [state.width, state.height] = [parts.box.clientWidth, tall];
-      state.gutter = state.width < 560 ? 84 : 150;
-      Object.assign(parts.canvas, { width: Math.round(state.width * ratio), height: Math.round(tall * ratio) });
-      Object.assign(parts.canvas.style, { width: `${state.width}px`, height: `${tall}px` });
-      syncZoom();
-      drawOverview();
-    }
-    drawBars();
-    draw();
-  };
-  let sized = "";
-
-  Object.assign(page, {
-    timelineView: { state, zoom, x, at, markY, yOf, within, bisect, setView, zoomAt, pan, later, draw, resize, readColours, perPixel,
-      use: (made) => (parts = made) },
-  });
+  Object.assign(page, { timelineView: { state, x, at, markY, yOf, within, bisect, perPixel, draw, later, readColours } });
+  page.timelineView.use = (made) => (parts = made);
 })();

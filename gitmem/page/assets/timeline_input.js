@@ -34,18 +34,22 @@
     const covers = (each) => when_ >= each.start - near / 2 && when_ <= each.end + near / 2;
     const span = lane.spans.find((each) => row === each.row + (each.kind === "task" ? 0 : lane.taskRows) && covers(each));
     if (span) return { kind: span.kind, item: span.item };
+    const passed = row < 0 ? nearest(lane.passed) : undefined;
+    if (passed) return { kind: "passed", item: passed };
     const session = row < 0 && lane.sessions.find((each) => when_ >= each.start && when_ <= (each.end ?? each.last ?? page.data.made));
     return session ? { kind: "session", item: session } : null;
   };
 
   const { name, names } = page.words;
+  const gates = (rows, isNamed) => (rows.length ? ` · the gate of ${rows.slice(0, 5).map((gate) => `${gate.wu}${isNamed ? ` is closed to ${page.model.name(gate.agent)}` : ""}`).join(", ")}${isNamed ? "" : " is closed"}` : "");
   const tips = {
-    signal: (each) => [[el("b", {}, name(each.from)), " to ", ...(each.to.length ? names(each.to.slice(0, 5)) : ["everyone"]), " · ", each.intent], cut(each.text, 220), `${when(each.at, true)}${each.wu ? ` · ${each.wu}` : ""}${page.model.owed.has(each.id) ? " · an answer is owed" : ""}`],
-    task: (each) => [[el("b", {}, "Task: "), each.state_text ?? each.state], cut(each.text, 220), `asked ${when(each.at)}${each.taken ? `, taken ${when(each.taken)}` : ""}${each.ended ? `, ended ${when(each.ended)}` : ""}`],
+    signal: (each) => [[el("b", {}, name(each.from)), " to ", ...(each.to.length ? names(each.to.slice(0, 5)) : ["everyone"]), " · ", each.intent], cut(each.text, 220), `${when(each.at, true)}${each.wu ? ` · ${each.wu}` : ""}${page.model.owed.has(each.id) ? " · an answer is owed" : ""}${gates((page.model.blocking.get(each.id) ?? []).map(({ gate }) => gate), true)}`],
+    task: (each) => [[el("b", {}, "Task: "), each.state_text ?? each.state], cut(each.text, 220), `asked ${when(each.at)}${each.taken ? `, taken ${when(each.taken)}` : ""}${each.ended ? `, ended ${when(each.ended)}` : ""}`, each.mismatch && `mismatch: ${cut(each.mismatch, 160)}`],
     claim: (each) => [[el("b", {}, "Claim: "), each.state], cut(each.paths.join(" "), 220), cut(each.reason, 120), `${when(each.start)} to ${when(each.ended ?? each.until)}`],
     commit: (each) => [[el("b", {}, "Commit "), each.id.slice(0, 10)], cut(each.subject, 220), `${each.agent ? page.model.name(each.agent) : each.author} · ${when(each.at, true)}${each.inferred ? " · inferred" : ""}`],
+    passed: (each) => [page.words.passing(each), cut(each.reason, 220), when(each.at, true)],
     session: (each) => [[el("b", {}, "Session "), each.name], [each.role, each.model, each.branch, each.wu].filter(Boolean).join(" · "), `${when(each.start)} to ${each.end ? when(each.end) : "now"}`],
-    agent: (each) => [[el("b", {}, each.name), each.live ? " · live" : ""], cut(each.identity, 120), [each.role, each.client].filter(Boolean).join(" · "), "Click: only this agent"],
+    agent: (each) => [[el("b", {}, each.name), each.live ? " · live" : ""], cut(each.identity, 120), `${[each.role, each.client].filter(Boolean).join(" · ")}${gates(page.model.closed.get(each.id) ?? [], false)}`, "Click: only this agent"],
   };
   const hideTip = () => { parts.tip.hidden = true; };
   const showTip = (found, left, top) => {
@@ -147,7 +151,7 @@
   };
 
   const PRINTED = 1000; // rows of each table on paper
-  const FOLDS = [["signals", "Signals as a table"], ["tasks", "Tasks"], ["claims", "Claims"], ["commits", "Commits"], ["sessions", "Sessions"]];
+  const FOLDS = [["signals", "Signals as a table"], ["tasks", "Tasks"], ["claims", "Claims"], ["commits", "Commits"], ["sessions", "Sessions"], ["passed", "Rules passed with a reason"]];
   let filling = 0;
   /** Fill the tables that are open; the others wait until they are. */
   const tables = (most) => {
@@ -182,9 +186,10 @@
         button("−", "Zoom out", () => view.zoomAt(middle(), 1 / 1.6)), button("+", "Zoom in", () => view.zoomAt(middle(), 1.6)),
         button("◀", "Earlier", () => view.pan(-0.4)), button("▶", "Later", () => view.pan(0.4)), button("All", "Show all times", () => view.setView(state.all)),
         parts.hint,
-        el("div", { class: "legend" }, swatch("session", "session"), swatch("task", "task"), swatch("claim", "claim"), swatch("commit", "commit"))),
+        el("div", { class: "legend" }, swatch("session", "session"), swatch("task", "task"), swatch("claim", "claim"), swatch("commit", "commit"), swatch("passed", "passed a gate"),
+          swatch("outline", "mismatch or contested"), swatch("ring", "an answer is owed"))),
       parts.overview, parts.box,
-      el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → signal by signal, ↑ ↓ lane by lane, Enter opens the thread, + − 0 zoom, [ ] pan. A red ring: an answer is owed."),
+      el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → signal by signal, ↑ ↓ lane by lane, Enter opens the thread, + − 0 zoom, [ ] pan."),
       el("h2", {}, "Threads"), parts.threads, ...FOLDS.map(([kind]) => parts.folds[kind]));
     document.body.append(parts.tip);
     view.use(parts);
@@ -197,7 +202,7 @@
     /** Show what the filters leave; `fresh` if the data are new. */
     show(fresh) {
       state.kept = {};
-      for (const kind of ["signals", "tasks", "claims", "commits", "sessions"]) state.kept[kind] = page.kept[kind](page.model);
+      for (const kind of ["signals", "tasks", "claims", "commits", "sessions", "passed"]) state.kept[kind] = page.kept[kind](page.model);
       state.plan = page.layout(page.model, state.kept);
       if (fresh || !state.view) {
         const spans = page.spans(page.model);
@@ -224,6 +229,7 @@
     restyle() { view.readColours(); view.draw(); },
     print: () => tables(PRINTED),
     shown: () => [state.kept.signals.length, page.model.signals.length],
+    found: () => [["tasks", "task"], ["claims", "claim"], ["commits", "commit"], ["sessions", "session"], ["passed", "rule passed", "rules passed"]].map(([kind, ...words]) => [state.kept[kind].length, ...words]),
     focus, find,
   };
 })();

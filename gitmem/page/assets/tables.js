@@ -1,0 +1,41 @@
+"use strict";
+/* The tables that say the same as the pictures. */
+(() => {
+  const page = window.gitmemPage;
+  const { el, time, cut, badge, link, count, table } = page;
+  const { name, whom, threadState, taskState, claimState, opens, id, stands, mismatch, threadTitle, passing } = page.words;
+
+  const latest = (row) => time(page.model.lastAt(row));
+  page.tables = {
+    threads: (rows, options) => table("Threads", [
+      ["Thread", (row) => [opens("thread", row.id, cut(threadTitle(row), 140) || row.id), row.agreed ? el("span", { class: "quiet" }, ` first: ${cut(row.title, 90)}`) : ""], "wide"],
+      ["State", (row) => threadState(row)],
+      ["Where each stands", (row) => el("ul", { class: "stands" }, stands(row).slice(0, 8))],
+      ["Work unit", (row) => row.wu ?? "–"],
+      ["Signals", (row) => page.number.format(row.signals ?? 0), "num"],
+      ["Last", latest, "nowrap"]], rows, options),
+    signals: (rows, options) => table("Signals", [
+      ["Time", (row) => time(row.at), "nowrap"], ["Intent", (row) => badge(row.intent, page.intentOf(row))],
+      ["From", (row) => name(row.from)], ["To", (row) => whom(row)],
+      ["Text", (row) => link(cut(row.text, 160) || "(no text)", () => page.open("thread", row.thread, row.id)), "wide"],
+      ["Work unit", (row) => row.wu ?? "–"]], rows, options),
+    tasks: (rows, options) => table("Tasks", [
+      ["Task", (row) => opens("task", row.id, cut(row.text, 120) || row.id), "wide"], ["State", (row) => [taskState(row), mismatch(row)].flat()], ["Kind", (row) => row.purpose],
+      ["From", (row) => name(row.from)], ["For", (row) => (row.holder ?? row.to ? name(row.holder ?? row.to) : row.target ?? "anyone")],
+      ["Waits for", (row) => (row.blocked_by?.length ? count(row.blocked_by.length, "task") : "–")], ["Work unit", (row) => row.wu ?? "–"], ["Asked", (row) => time(row.at), "nowrap"]], rows, options),
+    claims: (rows, options) => table("Claims", [
+      ["Paths", (row) => opens("claim", row.id, cut(row.paths.join(" "), 120) || row.id), "wide"], ["State", claimState], ["Agent", (row) => name(row.agent)],
+      ["Reason", (row) => cut(row.reason, 120) || "–"], ["From", (row) => time(row.start), "nowrap"], ["Until", (row) => time(row.ended ?? row.until), "nowrap"]], rows, options),
+    commits: (rows, options) => table("Commits", [
+      ["Commit", (row) => opens("commit", row.id, cut(row.subject, 120) || row.id.slice(0, 10)), "wide"],
+      ["Id", (row) => id(row.id.slice(0, 10))],
+      ["Agent", (row) => (row.agent ? [name(row.agent), row.inferred ? " (inferred)" : ""] : "–")], ["Author", (row) => row.author],
+      ["Branches", (row) => cut(row.branches.join(", "), 60)], ["Work unit", (row) => row.wu ?? "–"], ["At", (row) => time(row.at), "nowrap"]], rows, options),
+    sessions: (rows, options) => table("Sessions", [
+      ["Agent", (row) => name(row.agent)], ["Session", (row) => row.name], ["Status", (row) => badge(row.status ?? (row.live ? "live" : "ended"), row.live ? "good" : "")],
+      ["Work unit", (row) => row.wu ?? "–"], ["Role", (row) => row.role ?? "–"], ["Branch", (row) => row.branch ?? "–"], ["Model", (row) => row.model ?? "–"],
+      ["From", (row) => time(row.start), "nowrap"], ["Until", (row) => (row.end ? time(row.end) : "open"), "nowrap"]], rows, options),
+  };
+  page.tables.passed = (rows, options) => table("Rules passed with a reason", [
+    ["Reason", (row) => opens("passed", row.id, cut(row.reason, 140) || row.id), "wide"], ["What", passing], ["Work unit", (row) => row.wu ?? "–"], ["At", (row) => time(row.at), "nowrap"]], rows, options);
+})();

@@ -1,0 +1,75 @@
+"use strict";
+/* How states, agents and references read in every section; what others wrote stays text. */
+(() => {
+  const page = window.gitmemPage;
+  const { el, cut, badge, link, count } = page;
+
+  const STATES = page.THREAD_STATES;
+  const STANDS = { agree: ["agrees", "good"], reject: ["rejects", "bad"], counter: ["counters", "warn"],
+    stale: ["agreed to an earlier proposal", "warn"], pending: ["has not answered", "warn"] };
+  const CLAIMS = { held: "good", contested: "bad", behind: "warn", "perhaps renewed": "warn" };
+  const has = (all, key) => (Object.hasOwn(all, key) ? all[key] : [String(key), ""]);
+  const taskState = (task) => badge(task.state_text ?? task.state, task.open ? "warn" : /fail|reject|cancel|refus|expire/u.test(task.state) ? "bad" : "good");
+  const threadState = (thread) => { // nobody owes an answer to the request for a task once it is taken: its state says more
+    const task = thread.state === "open" && page.model.taskOf.get(thread.id);
+    return task ? taskState(task) : badge(...has(STATES, thread.state));
+  };
+  const claimState = (claim) => badge(claim.state, Object.hasOwn(CLAIMS, claim.state) ? CLAIMS[claim.state] : "");
+  const name = (id) => el("bdi", {}, page.model.name(id));
+  const names = (ids) => ids.flatMap((id, place) => (place ? [", ", name(id)] : [name(id)]));
+  const whom = (signal) => (signal.to.length ? names(signal.to.slice(0, 12)).concat(signal.to.length > 12 ? ` and ${signal.to.length - 12} more` : "") : ["everyone"]);
+  const text = (row) => {
+    const left = row.cut ? el("span", { class: "quiet" }, ` … ${count(row.cut, "character")} left out; the whole: gitmem thread`) : "";
+    return el("p", { class: "text", dir: "auto" }, row.text || "(no text)", left);
+  };
+  const stands = (thread) => {
+    const task = page.model.taskOf.get(thread.id);
+    const took = (agent) => task && (task.taken || task.ended) && (agent === task.to || agent === task.holder);
+    return (thread.stands ?? []).map(([agent, how]) =>
+      el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(agent === task.holder ? "has taken the task" : "was asked first", "") : badge(...has(STANDS, how))));
+  };
+  const facts = (pairs) =>
+    el("dl", { class: "facts" }, pairs.flatMap(([head, value]) =>
+      !value || (Array.isArray(value) && !value.length)
+        ? [] : [el("dt", {}, head), el("dd", {}, ...[value].flat())]));
+  const mismatch = (task) => (task.mismatch ? [" ", el("span", { class: "badge bad", title: task.mismatch }, "mismatch")] : "");
+  const id = (value) => value && el("span", { class: "id" }, value);
+  const opens = (kind, key, words) => link(words, () => page.open(kind, key));
+  /** What a thread is about: what was agreed in the end, if that is not what it began with. */
+  const threadTitle = (thread) => (thread.agreed ? `Agreed on: ${thread.agreed.text}` : thread.title);
+  const KINDS = { task: (row) => row.text, claim: (row) => row.paths.join(" "), thread: threadTitle, node: (row) => row.text, commit: (row) => row.subject, signal: (row) => row.text };
+  /** A link that opens what an id names; the id alone if that is not on the page. */
+  const reference = (kind, key) => {
+    const row = page.model[kind].get(key);
+    if (!row) return [id(cut(key, 60)), " (not on this page)"];
+    const words_ = cut(KINDS[kind](row), 70) || key;
+    return [kind === "signal" ? link(words_, () => page.open("thread", row.thread, key)) : opens(kind, key, words_)];
+  };
+  const listed = (kind, ids) => ids.slice(0, 50).map((key) => el("li", {}, ...reference(kind, key), ...(kind === "task" && page.model.task.has(key) ? [" ", taskState(page.model.task.get(key))] : []), ...(kind === "claim" && page.model.claim.has(key) ? [" ", claimState(page.model.claim.get(key))] : [])));
+
+  const RULES = { gate: "the gate", "checkpoint-gate": "the gate for checkpoints", claim: "a claim", "claim-release": "the claim of somebody else" };
+  /** Say which rule somebody passed. */
+  const passing = (row) => [name(row.agent), row.rule === "claim-release" ? " released " : " passed ", Object.hasOwn(RULES, row.rule) ? RULES[row.rule] : row.rule,
+    row.past ? `: ${cut(row.past, 120)}` : row.wu ? ` of ${row.wu}` : "", row.signals.length ? ` although ${count(row.signals.length, "signal")} blocked it` : ""];
+
+  /** Say which paths of two claims overlap, who came first, and whether they knew of one another. */
+  const contest = ({ sides: [first, second], overlaps, why }) => {
+    const paths = overlaps.flatMap(([a, b], at) => [at ? ", " : "", ...(a === b ? [el("code", {}, a)] : [el("code", {}, a), " and ", el("code", {}, b)])]);
+    const who = (side) => [opens("claim", side.claim, page.model.name(side.agent)), " (", page.time(side.at, true), ")"];
+    const reasons = {
+      unseen: ["Neither had seen the other’s claim: their clones had not synced. By the clocks ", ...who(first), " was first, then ", ...who(second), "."],
+      behind: [...who(first), " was first; ", ...who(second), " knew that, and claimed all the same."],
+      both: [...who(first), " and ", ...who(second), " each name the other’s claim as earlier."],
+    };
+    return [overlaps.length ? ["Both cover ", ...paths, ". "] : "They may cover the same paths. ", ...(Object.hasOwn(reasons, why) ? reasons[why] : [])].flat();
+  };
+
+  const OWED = {
+    answer: ["an answer", "asked", "has not answered"], reply: ["a reply to a question", "asked", "has not replied"],
+    take: ["to take or refuse a task", "asked", "has not taken or refused the task"], confirmation: ["to accept or close a result", "reported", "has not accepted the result"],
+  };
+  const owes = (row) => (Object.hasOwn(OWED, row.what) ? OWED[row.what] : OWED.answer);
+  const debtor = (row) => (row.agent ? name(row.agent) : cut(row.target, 60) || "anyone");
+
+  page.words = { name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
+})();

@@ -1,0 +1,324 @@
+"""The board's data say what the commands say: closed gates, reasons, debts, contested claims, agreements, handoffs."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import gitmem
+from benchmarks import workbench
+from gitmem import records
+from gitmem.api import Log
+from gitmem.log.lines import format_at
+from gitmem.page import page_data
+from gitmem.page.contract import PageData
+
+from .. import templates
+from ..conftest import Git
+
+NOW = 1_795_000_000_000_000  # microseconds
+MINUTE = 60 * 1_000_000
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
+NAMES = ("Curie", "Noether", "Gauss")
+
+
+def opened(path: Path, who: str | None = None, minutes: float = 0) -> Log:
+    return gitmem.open(str(path), now=lambda: NOW + int(minutes * MINUTE), commit_after=0, session=who)
+
+
+def data_of(path: Path, **filters: Any) -> PageData:
+    with opened(path, minutes=60) as log:
+        return page_data.collect(log.store, **filters)
+
+
+def named(data: PageData, name: str) -> str:
+    return next(each["id"] for each in data["agents"] if each["name"] == name)
+
+
+def made(path: Path) -> None:
+    """Make a repository with a session of each agent, on WU-1, WU-2 and WU-3."""
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True)
+    for number, name in enumerate(NAMES, 1):
+        with opened(path) as log:
+            identity = f"claude:implementer:{name.lower()}"
+            log.sessions.start(
+                name=name,
+                agent_identity=identity,
+                wu=f"WU-{number}",
+                role="implementer/general",
+                scope=["src/**"],
+            )
+
+
+def start(tmp_path: Path) -> Path:
+    templates.copy("page-board", tmp_path / "board", made)
+    return tmp_path / "board"
+
+
+def asked(path: Path, who: str, to: str, text: str, wu: str, minutes: float = 1) -> str:
+    with opened(path, who, minutes) as log:
+        return str(
+            log.signals.send(text, to=[to], intent="PROPOSE", requires_ack=True, wu=wu).signal["signal_id"]
+        )
+
+
+def test_a_closed_gate_is_that_of_the_command(tmp_path: Path) -> None:
+    """With its blocking signals; on the unit of a task that the session has, too; not on other units, and not once it is passed."""
+    path = start(tmp_path)
+    first = asked(path, "Noether", "Curie", "Rename it?", "WU-1")
+    asked(path, "Noether", "Curie", "Something on other work", "WU-9")
+    with opened(path, "Gauss", 2) as log:
+        task = str(
+            log.tasks.delegate(
+                "Test it", to="Curie", wu="WU-7", role="implementer/general", scopes=["src/**"]
+            ).task["task_id"]
+        )
+    with opened(path, "Curie", 3) as log:
+        log.tasks.take(task)
+        log.inbox(wu="WU-7")
+    second = asked(path, "Gauss", "Curie", "With the old data?", "WU-7", 4)
+    with opened(path, "Curie", 5) as log:
+        log.inbox(wu="WU-7")
+        command = {wu: log.gate(wu=wu) for wu in ("WU-1", "WU-7")}
+
+    data = data_of(path)
+
+    shown = {each["wu"]: each for each in data["board"]["gates"]}
+    assert {each["agent"] for each in data["board"]["gates"]} == {named(data, "Curie")}
+    assert {wu: (each["unread"], each["unanswered"]) for wu, each in shown.items()} == {
+        wu: (each.unread, each.unanswered) for wu, each in command.items()
+    } == {"WU-1": (1, 0), "WU-7": (0, 1)}  # fmt: skip
+    blockers = [*shown["WU-1"]["blockers"], *shown["WU-7"]["blockers"]]
+    assert [(each["signal"], each["why"], each["from"]) for each in blockers] == [
+        (first, "unread", named(data, "Noether")),
+        (second, "unanswered", named(data, "Gauss")),
+    ]
+    assert [each["wu"] for each in data_of(path, wu="WU-7")["board"]["gates"]] == ["WU-7"]
+    assert not data_of(path, agent="Gauss")["board"]["gates"]
+
+    with opened(path, "Curie", 6) as log:
+        log.gate(wu="WU-1", reason="the freeze")
+    assert [each["wu"] for each in data_of(path)["board"]["gates"]] == ["WU-7"]
+
+
+def test_reasons_are_shown_with_what_they_passed(tmp_path: Path) -> None:
+    """Of the gate its signals, of a claim its id; the filters leave out others, and what a peer writes there is data."""
+    path = start(tmp_path)
+    signal = asked(path, "Noether", "Curie", "Rename it?", "WU-1")
+    with opened(path, "Curie", 2) as log:
+        log.gate(wu="WU-1", reason=f"the freeze {HOSTILE}")
+        claim = log.claims.claim(["src/a.py"], reason="mine").claim_id
+    with opened(path, "Gauss", 3) as log:
+        log.claims.release_of(claim, "Curie is away")
+    data = data_of(path)
+
+    gate, release = data["board"]["passed"]
+    assert (gate["agent"], gate["rule"], gate["wu"]) == (named(data, "Curie"), "gate", "WU-1")
+    assert gate["signals"] == [signal] and gate["claims"] == []
+    assert gate["reason"].startswith("the freeze ") and not {"\u202e", "\x1b"} & set(gate["reason"])
+    assert (release["rule"], release["reason"], release["claims"]) == (
+        "claim-release",
+        "Curie is away",
+        [claim],
+    )
+    assert "src/a.py" in release["past"]
+    assert [each["id"] for each in data_of(path, agent="Gauss")["board"]["passed"]] == [release["id"]]
+    assert not data_of(path, wu="WU-3")["board"]["passed"]
+
+
+def test_what_is_owed_names_who_owes_what_to_whom_since_when(tmp_path: Path) -> None:
+    """An answer, a reply to a question, the start of a task, and the decision on a result; each once."""
+    path = start(tmp_path)
+    proposal = asked(path, "Noether", "Curie", "Rename it?", "WU-1")
+    with opened(path, "Curie", 2) as log:
+        waiting, done, fresh, late = (
+            str(
+                log.tasks.delegate(
+                    text, to=to, wu="WU-2", role="implementer/general", scopes=["src/**"]
+                ).task["task_id"]
+            )
+            for text, to in (
+                ("Ask me", "Noether"),
+                ("Do it", "Gauss"),
+                ("Begin it", "Gauss"),
+                ("Gone", "Gauss"),
+            )
+        )
+    with opened(path, "Curie", 3) as log:
+        log.tasks.cancel(late)
+    with opened(path, "Noether", 4) as log:
+        log.tasks.take(waiting)
+    with opened(path, "Noether", 5) as log:
+        log.tasks.ask(waiting, "Which of the two?")
+    with opened(path, "Gauss", 6) as log:
+        log.tasks.take(done)
+    with opened(path, "Gauss", 7) as log:
+        log.tasks.report(done, "completed", "It is done")
+
+    data = data_of(path)
+
+    agents = {each["id"]: each["name"] for each in data["agents"]}
+    rows = [
+        (each["what"], agents[each["agent"]], agents[each["to"]], each["since"] - NOW // 1_000, each["text"], each.get("task"))
+        for each in data["board"]["owed"]
+    ]  # fmt: skip
+    assert rows == [
+        ("answer", "Curie", "Noether", 60_000, "Rename it?", None),
+        ("take", "Gauss", "Curie", 120_000, "Begin it", fresh),
+        ("reply", "Curie", "Noether", 300_000, "Which of the two?", waiting),
+        ("confirmation", "Curie", "Gauss", 420_000, "Do it", done),
+    ]
+    assert data["board"]["owed"][0]["signal"] == proposal
+    assert data["board"]["owed"][1]["signal"] in {each["id"] for each in data["signals"]}
+
+    with opened(path, "Curie", 8) as log:
+        log.tasks.message(waiting, "The first one")
+        log.tasks.seal(done)
+    assert [each["what"] for each in data_of(path)["board"]["owed"]] == ["answer", "take"]
+
+
+def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
+    """The counter-proposal that all agreed to; nothing as long as somebody agrees to an earlier text."""
+    path = start(tmp_path)
+    with opened(path, "Curie", 1) as log:
+        root = log.signals.send(
+            "In cents?", to=["Noether", "Gauss"], intent="PROPOSE", requires_ack=True
+        ).signal["signal_id"]
+    with opened(path, "Gauss", 2) as log:
+        log.inbox()
+        log.signals.reply(root, "Fine", intent="AGREE")
+    with opened(path, "Noether", 3) as log:
+        log.inbox()
+        counter = log.signals.reply(root, "In tenths of a cent", intent="COUNTER").signal["signal_id"]
+    (before,) = data_of(path)["threads"]
+    assert before["state"] == "countered" and "agreed" not in before
+
+    for minutes, name in ((4, "Curie"), (5, "Gauss")):
+        with opened(path, name, minutes) as log:
+            log.inbox()
+            log.signals.reply(counter, "Agreed", intent="AGREE")
+    with opened(path, "Noether", 6) as log:
+        log.inbox()
+        log.signals.reply(root, "As I said", intent="AGREE")
+
+    data = data_of(path)
+    (thread,) = data["threads"]
+    assert (thread["state"], thread["title"]) == ("converged", "In cents?")
+    assert thread["agreed"] == {"signal": counter, "agent": named(data, "Noether"), "text": "In tenths of a cent"}  # fmt: skip
+
+
+def test_a_mismatch_of_a_task_that_ended_stays_on_the_board(tmp_path: Path) -> None:
+    """Marked with when it ended, after those of open tasks."""
+    path = start(tmp_path)
+    ids = []
+    for number, name in enumerate(("Noether", "Gauss")):
+        with opened(path, "Curie", 1 + number) as log:
+            ids.append(
+                str(
+                    log.tasks.delegate("Review it", to=name, role="reviewer/general", scopes=["src/**"]).task[
+                        "task_id"
+                    ]
+                )
+            )
+        with opened(path, name, 3 + number) as log:
+            log.tasks.take(ids[-1])
+    with opened(path, "Noether", 5) as log:
+        log.tasks.report(ids[0], "completed", "Fine")
+
+    found = data_of(path)["board"]["mismatches"]
+
+    assert [(each["task"], "ended" in each) for each in found] == [(ids[1], False), (ids[0], True)]
+    assert all("reviewer/general" in each["text"] for each in found)
+
+
+def claim_line(number: int, minutes: float, paths: list[str], **more: object) -> tuple[str, bytes]:
+    at = NOW + int(minutes * MINUTE)
+    fields = {
+        "claim_id": f"claim-{number:012d}", "event": "claim", "until": format_at(NOW + 300 * MINUTE), "mode": "exclusive", "paths": paths,
+        "sender_identity": f"x:y:agent{number}", "sender_name": f"Far {number}",
+    }  # fmt: skip
+    return "claims", records.line("claim", at, {**fields, **more})
+
+
+def test_claims_in_each_others_way_are_one_entry_with_the_reason(tmp_path: Path) -> None:
+    """Which paths overlap, who came first, and whether they knew of one another; a filter for one side keeps the pair."""
+    path = start(tmp_path)
+    first = f"claim-{1:012d}"
+    workbench.publish(
+        str(path),
+        iter((
+            claim_line(1, 1, ["src/**", "docs/a.md"], reason="all of it", wu_id="WU-1"),
+            claim_line(2, 2, ["src/b.py", "tests/b.py"], wu_id="WU-2"),
+            claim_line(3, 0, ["docs/a.md"], after=[first]),
+        )),
+    )  # fmt: skip
+
+    data = data_of(path)
+
+    names = {each["id"]: each["name"] for each in data["agents"]}
+    found = {
+        tuple(names[side["agent"]] for side in each["sides"]): (each["why"], each["overlaps"])
+        for each in data["board"]["contested"]
+    }
+    assert found == {
+        ("Far 1", "Far 2"): ("unseen", [("src/**", "src/b.py")]),
+        ("Far 1", "Far 3"): ("behind", [("docs/a.md", "docs/a.md")]),
+    }
+    of_one = data_of(path, wu="WU-2")
+    assert [each["id"] for each in of_one["claims"]] == [f"claim-{2:012d}"]
+    assert [side["claim"] for side in of_one["board"]["contested"][0]["sides"]] == [first, f"claim-{2:012d}"]
+
+
+def test_a_handoff_names_what_it_hands_over(tmp_path: Path) -> None:
+    """Its task, its claim and its checkpoint, by the ids under which the page has them."""
+    path = start(tmp_path)
+    with opened(path, "Gauss", 1) as log:
+        task = str(
+            log.tasks.delegate(
+                "Export it", to="Curie", wu="WU-1", role="implementer/general", scopes=["src/**"]
+            ).task["task_id"]
+        )
+    with opened(path, "Curie", 2) as log:
+        log.tasks.take(task)
+        claim = log.claims.claim(["src/export.py"], wu="WU-1").claim_id
+        log.memory.checkpoint("The header is missing", wu="WU-1")
+        handoff = str(log.tasks.handoff("Noether", "My quota ends", wu="WU-1").task["task_id"])
+
+    data = data_of(path)
+
+    hands = next(each for each in data["tasks"] if each["id"] == handoff)["hands"]
+    assert (hands["tasks"], hands["claims"], hands["threads"]) == ([task], [claim], [])
+    assert hands["checkpoint"] in {each["id"] for each in data["nodes"]}
+    assert claim in {each["id"] for each in data["claims"]}
+
+
+def test_unread_signals_are_counted_for_each_work_unit(tmp_path: Path) -> None:
+    """A filter for one of them counts only its signals."""
+    path = start(tmp_path)
+    for minutes, unit in ((1, "WU-1"), (2, "WU-5"), (3, "WU-5")):
+        asked(path, "Noether", "Curie", "Read me", unit, minutes)
+
+    data = data_of(path)
+
+    curie = named(data, "Curie")
+    assert data["board"]["unread"] == [{"agent": curie, "count": 3, "units": {"WU-1": 1, "WU-5": 2}}]
+    assert [each["count"] for each in data_of(path, wu="WU-1")["board"]["unread"]] == [1]
+
+
+def test_commits_of_a_person_are_of_that_persons_lane(tmp_path: Path, git: Git) -> None:
+    """By the mail address, whatever the name; nobody gets a lane by writing commits."""
+    path = start(tmp_path)
+    for mail in ("ada@example.org", "eve@example.org"):
+        git("commit", "--quiet", "--allow-empty", f"--author=A <{mail}>", "-m", mail, cwd=path)  # fmt: skip
+    fields = {
+        "signal_id": "sig-00000001", "sender_identity": "human:ada@example.org", "recipients": [], "thread_id": "thread-longlong1",
+        "intent": "INFO", "interrupt_class": "advisory", "message": "Good morning", "origin": "local",
+    }  # fmt: skip
+    workbench.publish(str(path), iter([("signals", records.line("signal", NOW, fields))]))
+
+    data = data_of(path)
+
+    lanes = {each["id"]: each["identity"] for each in data["agents"]}
+    found = {each["subject"]: lanes.get(each.get("person", "")) for each in data["commits"]}
+    assert found == {"ada@example.org": "human:ada@example.org", "eve@example.org": None}
