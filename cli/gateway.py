@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from gitmem.errors import UsageError
 
 from .environment import Environment
+from .missing_extra import needs_extra
 from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from gitmem.a2a.card import ServedAgent
     from gitmem.a2a.served_log import ServedLog
 
-INSTALL = "pip install 'gitmem-coord[a2a]'"
-PIPX = "pipx inject gitmem-coord 'a2a-sdk[http-server]>=1.3,<2' uvicorn"
-UV = "uv tool install 'gitmem-coord[a2a]'"
+ADDED = "'a2a-sdk[http-server]>=1.3,<2' uvicorn"
 PORT = 4810
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 AGENT_MAX, NAME_MAX = 100, 64
@@ -94,8 +93,7 @@ def log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
     return found
 
 
-@contextlib.contextmanager
-def needs_sdk(what: str) -> Iterator[None]:
+def needs_sdk(what: str) -> AbstractContextManager[None]:
     """Import a module of `gitmem.a2a` that imports the SDK.
 
     Args:
@@ -104,17 +102,9 @@ def needs_sdk(what: str) -> Iterator[None]:
     Raises:
         UsageError: The extra is not installed.
     """
-    try:
-        yield
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _THEIRS:
-            raise
-        raise UsageError(
-            f"The A2A SDK is not installed; {what} needs it. Nothing was written.",
-            hint=f"Run `{INSTALL}` if gitmem was installed with pip, `{PIPX}` with pipx, or `{UV}` with uv.",
-            code="no-a2a",
-            next=[INSTALL, PIPX, UV],
-        ) from None
+    return needs_extra(
+        "a2a", _THEIRS, ADDED, f"The A2A SDK is not installed; {what} needs it. Nothing was written."
+    )
 
 
 def open_tenants(at: Environment, typed: Sequence[str]) -> dict[str, Environment]:

@@ -23,6 +23,7 @@ SMALL_LINES = 50
 # Modules below that which are not part of a neighbour, and why.
 SMALL = {
     "cli.commands": "one command each: a command imports its own alone",
+    "cli.missing_extra": "three commands with an extra each share it, and no other imports contextlib for it",
     "cli.render.as_json": "the answer path of --json and of hooks imports it alone",
     "gitmem.agents.name_pool": "data: the display names",
     "gitmem.conformance.entry": "every pytest beside gitmem loads it",

@@ -7,12 +7,10 @@ import os
 from gitmem.errors import UsageError
 
 from ..environment import Environment
+from ..missing_extra import needs_extra
 from ..render import output
 from ..render.terminal import is_everywhere
 
-INSTALL = "pip install 'gitmem-coord[top]'"
-PIPX = "pipx inject gitmem-coord 'textual>=8'"
-UV = "uv tool install 'gitmem-coord[top]'"
 PACKAGES = ("textual", "rich")
 
 
@@ -33,17 +31,8 @@ def top(at: Environment) -> None:
             code="no-terminal",
             next=["gitmem watch", "gitmem roster"],
         )
-    try:
+    with needs_extra("top", PACKAGES, "'textual>=8'", "Textual is not installed; gitmem top needs it."):
         from ..top import app
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in PACKAGES:
-            raise
-        raise UsageError(
-            "Textual is not installed; gitmem top needs it.",
-            hint=f"Run `{INSTALL}` if gitmem was installed with pip, `{PIPX}` with pipx, or `{UV}` with uv.",
-            code="no-textual",
-            next=[INSTALL, PIPX, UV],
-        ) from None
     store = at.store()
     at.caller()  # whoever cannot act is told so here
     store.db()  # a log that cannot be read is reported here; a long one shows its progress

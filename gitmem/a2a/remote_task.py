@@ -43,7 +43,7 @@ _ASKS = {
 
 
 class RemoteError(Exception):
-    """What an A2A server answers instead of a result, or why there is no answer."""
+    """An A2A server answers with an error, or does not answer."""
 
 
 class RemoteTask:

@@ -112,7 +112,7 @@ def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, 
             if oid is None:
                 oid = _target(common, f"{below}/{name}")
             if oid is None and _is_special(os.path.join(folder, name)):
-                continue  # a pipe or device is no ref, and git would wait for its writer
+                continue  # not a ref: a pipe or device, whose writer git would wait for
             if oid is None:
                 return None  # damaged, just deleted, or of an unknown form
             found[f"{below}/{name}"] = oid

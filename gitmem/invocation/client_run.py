@@ -146,7 +146,7 @@ class ClientOutput:
     Attributes:
         session: The id to resume its session by; None until it has named one.
         error: The last error that it has named, or None.
-        has_failed: Whether its answer is no result.
+        has_failed: Whether it answers with an error instead of a result.
 
     Args:
         read: Returns what a line says.

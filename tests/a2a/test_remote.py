@@ -151,7 +151,7 @@ def test_i10_a_server_is_asked_to_cancel_what_its_caller_cancels(external: Exter
 def test_i10_task_cancel_tells_the_server_although_nobody_follows_it(
     external: External, caller: Path, text: str
 ) -> None:
-    """Given back after the call, or held with a question; with another token the server is told by a later wait."""
+    """While nobody holds the task, and while it is held with a question. If the token has changed, a later wait tells the server."""
     _, found = call(caller, external.url, text, "first", "--timeout", "1s")
     id = found["results"][0]["task_id"]
     status, found = say(caller, "task", "cancel", id)

@@ -249,7 +249,7 @@ def test_ignored_commits_are_passed_over(shop: Path, run: Run) -> None:
 
 
 def test_it_runs_without_a_log_and_starts_none(shop: Path, run: Run) -> None:
-    """Asking is no record."""
+    """Only commands that record something start a log."""
     before = sorted(os.listdir(shop / ".git"))
     assert run("why", "README").status == 0
     assert sorted(os.listdir(shop / ".git")) == before or not (shop / ".git" / "refs" / "gitmem").exists()

@@ -12,19 +12,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.chromium import FLAGS
+
 CHROMIUM, DRIVER = "chromium", "chromedriver"
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",  # root can't have it
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-)
 SECONDS = 20.0
 WATCH = """
 window.violations = [];

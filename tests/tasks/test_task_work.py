@@ -325,7 +325,7 @@ def test_a_replaced_task_is_not_taken(office: Office) -> None:
 
 
 def test_a_take_says_what_it_waits_for(office: Office) -> None:
-    """blocked_by refuses nothing; as in lists, what another task replaces is waited for no more."""
+    """A task with open blockers can be taken. As in lists, a blocker that another task replaces no longer counts."""
     first = office.new()
     second = office.new(blocked_by=[first])
     assert show(office.store, second).warnings == [f"It waits for {first}."]

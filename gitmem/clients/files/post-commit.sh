@@ -5,16 +5,7 @@
 nl='
 '
 hook=@HOOK@
-git=${GIT_DIR:-.git} common='' program=''
-if [ -f "$git" ]; then
-  IFS= read -r git <"$git"
-  git=${git#gitdir: }
-fi
-common=$git
-if [ -r "$git/commondir" ]; then
-  IFS= read -r common <"$git/commondir"
-  case $common in /* | [A-Za-z]:*) ;; *) common=$git/$common ;; esac
-fi
+@REPOSITORY@
 kept=${0%/*}/$hook.before-gitmem
 # Print the commit that this process has made. Git runs post-merge also for fast-forwards, which make none, and for `merge --squash`, which
 # is committed later: the last entry of the reflog tells them apart.

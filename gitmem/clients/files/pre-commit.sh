@@ -4,16 +4,7 @@
 # With nothing claimed by others it starts no program: it tests files that gitmem keeps.
 nl='
 '
-git=${GIT_DIR:-.git} common='' program=''
-if [ -f "$git" ]; then
-  IFS= read -r git <"$git"
-  git=${git#gitdir: }
-fi
-common=$git
-if [ -r "$git/commondir" ]; then
-  IFS= read -r common <"$git/commondir"
-  case $common in /* | [A-Za-z]:*) ;; *) common=$git/$common ;; esac
-fi
+@REPOSITORY@
 kept=${0%/*}/pre-commit.before-gitmem
 if [ -e "$common/gitmem/claims/claimed" ] && [ ! -e "$common/gitmem/claims/only-own/in-${git##*/}" ]; then
 @IS_LISTED@

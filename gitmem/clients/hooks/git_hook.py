@@ -95,6 +95,7 @@ def text(name: str = PRE_PUSH) -> str:
     file = POST_COMMIT if name == POST_MERGE else name
     return (
         content(f"{file}.sh")
+        .replace("@REPOSITORY@\n", content("git-hook-repository.sh"))
         .replace("@IS_LISTED@\n", script.parts()["is_listed"] + "\n")
         .replace("@HOOK@", name)
     )
