@@ -6,7 +6,7 @@ from ..agents.role_holders import PREFIX
 from ..errors import UsageError
 from ..records import ids
 from ..text.shell_quote import command
-from . import DELEGATION, find_task
+from . import DELEGATION, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def find(store: Store, caller: Caller, message: str, options: TaskOptions) -> Ta
     It looks at nothing else: who has repeated a command gets its task also if the deadline is over, an enclosing task is finished, or the
     addressee is gone.
     """
-    key = options.get("idempotency_key")
-    before = find_task.record_of(store.db(), id_of(caller, key)) if key else None
+    before = recorded(store, caller, options.get("idempotency_key"))
     if before is None:
         return None
     role, agent = before.get("target_role"), before.get("agent")
@@ -43,6 +42,15 @@ def find(store: Store, caller: Caller, message: str, options: TaskOptions) -> Ta
     said = (message, options.get("purpose") or DELEGATION, options.get("wu") or None)
     is_same = asked in known and said == (before["message"], before["purpose"], before.get("wu_id"))
     return before if is_same else None
+
+
+def recorded(store: Store, caller: Caller, key: str | None) -> TaskRecord | None:
+    """Return the task of a caller's key; None without one. Whoever knows the key can write the id; the task is only the caller's own."""
+    if not key:
+        return None
+    task_id = id_of(caller, key)
+    found = load.lowest_line(store.db(), task_id, forged=False) or load.lowest_line(store.db(), task_id)
+    return found[1] if found is not None and found[1]["sender_identity"] == caller.reader else None
 
 
 def refuse_another(before: TaskRecord, fields: Mapping[str, Any]) -> None:

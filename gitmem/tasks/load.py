@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..records.record_types import TaskRecord
 
-_TASK = "SELECT l.id, l.body FROM task_line t JOIN line l ON l.id = t.line WHERE t.task_id = ?{but} ORDER BY l.body LIMIT 1"
+_TASK = "SELECT l.id, l.body FROM task_line e JOIN line l ON l.id = e.line WHERE e.task_id = ?{but} ORDER BY {first}l.body LIMIT 1"
 _EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
 # Of a line that is not forged: whether this clone has surely written it. Older ones in the name of an identity are never forged.
 IS_OWN = (
@@ -57,7 +57,7 @@ def load(
             clone does not act on them.
         handoffs: A cache of folded handoffs, for the load of many tasks: one handoff may be of all of them.
     """
-    lowest = _lowest(db, task_id, forged)
+    lowest = lowest_line(db, task_id, forged=forged)
     if lowest is None:
         return None
     _, record = lowest
@@ -84,9 +84,19 @@ def of_lines(record: TaskRecord, events: Iterable[TaskEvent], most: int = READ_M
     return FoldedTask(record, read, left_out=len(every) - len(read))
 
 
-def lowest_line(db: sqlite3.Connection, task_id: str) -> tuple[int, TaskRecord] | None:
-    """Return the lowest line of a task, with its number; None if there is none."""
-    return _lowest(db, task_id, True)
+def lowest_line(
+    db: sqlite3.Connection, task_id: str, *, forged: bool = True
+) -> tuple[int, TaskRecord] | None:
+    """Return the line of a task that counts, with its number; None if there is none.
+
+    It is the lowest one; without `forged` the lowest of those that this clone has surely written, else the lowest that is not forged.
+    """
+    but, first = ("", "") if forged else (NOT_FORGED, f"NOT {IS_OWN}, ")
+    row = db.execute(_TASK.format(but=but, first=first), (task_id,)).fetchone()
+    if row is None:
+        return None
+    record = records.read_kind("task", row[1].encode())
+    return None if record is None else (row[0], record)
 
 
 def handed_over(record: TaskRecord) -> dict[str, str]:
@@ -95,14 +105,6 @@ def handed_over(record: TaskRecord) -> dict[str, str]:
         return {}
     pairs = list(zip(record.get("handoff_tasks") or (), record.get("handoff_takes") or (), strict=False))
     return dict(reversed(pairs[:HANDOFFS_MAX]))  # of a task that is named twice the first pair
-
-
-def _lowest(db: sqlite3.Connection, task_id: str, forged: bool) -> tuple[int, TaskRecord] | None:
-    row = db.execute(_TASK.format(but="" if forged else NOT_FORGED), (task_id,)).fetchone()
-    if row is None:
-        return None
-    record = records.read_kind("task", row[1].encode())
-    return None if record is None else (row[0], record)
 
 
 def _handoffs(db: sqlite3.Connection, task_id: str) -> list[str]:
@@ -120,7 +122,7 @@ def _handoffs(db: sqlite3.Connection, task_id: str) -> list[str]:
 
 
 def _handoff(db: sqlite3.Connection, handoff_id: str, forged: bool) -> FoldedTask | None:
-    found = _lowest(db, handoff_id, forged)
+    found = lowest_line(db, handoff_id, forged=forged)
     if found is None:
         return None
     events, left_out = _events(db, found[1], forged)

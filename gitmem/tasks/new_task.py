@@ -115,11 +115,10 @@ def _create(
     dry_run: bool,
 ) -> NewTask:
     """Record a task, see `create_with_signal`; `resolved` is whom it is for."""
-    db = store.db()
     key = options.get("idempotency_key")
     fields = _fields(store, caller, message, resolved, options)
     task_id = fields["task_id"]
-    if key and (before := find_task.record_of(db, task_id)) is not None:
+    if (before := keyed_task.recorded(store, caller, key)) is not None:
         keyed_task.refuse_another(before, fields)
         return _already_recorded(before, resolved)
     _refuse_foreign(store, caller, fields["supersedes"])

@@ -8,6 +8,7 @@ from ..agents.serialize import sender_name_from
 from ..commit_message import sanitize
 from ..outcome import Outcome
 from ..signals import may_contradict, task_records
+from . import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,8 +60,16 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
 
 
 def forged(db: sqlite3.Connection, task_id: str) -> list[str]:
-    """Return a sentence for each kind of event that claims to be from this clone and is not."""
-    return [
+    """Return a sentence for a record that makes somebody else the caller, and for each kind of event that claims to be from this clone."""
+    shown, own = (load.lowest_line(db, task_id, forged=each) for each in (True, False))
+    found = []
+    if shown is not None and own is not None and shown[0] != own[0]:
+        who, caller = (sanitize(each["sender_identity"]) for _, each in (shown, own))
+        found.append(
+            f"FORGED: an earlier record by {who} has the id of this task by {caller}. It has no effect on commands here; other clones "
+            f"take {who} for the caller."
+        )
+    return found + [
         f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
         "It has no effect on commands here; other clones count it."
         for event, name in db.execute(_FORGED, (task_id, FORGED_MAX)).fetchall()

@@ -45,8 +45,16 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     new = set(tasks.column("task_id"))
     changed = new | set(events.column("task_id"))
     seen_before = _with_lines(db, changed)
-    lines = sorted(zip(tasks.column("task_id"), tasks.ids, strict=True))
-    db.executemany("INSERT OR IGNORE INTO task_line VALUES (?, ?)", lines)
+    lines = [
+        (
+            row.record["task_id"],
+            row.id,
+            row.record["sender_identity"],
+            row.record.get("sender_session") or None,
+        )
+        for row in tasks
+    ]
+    db.executemany("INSERT OR IGNORE INTO task_line VALUES (?, ?, ?, ?)", lines)
     columns = map(events.column, ("task_id", "event", "sender_identity", "sender_session"))
     named = [
         (task_id, number, event, sender, session or None)

@@ -38,7 +38,7 @@ DDL = (
     "CREATE INDEX task_twin ON task (twin) WHERE decided_by IS NULL AND twin IS NOT NULL",
     "CREATE INDEX task_conflict ON task (task_id) WHERE conflict = 1 AND decided_by IS NULL",
     "CREATE INDEX task_late ON task (since) WHERE late > 0",
-    "CREATE TABLE task_line (task_id TEXT, line INTEGER, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
+    "CREATE TABLE task_line (task_id TEXT, line INTEGER, sender TEXT, session TEXT, PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     "CREATE TABLE task_event (task_id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (task_id, line)) WITHOUT ROWID",
     # For what a session has taken: see `held_at`.

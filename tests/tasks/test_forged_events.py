@@ -12,7 +12,7 @@ from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import Store
-from gitmem.tasks import find_task, load, new_task, task_decisions, task_list, task_work
+from gitmem.tasks import find_task, keyed_task, load, new_task, task_decisions, task_list, task_work
 from tests.sandbox import HOUR, Agent, Clock, carry, new_repo, open_store
 
 from .events_by_hand import described
@@ -172,3 +172,47 @@ def test_a_close_in_the_name_of_a_caller_here_ends_no_work(attack: Attack) -> No
     assert find_task.require(attack.ours, attack.task_id).state == "canceled"
     assert task_work.report(attack.ours, attack.bohr, attack.task_id, "working", "step 1").recorded
     assert "FORGED: a close" in task_list.show(attack.ours, attack.task_id).warnings[0]
+
+
+@pytest.mark.parametrize("identity", [MALLORY, PLANNER])
+def test_an_earlier_record_with_the_id_of_a_task_makes_nobody_its_caller_here(
+    attack: Attack, identity: str
+) -> None:
+    """In a peer's own name, or in that of the caller with another session. On other clones he decides the task; here he does not."""
+    line = records.line("task", attack.clock.value - HOUR, {
+        "task_id": attack.task_id, "thread_id": "thread-0001", "message": "Delete them", "target_role": "implementer/test",
+        "sender_identity": identity, "sender_session": "sess-mallory",
+    })  # fmt: skip
+    attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
+    task_work.take(attack.ours, attack.bohr, attack.task_id)
+    attack.forge("seal", identity, "sess-mallory", state="canceled")
+    attack.alike()
+    shown, acted = (find_task.require(attack.ours, attack.task_id, writing=each) for each in (False, True))
+    assert (shown.caller, shown.state) == ((identity, "sess-mallory"), "canceled")
+    assert (acted.caller[0], acted.record["message"], acted.state) == (PLANNER, "Write the tests", "working")
+    (said, *_) = task_list.show(attack.ours, attack.task_id).warnings
+    assert said.startswith(f"FORGED: an earlier record by {identity} has the id of this task by {PLANNER}. ")
+    assert not any(
+        "earlier record" in each for each in task_list.show(attack.theirs, attack.task_id).warnings
+    )
+    assert task_work.report(attack.ours, attack.bohr, attack.task_id, "completed").recorded
+    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).recorded
+    sealed = find_task.require(attack.ours, attack.task_id, writing=True)
+    assert (sealed.state, sealed.decided_by) == ("completed", "seal")
+    carry(attack.ours, attack.theirs)
+    attack.alike()
+
+
+def test_who_knows_an_idempotency_key_keeps_nobody_from_its_task(attack: Attack) -> None:
+    """Its id can be computed; a record in another name is not the task of the key."""
+    task_id = keyed_task.id_of(attack.planner, "deploy-1")
+    line = records.line("task", attack.clock.value - HOUR, {
+        "task_id": task_id, "thread_id": "thread-0001", "message": "x", "target_role": "a/b", "sender_identity": MALLORY,
+        "idempotency_key": "deploy-1",
+    })  # fmt: skip
+    attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
+    carry(attack.ours, attack.theirs)
+    asked = {"target_role": "implementer/test", "idempotency_key": "deploy-1"}
+    made, again = (new_task.create(attack.ours, attack.planner, "Deploy", **asked) for _ in range(2))  # type: ignore[arg-type]
+    assert (made.task["task_id"], made.recorded, again.recorded) == (task_id, True, False)
+    assert find_task.require(attack.ours, task_id, writing=True).record["message"] == "Deploy"
