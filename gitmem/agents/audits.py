@@ -138,19 +138,22 @@ def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iter
             yield audit
 
 
-def newest(db: sqlite3.Connection, most: int, *, since: str = "") -> list[AuditRecord]:
+def newest(db: sqlite3.Connection, most: int, most_bytes: int) -> list[AuditRecord]:
     """Return the newest audits of the log, also those that peers may have forged: for what is shown, not for what is allowed.
 
     Args:
-        most: How many are read.
-        since: The earliest time of an audit, as lines have it.
+        most: How many are read, and how many bytes of lines: peers may have written any number.
     """
     rows = db.execute(
-        "SELECT body FROM line WHERE kind = 'audit' AND at >= ? ORDER BY at DESC, body DESC LIMIT ?",
-        (since, most),
+        "SELECT body FROM line WHERE kind = 'audit' ORDER BY at DESC, body DESC LIMIT ?", (most,)
     )
-    read = (records.read_kind("audit", body.encode()) for (body,) in rows)
-    return [audit for audit in read if audit is not None]
+    found: list[AuditRecord] = []
+    for (body,) in rows:
+        most_bytes -= len(body)
+        audit = records.read_kind("audit", body.encode()) if most_bytes >= 0 else None
+        if audit is not None:
+            found.append(audit)
+    return found
 
 
 def claim_ids(audit: AuditFields) -> list[str]:

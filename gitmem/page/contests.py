@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CONTESTS_MAX = 200
 OVERLAPS_MAX = 10  # of one pair
-STEPS_MAX = 500_000  # of all comparisons of paths
+STEPS_MAX = 100_000  # of all comparisons of paths
 
 
 def contests(standing: Iterable[StandingClaim], shown: Collection[str], lanes: Lanes) -> list[Contest]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GATES_MAX = 200  # that are looked at
 GATE_SECONDS = 1.0  # for looking at gates
-AUDITS_MAX = 2_000  # that are read
+AUDITS_MAX, AUDIT_BYTES = 1_000, 4_000_000  # that are read
 PASSED_MAX = 200
 OF_ONE_MAX = 50  # signals or claims of one reason
 REASON_MAX = 1_000  # characters
@@ -61,12 +61,13 @@ class GateMarks:
     ) -> None:
         self._store = store
         self._lanes = lanes
-        self._audits = audits.newest(store.db(), AUDITS_MAX)
+        self._audits = audits.newest(store.db(), AUDITS_MAX, AUDIT_BYTES)
         self.notes: list[str] = []
         self.closed = self._closed(only, current, tasks, threads)
         texts = TextBudget(REASON_BYTES)
         found = [each for each in self._audits if _is_wanted(each, only)]
-        self.omitted = max(0, len(found) - PASSED_MAX)
+        (total,) = store.db().execute("SELECT count(*) FROM line WHERE kind = 'audit'").fetchone()
+        self.omitted = max(0, len(found) - PASSED_MAX) + total - len(self._audits)
         self.passed = [self._passed(each, texts) for each in found[:PASSED_MAX]][::-1]
 
     def _closed(

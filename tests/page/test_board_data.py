@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -322,3 +323,61 @@ def test_commits_of_a_person_are_of_that_persons_lane(tmp_path: Path, git: Git) 
     lanes = {each["id"]: each["identity"] for each in data["agents"]}
     found = {each["subject"]: lanes.get(each.get("person", "")) for each in data["commits"]}
     assert found == {"ada@example.org": "human:ada@example.org", "eve@example.org": None}
+
+
+def test_an_audit_opens_the_gate_of_another_clone_and_not_of_this_one(tmp_path: Path) -> None:
+    """Whoever works elsewhere knows its audits; here a peer could write one in the name of somebody here."""
+    path = start(tmp_path)
+    far = {"session_id": "sess-000000000009", "event": "start", "display_name": "Meitner", "clone_id": "elsewhere0", "agent_identity": "x:y:meitner", "wu_id": "WU-1"}  # fmt: skip
+    workbench.publish(str(path), iter([("sessions", records.line("session", NOW, far))]))
+    ids = [asked(path, "Noether", to, "Rename it?", "WU-1") for to in ("Curie", "Meitner")]
+    closed = data_of(path)["board"]["gates"]
+    assert {each["blockers"][0]["signal"] for each in closed} == set(ids)
+
+    def audit(number: int, reader: str) -> tuple[str, bytes]:
+        fields = {
+            "audit_id": f"audit-{number:012d}", "action": "gate", "reason": f"never mind {HOSTILE}", "reader_identity": reader,
+            "signal_ids": ids, "wu_id": "WU-1", "sender_identity": reader,
+        }  # fmt: skip
+        return "audits", records.line("audit", NOW + MINUTE, fields)
+
+    workbench.publish(str(path), iter([audit(1, "claude:implementer:curie"), audit(2, "x:y:meitner")]))
+    data = data_of(path)
+    assert [each["agent"] for each in data["board"]["gates"]] == [named(data, "Curie")]
+    assert len(data["board"]["passed"]) == 2
+
+
+def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> None:
+    """In questions, agreements, reasons and paths; of many reasons and claims the newest are shown, and the rest is counted."""
+    path = start(tmp_path)
+    with opened(path, "Curie", 1) as log:
+        task = str(log.tasks.delegate(f"Do {HOSTILE}", to="Gauss", role="implementer/general", scopes=["src/**"]).task["task_id"])  # fmt: skip
+    with opened(path, "Gauss", 2) as log:
+        log.tasks.take(task)
+    with opened(path, "Gauss", 3) as log:
+        log.tasks.ask(task, f"Which {HOSTILE}" + "x" * 10_000)
+    lines = [
+        (
+            "audits",
+            records.line("audit", NOW + number, {
+                "audit_id": f"audit-{number:012d}", "action": "gate<script>", "reason": "r" * 20_000, "reader_identity": f"x:y:z{number}",
+                "signal_ids": [f"sig-{each:08d}" for each in range(100)], "sender_identity": "x:y:z",
+            }),
+        )
+        for number in range(220)
+    ]  # fmt: skip
+    claims = [claim_line(number, number / 10, [f"src/<b>{number % 2}\u202e"] * 40) for number in range(20)]
+    workbench.publish(str(path), iter([*lines, *claims]))
+
+    data = data_of(path)
+
+    board = data["board"]
+    assert 100 < len(board["passed"]) == 220 - data["omitted"]["passed"] <= 200
+    assert sum(len(each["reason"]) for each in board["passed"]) <= 200_000
+    assert max(len(each["signals"]) for each in board["passed"]) == 50
+    assert 0 < len(board["contested"]) <= 200
+    assert max(len(each["overlaps"]) for each in board["contested"]) <= 10
+    assert next(each for each in board["owed"] if each["what"] == "reply")["text"].startswith(
+        "Which </script>"
+    )
+    assert not {"\u202e", "\x1b"} & set(json.dumps(data, ensure_ascii=False))
