@@ -235,6 +235,7 @@ def test_the_memory_is_searched_and_a_node_has_its_history(show: Show) -> None:
     said = browser.text(".node")
     assert data["nodes"][4]["text"] in said
     assert "src/parser.py changed in 3 commits" in said
+    assert "stale; without that, by its age" in said
     assert f"Superseded by {data['nodes'][5]['text'][:40]}" in said
     assert "created" in said and "updated: text" in said
 
@@ -244,6 +245,81 @@ def test_the_memory_is_searched_and_a_node_has_its_history(show: Show) -> None:
     assert browser.run("return document.querySelector('.nodes [aria-current]') === document.querySelectorAll('.nodes button')[1]")  # fmt: skip
     browser.run("void gitmemPage.sections.memory.cy.nodes()[0].emit('tap')")
     assert data["nodes"][0]["text"] in browser.text(".node")
+
+
+def test_labels_of_the_graph_do_not_cover_one_another(show: Show) -> None:
+    """At any zoom; the closer, the more of them have room."""
+    browser = show(sample(nodes=80))
+    browser.run("gitmemPage.select('memory')")
+    browser.until("return Boolean(gitmemPage.sections.memory.cy)")
+    count = "return gitmemPage.sections.memory.cy.nodes().filter((each) => each.data('label')).length"
+    far = browser.run(count)
+    assert far > 10
+    covering = """
+        const boxes = gitmemPage.sections.memory.cy.nodes().filter((each) => each.data("label"))
+          .map((each) => each.boundingBox({ includeNodes: false, includeEdges: false, includeOverlays: false, includeUnderlays: false }));
+        const by = 3 / gitmemPage.sections.memory.cy.zoom(); // the outline of letters
+        return boxes.filter((a, at) => boxes.some((b, other) => other < at && a.x1 + by < b.x2 - by && b.x1 + by < a.x2 - by && a.y1 + by < b.y2 - by && b.y1 + by < a.y2 - by)).length"""
+    assert browser.run(covering) == 0
+    browser.run("gitmemPage.sections.memory.cy.zoom(3)")
+    browser.until(f"{count} > arguments[0]", far)
+    assert browser.run(covering) == 0
+
+
+def test_filters_and_search_reach_every_section(show: Show) -> None:
+    """States, roles, notes and results are found; a work unit and an agent limit the whole board, and commits of a person are that person's."""
+    data = sample()
+    data["tasks"][0].update(result="zebra", notes=["lion"], wu="WU-1", open=True)
+    data["agents"][1].update(role="tiger")
+    data["commits"][0].update(author="Nobody", person="a2")
+    data["commits"][0].pop("agent", None)
+    browser = show(data)
+    set_filter = "gitmemPage.setFilter(arguments[0])"
+
+    for word in ("zebra", "lion"):
+        browser.search(word)
+        assert browser.text("#shown") == "0 of 60 signals, 1 task"
+    browser.search("tiger")
+    said = browser.text("#shown")
+    assert said.startswith(f"{sum(each['from'] == 'a1' for each in data['signals'])} of 60 signals, ")
+    browser.search("agreed by all")
+    states = {each["id"]: each["state"] for each in data["threads"]}
+    converged = sum(states[each["thread"]] == "converged" for each in data["signals"])
+    assert browser.text("#shown") == f"{converged} of 60 signals"
+    browser.search("")
+    browser.run(set_filter, {"agent": "a2"})
+    commits = browser.run("return gitmemPage.timelineView.state.kept.commits.map((each) => each.id)")
+    assert data["commits"][0]["id"] in commits
+
+    browser.run("gitmemPage.select('board')")
+    browser.run(set_filter, {"agent": "", "wu": "WU-1"})
+    said = browser.text("#board")
+    assert "has 2 unread signals on WU-1" in said
+    assert "can’t pass the gate of WU-1" in said and "asked for a reviewer, taken by a coder" in said
+    assert data["board"]["passed"][0]["reason"] not in said
+    browser.run(set_filter, {"wu": "WU-2"})
+    said = browser.text("#board")
+    assert "can’t pass the gate" not in said and "asked for a reviewer" not in said
+    assert "Everybody has read everything." in said
+    assert data["board"]["passed"][0]["reason"] in said
+
+
+def test_the_figures_of_one_day_are_by_hour(show: Show) -> None:
+    """They add up to the day; without all of its signals there is the day, once."""
+    data = sample()
+    day = {"day": "2026-09-21", "signals": 60, "agents": 5, "proposals": 9, "answers": 9}
+    data["statistics"]["days"] = [day]
+    browser = show(data)
+    browser.run("gitmemPage.select('figures')")
+    assert "By hour of 2026-09-21 (UTC)" in browser.text("#figures")
+    hours = browser.run("return [...document.querySelectorAll('#figures .figure tbody')][0].innerText")
+    assert sum(int(row.split("\t")[1]) for row in hours.splitlines()) == 60
+
+    data["statistics"]["days"] = [{**day, "signals": 61}]
+    browser = show(data)
+    browser.run("gitmemPage.select('figures')")
+    assert "2026-09-21\t61\t9\t9\t5" in browser.text("#figures")
+    assert not browser.wrong()
 
 
 def test_the_figures_are_charts_with_tables(show: Show) -> None:

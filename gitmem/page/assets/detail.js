@@ -93,6 +93,12 @@
   const given = (kind, key) => (page.model.handedBy[kind].get(key) ?? []).slice(0, 20).map((task) => el("p", {}, "by ", name(task.from), ": ", opens("task", task.id, cut(task.text, 60) || task.id), " ", taskState(task)));
   const owedFor = (key) => (page.model.owedTask.get(key) ?? []).map((row) => el("p", {}, debtor(row), " owes ", name(row.to), ` ${owes(row)[0]}, ${owes(row)[1]} `, time(row.since), row.what === "reply" ? `: ${row.text}` : ""));
 
+  /** Who has agreed to exactly this signal, and when. */
+  const agreeing = (key) => {
+    const rows = (page.model.replies.get(key) ?? []).filter((each) => each.intent === "AGREE").slice(0, 20);
+    return rows.length ? [el("br"), "AGREE by ", ...rows.flatMap((each, at) => [at ? ", " : "", name(each.from), " ", el("span", { class: "quiet" }, time(each.at))])] : [];
+  };
+
   const views = {
     thread(key, focus) {
       const thread = page.model.thread.get(key);
@@ -100,7 +106,7 @@
       const signals = page.model.inThread.get(key) ?? [];
       const tasks = page.model.data.tasks.filter((each) => each.thread === key);
       return [cut(threadTitle(thread) || "Thread", 160), [
-        thread.agreed ? el("p", {}, badge("agreed", "good"), " on what ", name(thread.agreed.agent), " proposed: ", ...reference("signal", thread.agreed.signal), el("br"), el("span", { class: "quiet" }, `First proposed: ${thread.title}`)) : "",
+        thread.agreed ? el("p", {}, badge("agreed", "good"), " on what ", name(thread.agreed.agent), " proposed: ", ...reference("signal", thread.agreed.signal), ...agreeing(thread.agreed.signal), el("br"), el("span", { class: "quiet" }, `First proposed: ${thread.title}`)) : "",
         el("p", {}, threadState(thread), ` ${count(thread.signals ?? signals.length, "signal")}`, thread.wu ? ` · ${thread.wu}` : "", thread.more ? ` · ${count(thread.more, "signal")} not on this page` : ""),
         stands(thread).length ? [el("h3", {}, "Where each stands"), el("ul", { class: "stands" }, stands(thread))] : "",
         tasks.length ? [el("h3", {}, "Tasks"), el("ul", {}, tasks.slice(0, 30).map((each) => el("li", {}, opens("task", each.id, cut(each.text, 90) || each.id), " ", taskState(each), mismatch(each))))] : "",

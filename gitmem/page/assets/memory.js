@@ -2,9 +2,11 @@
 /* The memory: a graph of relations, the list that says the same, and the history of a node. */
 (() => {
   const page = window.gitmemPage;
-  const { el, time, cut, badge, count, table, colour, say } = page;
+  const { el, cut, badge, count, table, colour, say } = page;
   const { name, facts, opens, id: idOf, text } = page.words;
+  const time = (ms) => page.time(ms, true);
   const LIST = 100;
+  const LETTER = 10; // the size of labels on the screen
   const HISTORY = 200;
   const TICKS = 140;
   const SLICE = 14; // milliseconds of the layout at a time, so that the page answers meanwhile
@@ -20,14 +22,18 @@
   const kind = (node) => (node.type === "discovery" && node.tags.find((tag) => KINDS.has(tag))) || node.type;
   const kindsOf = (model) => [...new Set(model.data.nodes.map(kind))].sort();
   const fresh = (node) => Math.max(0, Math.min(1, Number(node.decay) || 0));
+  const isCurrent = (node) => !node.stale && !node.superseded_by;
+  /** Say how fresh a node is; what is stale or superseded is not fresh, however young. */
+  const freshness = (node) => (node.stale ? "stale" : node.superseded_by ? "superseded" : `${Math.round(fresh(node) * 100)} %`);
   const shade = () => d3.interpolateRgb(colour("faded"), colour("fresh"));
   const style = () => [
-    { selector: "node", style: { "background-color": "data(colour)", shape: "data(shape)", width: "data(size)", height: "data(size)", label: "data(label)", "font-size": 9, "min-zoomed-font-size": 8,
-      color: colour("ink"), "text-outline-color": colour("paper"), "text-outline-width": 2, "text-valign": "bottom", "text-margin-y": 3, "text-max-width": 130, "text-wrap": "ellipsis", "border-width": 1, "border-color": colour("quiet") } },
+    { selector: "node", style: { "background-color": "data(colour)", shape: "data(shape)", width: "data(size)", height: "data(size)", label: "data(label)", "font-size": "data(letter)",
+      color: colour("ink"), "text-outline-color": colour("paper"), "text-outline-width": "data(outline)", "text-valign": "bottom", "text-margin-y": 3, "text-wrap": "wrap", "line-height": 1.2, "border-width": 1, "border-color": colour("quiet") } },
     { selector: "node.stale", style: { "border-color": colour("bad"), "border-width": 3, "border-style": "dashed" } },
     { selector: "node.closed", style: { "background-opacity": 0.25 } },
     { selector: "edge", style: { width: 1.2, "line-color": colour("line"), "target-arrow-color": colour("quiet"), "target-arrow-shape": "vee", "arrow-scale": 0.8, "curve-style": "straight" } },
     { selector: "edge.supersedes", style: { width: 2.4, "line-color": colour("warn"), "target-arrow-color": colour("warn"), "target-arrow-shape": "triangle" } },
+    { selector: "node.named", style: { label: "data(full)", "z-index": 8, "text-background-color": colour("paper"), "text-background-opacity": 0.9, "text-background-padding": 2 } },
     { selector: ".dim", style: { opacity: 0.12 } },
     { selector: "node.chosen", style: { "border-color": colour("focus"), "border-width": 5, "border-style": "solid", "z-index": 9 } },
     { selector: "edge.chosen", style: { "line-color": colour("focus"), "target-arrow-color": colour("focus"), width: 2.4, label: "data(type)", "font-size": 9, color: colour("ink"), "text-background-color": colour("paper"), "text-background-opacity": 0.9 } },
@@ -39,7 +45,7 @@
     const degree = (id) => (model.out.get(id)?.length ?? 0) + (model.in.get(id)?.length ?? 0);
     const key = new Map(model.data.nodes.map((each, place) => [each.id, `n${place}`])); // ids of peers may be anything
     const nodes = model.data.nodes.map((each) => ({
-      data: { id: key.get(each.id), label: cut(each.text, 40) || kind(each), colour: tint(fresh(each)), shape: SHAPES[types.indexOf(kind(each)) % SHAPES.length], size: 14 + Math.min(22, 4 * Math.sqrt(degree(each.id))) },
+      data: { id: key.get(each.id), label: "", letter: LETTER, outline: 2, text: cut(each.text, 80) || kind(each), full: page.labelOf(cut(each.text, 80) || kind(each)), colour: tint(isCurrent(each) ? fresh(each) : 0), shape: SHAPES[types.indexOf(kind(each)) % SHAPES.length], size: 14 + Math.min(22, 4 * Math.sqrt(degree(each.id))) },
       classes: [each.stale ? "stale" : "", each.status === "active" ? "" : "closed"].filter(Boolean),
       scratch: { _node: each.id },
     }));
@@ -57,17 +63,18 @@
     const links = all.edges.filter(({ data }) => data.source !== data.target).map(({ data }) => ({ source: data.source, target: data.target }));
     const few = points.length < 150; // there is room for their labels
     const forces = d3.forceSimulation(points).stop()
-      .force("link", d3.forceLink(links).id((each) => each.id).distance(few ? 110 : 55).strength(0.5))
+      .force("link", d3.forceLink(links).id((each) => each.id).distance(few ? 130 : 55).strength(0.5))
       .force("charge", d3.forceManyBody().strength(few ? -700 : -130).distanceMax(few ? 900 : 500))
-      .force("x", d3.forceX().strength(0.06)).force("y", d3.forceY().strength(0.09)).force("apart", d3.forceCollide(few ? 42 : 20));
+      .force("x", d3.forceX().strength(0.06)).force("y", d3.forceY().strength(0.09)).force("apart", d3.forceCollide(few ? 58 : 20));
     const finish = () => {
       const found = new Map(points.map((each) => [each.id, { x: each.x, y: each.y }]));
       const low = Math.max(0, ...points.map((each) => each.y)) + 90;
       const [left, right] = points.length ? d3.extent(points, (each) => each.x) : [0, 0];
       const single = all.nodes.filter(({ data }) => !linked.has(data.id));
-      const wide = Math.max(right - left, Math.sqrt(single.length) * 90);
-      const columns = Math.max(1, Math.floor(wide / 62));
-      single.forEach(({ data }, at) => found.set(data.id, { x: (left + right - wide) / 2 + (at % columns) * 62 + 31, y: low + Math.floor(at / columns) * 58 }));
+      const wide = Math.max(right - left, Math.sqrt(single.length) * (single.length < 150 ? 160 : 90));
+      const cell = single.length < 150 ? 124 : 62; // there is room for their labels
+      const columns = Math.max(1, Math.floor(wide / cell));
+      single.forEach(({ data }, at) => found.set(data.id, { x: (left + right - wide) / 2 + (at % columns) * cell + cell / 2, y: low + Math.floor(at / columns) * 64 }));
       done(found);
     };
     const ticks = laid ? 20 : TICKS;
@@ -85,9 +92,19 @@
 
   /** Bring all nodes into view; a few are not blown up to fill it. */
   const fitAll = () => {
-    cy.fit(undefined, 24);
+    cy.fit(undefined, 48); // the labels of those at the edge need room, too
     if (cy.zoom() > 1.3) cy.zoom({ level: 1.3, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
   };
+  /** Give the nodes labels of the same size at any zoom: the closer, the more have room. */
+  const label = () => {
+    if (!cy) return;
+    const letter = LETTER / cy.zoom();
+    const nodes = cy.nodes().map((each) => ({ id: each.id(), text: each.data("text"), size: each.data("size"), ...each.position() }));
+    const shown = page.labels(nodes, letter);
+    cy.batch(() => cy.nodes().forEach((each) => { each.data({ label: shown.get(each.id()), letter, outline: letter / 5 }); }));
+  };
+  let labelling = 0;
+  const labelLater = () => { clearTimeout(labelling); labelling = setTimeout(label, 120); };
   const draw = () => {
     const all = elements(page.model);
     place(all, (found) => {
@@ -98,9 +115,12 @@
       cy = cytoscape({ container: parts.graph, elements: [...all.nodes, ...all.edges], style: style(), layout: { name: "preset" }, minZoom: 0.03, maxZoom: 4,
         hideEdgesOnViewport: all.edges.length > 3000, textureOnViewport: all.nodes.length > 800, boxSelectionEnabled: false, autoungrabify: true, userZoomingEnabled: true });
       cy.on("tap", "node", (event) => page.sections.memory.show(event.target.scratch("_node")));
+      cy.on("mouseover mouseout", "node", ({ type, target }) => target.toggleClass("named", type === "mouseover" || target.hasClass("chosen")));
       cy.key = all.key;
       if (before) cy.viewport(before);
       else fitAll();
+      label();
+      cy.on("zoom", labelLater);
       mark();
       page.sections.memory.cy = cy;
     });
@@ -111,11 +131,11 @@
     const ids = new Set(kept.map((each) => cy.key.get(each.id)));
     const all = kept.length === page.model.data.nodes.length;
     cy.batch(() => {
-      cy.elements(".chosen").removeClass("chosen");
+      cy.elements(".chosen, .named").removeClass("chosen named");
       cy.nodes().forEach((each) => { each.toggleClass("dim", !all && !ids.has(each.id())); });
       cy.edges().forEach((each) => { each.toggleClass("dim", !all && !(ids.has(each.data("source")) && ids.has(each.data("target")))); });
       const node = chosen !== null && cy.key.has(chosen) ? cy.getElementById(cy.key.get(chosen)) : null;
-      if (node?.nonempty()) node.union(node.connectedEdges()).addClass("chosen");
+      if (node?.nonempty()) node.addClass("named").union(node.connectedEdges()).addClass("chosen");
       if (node?.nonempty() && move) cy.animate({ center: { eles: node }, zoom: Math.max(cy.zoom(), 0.8) }, { duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 });
     });
   };
@@ -123,7 +143,8 @@
   const markLater = () => { clearTimeout(marking); marking = setTimeout(mark, 120); };
 
   const state = (node) => [node.status === "active" ? "" : badge(node.status), node.stale ? badge("stale", "bad") : "", node.superseded_by ? badge("superseded", "warn") : ""].filter(Boolean).flatMap((each) => [" ", each]);
-  const decay = (node) => [el("meter", { min: 0, max: 1, value: fresh(node).toFixed(3), "aria-hidden": "true" }), ` ${Math.round(fresh(node) * 100)} %`];
+  const decay = (node) => (isCurrent(node) ? meter(node) : [`${freshness(node)}; without that, by its age: `, ...meter(node)]);
+  const meter = (node) => [el("meter", { min: 0, max: 1, value: fresh(node).toFixed(3), "aria-hidden": "true" }), ` ${Math.round(fresh(node) * 100)} %`];
 
   /** The nodes that replaced one, to the last; peers can make them go in a circle. */
   const successors = (model, node) => {
@@ -155,7 +176,7 @@
 
   const list = (most = LIST) => {
     const button = (node) => el("button", { type: "button", tabindex: "-1", "aria-current": node.id === chosen ? "true" : undefined, onclick: () => page.sections.memory.show(node.id) },
-      badge(kind(node)), ...state(node), ` ${cut(node.text, 110) || node.id} `, el("span", { class: "quiet" }, `${Math.round(fresh(node) * 100)} %`));
+      badge(kind(node)), ...state(node), ` ${cut(node.text, 110) || node.id} `, el("span", { class: "quiet" }, isCurrent(node) ? freshness(node) : ""));
     const shown = kept.slice(0, most).map((node) => { const made = button(node); made.node = node.id; return made; });
     const rest = kept.length - shown.length;
     if (rest > 0) shown.push(el("button", { type: "button", tabindex: "-1", onclick: () => { list(most + 300); parts.list.children[most]?.focus(); } }, `Show ${Math.min(300, rest)} more of ${page.number.format(rest)}`));
@@ -189,8 +210,8 @@
   const fillTable = (most) => {
     parts.table.replaceChildren();
     if (!parts.fold.open && !most) return;
-    parts.table.append(table("Nodes", [["Node", (row) => opens("node", row.id, cut(row.text, 140) || row.id), "wide"], ["Type", (row) => kind(row)], ["State", (row) => [row.status, ...state(row)]], ["Fresh", (row) => `${Math.round(fresh(row) * 100)} %`, "num"],
-      ["By", (row) => name(row.agent)], ["Work unit", (row) => row.wu ?? "–"], ["Paths", (row) => cut(row.paths.join(", "), 80) || "–"], ["Changed", (row) => time(row.updated ?? row.at), "nowrap"]], kept, { first: most ?? 40, hideCaption: true }));
+    parts.table.append(table("Nodes", [["Node", (row) => opens("node", row.id, cut(row.text, 140) || row.id), "wide"], ["Type", (row) => kind(row)], ["State", (row) => [row.status, ...state(row)]], ["Fresh", freshness, "num"],
+      ["By", (row) => name(row.agent)], ["Work unit", (row) => row.wu ?? "–"], ["Paths", (row) => cut(row.paths.join(", "), 80) || "–"], ["Changed", (row) => page.time(row.updated ?? row.at), "nowrap"]], kept, { first: most ?? 40, hideCaption: true }));
   };
 
   page.sections.memory = {
@@ -216,7 +237,7 @@
       if (key === true || !cy) {
         const glyphs = ["●", "■", "◆", "▲", "⬢", "★", "⬟", "▰"];
         parts.types.replaceChildren(...kindsOf(model).slice(0, 12).map((type, at) => el("span", {}, `${glyphs[at % glyphs.length]} ${cut(type, 30)}`)),
-          el("span", {}, "faded ", el("span", { class: "decay" }), " fresh"), el("span", {}, "dashed red: stale"), el("span", {}, "thick arrow: supersedes"));
+          el("span", {}, "faded ", el("span", { class: "decay" }), " fresh"), el("span", {}, el("span", { class: "swatch stale" }), "dashed red outline: stale"), el("span", {}, el("span", { class: "swatch thick" }), "thick arrow: supersedes"));
         draw();
         if (chosen !== null && model.node.has(chosen)) parts.node.replaceChildren(...detail(model.node.get(chosen)).filter((each) => each !== ""));
       } else markLater();
