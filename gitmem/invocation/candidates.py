@@ -21,7 +21,7 @@ FOLDED_MAX = 200  # tasks that one look folds; the next one goes on
 # For how long a task is set aside first, and at most; unless something happens to it, or a lease of it ends before.
 ASIDE_MICROS, ASIDE_MAX_MICROS = 30 * 1_000_000, 300 * 1_000_000
 ROWS_MAX = 5_000  # open tasks that one look reads; of more the next one reads the next ones
-ASIDE_MAX = 10 * ROWS_MAX  # tasks set aside that are remembered
+ASIDE_ROWS = 10  # times as many tasks set aside are remembered
 _START = (-1, "")
 _OPEN = (
     "SELECT id, caller, (SELECT max(e.line) FROM task_event e WHERE e.task_id = id), created FROM"
@@ -83,7 +83,7 @@ class Candidates:
         in_turn = self._in_turn(
             (str(id), caller) for id, caller, *_ in rows if not self._is_aside(str(id), now)
         )
-        keeps = self._is_part and len(self._aside) < ASIDE_MAX  # those of other parts
+        keeps = self._is_part and len(self._aside) < ASIDE_ROWS * self._rows_max  # those of other parts
         self._aside = {
             id: each for id, each in self._aside.items() if id in self._lines or (keeps and each[2] > now)
         }

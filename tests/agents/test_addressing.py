@@ -402,10 +402,12 @@ def test_no_number_of_sessions_is_compared_with_a_name_without_a_limit(repo: Pat
     found = suggestions.nearest(store, "plank")
     assert found is not None and found.name == "Planck"
     assert refused(store, "plank", fuzzy=True).suggestions[0].startswith("Planck")
+    assert suggestions.suggestions(store, "x:y:z") == []
     assert len(presence.shown(store, most=presence.READ_MAX)) == presence.READ_MAX
     rows = [
         each
         for each in asked
         if "FROM session s JOIN tenure" in each and "WHERE s.ended IS NULL AND t.until" in each
     ]
-    assert rows and all("LIMIT" in each for each in rows)
+    rows += [each for each in asked if each.startswith("SELECT reader FROM reader")]
+    assert len(rows) > 2 and all("LIMIT" in each for each in rows)

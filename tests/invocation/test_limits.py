@@ -283,3 +283,17 @@ def test_no_number_of_open_tasks_is_read_at_once_and_each_has_its_turn(log: Log)
         seen |= {each.record["task_id"] for each in fresh.look(worker, [], lambda _: True)}
         rounds += 1
     assert len(seen) == 8 and rounds < 20
+
+
+def test_no_number_of_tasks_set_aside_is_remembered(log: Log) -> None:
+    """Of more than so many those that come later are looked at again."""
+    log.sessions.start(name="prices")
+    worker = Agent(log.store, PRICES).caller
+    fields: Any = {"thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE}
+    lines = [log.store.line("task", {**fields, "task_id": f"task-{number:05}"}) for number in range(30)]
+    log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
+    found = candidates.Candidates(log.store, rows_max=1)
+    for _ in range(31):
+        for task in found.look(worker, [], lambda _: True):
+            found.set_aside(task)
+        assert len(found._aside) <= candidates.ASIDE_ROWS + 1
