@@ -49,6 +49,17 @@ def test_a_workflow_is_well_formed(path: Path) -> None:
             assert re.fullmatch(r"[\w./-]+@[\w./-]+", step.get("uses", "owner/name@v1")), step
 
 
+def test_the_tests_of_the_page_have_a_browser_in_ci() -> None:
+    """Without one they are skipped, and CI would be green."""
+    steps = [
+        each.get("run", "") for each in load(ROOT / ".github/workflows/ci.yml")["jobs"]["browser"]["steps"]
+    ]
+    installed = next(
+        at for at, step in enumerate(steps) if {"chromium", "chromium-driver"} <= set(step.split())
+    )
+    assert installed < steps.index("nox -s browser")
+
+
 def test_the_tasks_that_are_named_exist() -> None:
     """In the workflows, and in CONTRIBUTING.md; and each is named in one of them."""
     texts = [path.read_text(encoding="utf-8") for path in WORKFLOWS]
