@@ -10,7 +10,7 @@ import os
 
 from ..agents import commit_stamps, own_sessions
 from ..git.objects import is_oid
-from ..git.reflog import POST_COMMIT
+from ..git.reflog import POST_COMMIT, read_tail
 from ..records.ids import is_id
 from ..trust import sender_tables
 
@@ -36,7 +36,7 @@ def read(repo: Repo) -> dict[str, set[Variables]]:
     found: dict[str, set[Variables]] = {}
     where = commit_stamps.noted(repo)
     for path in (f"{where}.1", where):
-        for line in _tail(path).decode("ascii", "replace").splitlines():
+        for line in read_tail(path, READ_MAX)[0].decode("ascii", "replace").splitlines():
             oid, *words = line.split(" ")
             if is_oid(oid):
                 variables = frozenset(
@@ -65,15 +65,6 @@ def task_of(notes: Collection[Variables]) -> str | None:
 def of_hook(notes: Collection[Variables], hook: str) -> bool:
     """Return whether all notes are of the hook that git runs after the commit: another one saw the HEAD of somebody else."""
     return all(dict(each).get(HOOK, POST_COMMIT) == hook for each in notes)
-
-
-def _tail(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - READ_MAX))
-            return file.read(READ_MAX)
-    except OSError:
-        return b""
 
 
 class NamedSessions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from . import run
+from . import branch_changes, run
 from .objects import is_oid
 
 TYPE_CHECKING = False
@@ -74,7 +74,15 @@ def blame(
         f"--git-dir={git_dir}", f"--work-tree={worktree}", "-c", "core.quotePath=false", "blame", "--incremental", "--root", "-M", "-C",
         "--no-textconv", *(f"-L{first},{last}" for first, last in ranges), "--", path,
     ]  # fmt: skip
-    done = run.run(common, args, cwd=worktree, timeout=seconds, out_max=OUT_MAX, check=False)
+    done = run.run(
+        common,
+        args,
+        cwd=worktree,
+        timeout=seconds,
+        out_max=OUT_MAX,
+        check=False,
+        env_extra=branch_changes.without_filters(common, git_dir),
+    )
     if done.code != 0:
         raise _error(args, done)
     return sorted(_parse(done.out), key=lambda each: each.first)

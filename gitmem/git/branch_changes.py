@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..digests import sha256
+from ..repo import read_small
 from . import run
 from .objects import is_oid
 
@@ -27,6 +28,9 @@ CONFLICTS_MAX = 100  # files of one merge that are kept by name; a digest stands
 BATCH_BYTES_MAX = 32 * 1024 * 1024
 UNKNOWN_OPTION = 129  # git's exit status for an option that it does not have
 STDIN_SINCE = "2.39"  # the version of git whose merge-tree has --stdin
+CONFIG_BYTES_MAX, FILTERS_BYTES_MAX = 1024 * 1024, 64 * 1024
+_FILTERS = r"^filter\..*\.(clean|process|required)$"
+_FILTER_WORDS = (b"filter", b"include")
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
           "--ignore-submodules=none")  # fmt: skip
 
@@ -115,6 +119,41 @@ def changed_files(scratch: ScratchRepository, base: str, tip: str, seconds: floa
     return _names(done.out) if done.code == 0 else None
 
 
+def without_filters(common: str, git_dir: str) -> dict[str, str]:
+    """Return variables for git that override the clean filters of a repository's config; none if it has none.
+
+    Git would start them to compare the work tree, and whoever wrote the config of a copied repository would choose the program. Filters of
+    the user's own config stay, such as LFS.
+
+    Raises:
+        StoreError: git's config can't be read, or has too many filters.
+    """
+    if not _may_have(os.path.join(common, "config")) and not _may_have(
+        os.path.join(git_dir, "config.worktree")
+    ):
+        return {}
+    args = [f"--git-dir={git_dir}", "config", "-z", "--show-scope", "--name-only", "--get-regexp", _FILTERS]
+    done = run.run(common, args, check=False, out_max=FILTERS_BYTES_MAX)
+    if done.code not in (0, 1):  # 1: there are none
+        raise run.failure(args, done)
+    words = done.out.decode("utf-8", "surrogateescape").split("\0")
+    pairs = dict.fromkeys(zip(words[::2], words[1::2], strict=False))
+    names = [name for scope, name in pairs if scope in ("local", "worktree")]
+    own = run.variable("GIT_CONFIG_COUNT") or ""
+    first = int(own) if own.isdecimal() and len(own) < 9 else 0
+    found = {"GIT_CONFIG_COUNT": str(first + len(names))} if names else {}
+    for at, name in enumerate(names, first):
+        found[f"GIT_CONFIG_KEY_{at}"] = name
+        found[f"GIT_CONFIG_VALUE_{at}"] = "false" if name.endswith(".required") else ""
+    return found
+
+
+def _may_have(path: str) -> bool:
+    """Return whether a config file may name a filter, without starting git."""
+    found = read_small(path, CONFIG_BYTES_MAX).lower()
+    return len(found) == CONFIG_BYTES_MAX or any(word in found for word in _FILTER_WORDS)
+
+
 def uncommitted_files(common: str, git_dir: str, folder: str, seconds: float) -> list[str] | None:
     """Return the changed and untracked files of a worktree by name; None if git can't tell.
 
@@ -127,8 +166,9 @@ def uncommitted_files(common: str, git_dir: str, folder: str, seconds: float) ->
             "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--no-ahead-behind"]  # fmt: skip
     try:
         done = run.run(
-            common, args, cwd=folder, timeout=seconds, out_max=NAMES_BYTES_MAX + 3 * FILES_MAX, check=False
-        )
+            common, args, cwd=folder, timeout=seconds, out_max=NAMES_BYTES_MAX + 3 * FILES_MAX, check=False,
+            env_extra=without_filters(common, git_dir),
+        )  # fmt: skip
     except run.GitOutputError:
         raise TooManyFilesError from None
     return _names(done.out, 3) if done.code == 0 else None

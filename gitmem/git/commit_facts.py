@@ -6,7 +6,7 @@ import os
 import time
 from typing import NamedTuple
 
-from . import run
+from . import run, user_history
 from .objects import is_oid
 
 TYPE_CHECKING = False
@@ -19,7 +19,13 @@ PATCHES_AT_ONCE = 50
 PATCHES_BYTES_MAX = 32 * 1024 * 1024
 FACTS_BYTES_MAX = 16 * 1024 * 1024
 RANGE_MAX = 2_000
-_FORMAT = "--format=%H%x00%P%x00%T%x00%an <%ae>%x00%at%x00%cn <%ce>%x00%ct%x00%s"
+PERSON_COLUMNS, SUBJECT_COLUMNS, PARENTS_MAX = (
+    200,
+    500,
+    100,
+)  # of a commit; texts are cut, as others wrote them
+_PERSON = f"%<({PERSON_COLUMNS},trunc)%an%x00%<({PERSON_COLUMNS},trunc)%ae"
+_FORMAT = f"--format=%H%x00%P%x00%T%x00{_PERSON}%x00%at%x00%ct%x00%<({SUBJECT_COLUMNS},trunc)%s"
 # What the user has configured must not change the ids: they are compared with those of other clones.
 _DIFF = (
     "diff-tree", "--stdin", "-r", "-p", "--root", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index", "-U3",
@@ -29,13 +35,12 @@ _DIFF = (
 
 
 class CommitFacts(NamedTuple):
-    """A commit: its parents, its tree, and who made it, with times in seconds since the epoch."""
+    """A commit: its first parents, its tree, and who made it, with times in seconds since the epoch. Long texts are cut."""
 
     parents: tuple[str, ...]
     tree: str
     author: str
     authored: int
-    committer: str
     committed: int
     subject: str
 
@@ -45,14 +50,33 @@ class CommitFacts(NamedTuple):
         return self.authored == self.committed
 
 
-def of_commits(common: str, oids: Iterable[str], seconds: float) -> dict[str, CommitFacts]:
-    """Return the facts of commits; those that are missing here are left out.
+def of_commits(
+    common: str, oids: Iterable[str], seconds: float, *, out_max: int = FACTS_BYTES_MAX
+) -> dict[str, CommitFacts]:
+    """Return the facts of commits; those that are missing here, and those that are too large, are left out.
 
     Raises:
         StoreError: git failed, or did not end in time.
     """
     asked = [oid for oid in dict.fromkeys(oids) if is_oid(oid)]
-    return _facts(common, ["--no-walk=unsorted", "--ignore-missing"], asked, seconds) if asked else {}
+    until = time.monotonic() + seconds
+    waiting, found = [asked] if asked else [], {}
+    while waiting:
+        some = waiting.pop(0)
+        try:
+            found.update(
+                _facts(
+                    common,
+                    ["--no-walk=unsorted", "--ignore-missing"],
+                    some,
+                    until - time.monotonic(),
+                    out_max,
+                )
+            )
+        except run.GitOutputError:  # one with millions of parents must not hide the others
+            if len(some) > 1:
+                waiting[:0] = [some[: len(some) // 2], some[len(some) // 2 :]]
+    return found
 
 
 def written_at(common: str, oid: str) -> int | None:
@@ -79,25 +103,34 @@ def between(common: str, base: str, tip: str, seconds: float) -> dict[str, Commi
 
 
 def _facts(
-    common: str, options: Sequence[str], revisions: Sequence[str], seconds: float
+    common: str,
+    options: Sequence[str],
+    revisions: Sequence[str],
+    seconds: float,
+    out_max: int = FACTS_BYTES_MAX,
 ) -> dict[str, CommitFacts]:
     given = "".join(f"{each}\n" for each in revisions).encode("ascii")
     done = run.run(
         common,
         ["rev-list", *options, "--stdin", _FORMAT],
         input=given,
-        timeout=seconds,
-        out_max=FACTS_BYTES_MAX,
+        timeout=max(0.1, seconds),
+        out_max=out_max,
     )
     found = {}
     for line in done.out.decode("utf-8", "replace").split("\n"):
         words = line.split("\0")
-        if len(words) == 8 and words[4].isdecimal() and words[6].isdecimal():
-            oid, parents, tree, author, authored, committer, committed, subject = words
-            found[oid] = CommitFacts(
-                tuple(parents.split()), tree, author, int(authored), committer, int(committed), subject
-            )
+        if len(words) == 8:
+            oid, parents, tree, name, mail, authored, committed, subject = words
+            author = f"{name.rstrip()} <{mail.rstrip()}>"
+            first = tuple(parents.split(" ", PARENTS_MAX)[:PARENTS_MAX]) if parents else ()
+            found[oid] = CommitFacts(first, tree, author, _time(authored), _time(committed), subject.rstrip())
     return found
+
+
+def _time(text: str) -> int:
+    """Return a time that can be shown, in seconds: a commit may have any number, or none."""
+    return min(int(text), user_history.SECONDS_MAX) if text.isdecimal() else 0
 
 
 def patch_ids(common: str, oids: Iterable[str], seconds: float) -> dict[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import NamedTuple
 
+from ..repo import READING
 from . import formats
 from .objects import is_oid
 
@@ -43,13 +45,7 @@ class Entry(NamedTuple):
 
 def read(git_dir: str) -> list[Entry]:
     """Return the last entries, oldest first; none if there is no such file. Lines that are no entries are left out."""
-    try:
-        with open(formats.reflog(git_dir), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            start = file.seek(max(0, size - READ_MAX))
-            data = file.read(READ_MAX)
-    except OSError:
-        return []
+    data, start = read_tail(formats.reflog(git_dir), READ_MAX)
     found = []
     at = data.find(b"\n") + 1 if start else 0
     while (end := data.find(b"\n", at)) >= 0:
@@ -58,6 +54,19 @@ def read(git_dir: str) -> list[Entry]:
             found.append(entry)
         at = end + 1
     return found
+
+
+def read_tail(path: str, most: int) -> tuple[bytes, int]:
+    """Return the last bytes of a file, at most so many, and where they begin; none if it is missing, unreadable or not a regular file."""
+    try:
+        with open(os.open(path, READING), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                return b"", 0
+            start = file.seek(max(0, found.st_size - most))
+            return file.read(most), start
+    except OSError:
+        return b"", 0
 
 
 def _entry(line: bytes, end: int) -> Entry | None:

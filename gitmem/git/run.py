@@ -283,8 +283,8 @@ def _start(
 
 
 def _name(args: Sequence[str]) -> str:
-    """Return the subcommand in the arguments, after `-c key=value` pairs."""
+    """Return the subcommand in the arguments, after `-c key=value` pairs and options such as `--git-dir=FOLDER`."""
     at = 0
-    while at + 2 < len(args) and args[at] == "-c":
-        at += 2
+    while at + 1 < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] == "-c" else 1
     return args[at] if args else ""

@@ -8,6 +8,7 @@ import re
 from ..errors import UsageError
 from ..git import blame
 from ..memory import anchors
+from ..repo import READING
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 
@@ -83,12 +84,13 @@ def _file(store: Store, folder: str, typed: str) -> str:
             next=[command("git", "log", "--oneline", "-10", "--", path)],
         )
     if not os.path.islink(where):
-        try:
-            with open(where, "rb") as file:
-                is_binary = b"\0" in file.read(BINARY_BYTES)
-        except OSError as error:
-            raise UsageError(f"Cannot read {_shown(typed)}: {error.strerror}.", code="unreadable") from error
-        if is_binary:
+        if not os.path.isfile(where):
+            raise UsageError(
+                f"{_shown(typed)} is not a regular file: it has no lines.",
+                hint="Ask about a file, a line as FILE:LINE, or a commit.",
+                code="special-file",
+            )
+        if b"\0" in _beginning(where, typed):
             raise UsageError(
                 f"{_shown(typed)} is binary: it has no lines.",
                 hint="Ask about a commit that changed it.",
@@ -96,6 +98,14 @@ def _file(store: Store, folder: str, typed: str) -> str:
                 next=[command("git", "log", "--oneline", "-10", "--", path)],
             )
     return path
+
+
+def _beginning(where: str, typed: str) -> bytes:
+    try:
+        with open(os.open(where, READING), "rb") as file:  # by now it may be a pipe
+            return file.read(BINARY_BYTES) or b""
+    except OSError as error:
+        raise UsageError(f"Cannot read {_shown(typed)}: {error.strerror}.", code="unreadable") from error
 
 
 def _range(text: str, parts: re.Match[str]) -> tuple[int, int]:
