@@ -277,12 +277,11 @@ def test_no_number_of_open_tasks_is_read_at_once_and_each_has_its_turn(log: Log)
     fresh.serve(
         next(fresh.look(worker, [], lambda _: True))
     )  # the other one of these two waits for the next round
-    rounds = 0
-    seen: set[str] = set()
-    while rounds == 0 or fresh.is_partial:
-        seen |= {each.record["task_id"] for each in fresh.look(worker, [], lambda _: True)}
-        rounds += 1
-    assert len(seen) == 8 and rounds < 20
+    rounds: list[set[str]] = []
+    while not rounds or fresh.is_partial:
+        rounds.append({each.record["task_id"] for each in fresh.look(worker, [], lambda _: True)})
+    assert rounds[0] == set(sorted(every)[2:4])  # others have their turn first
+    assert len(set().union(*rounds)) == 8 and len(rounds) < 20
 
 
 def test_no_number_of_tasks_set_aside_is_remembered(log: Log) -> None:
