@@ -124,5 +124,9 @@ def _what(change: PatchChange) -> str:
         return f"reopened ({', '.join(sorted(cleared))} cleared)"
     words = [word for word in ("closed", "archived", "deleted") if word in fields]
     reason = change.record.get("reason")
-    text = ", ".join(words) or f"changed {', '.join(fields) or 'nothing'}"
+    is_verified = fields == ["head"]  # nothing but the commit at which its content is right
+    changed = f"changed {', '.join(fields) or 'nothing'}"
+    text = ", ".join(words) or (
+        f"verified at {(change.record.get('head') or '')[:12]}" if is_verified else changed
+    )
     return short(f"{text}: {reason}" if reason else text)

@@ -28,8 +28,8 @@ def opened(path: Path, who: str | None = None, minutes: float = 0) -> Log:
     return gitmem.open(str(path), now=lambda: NOW + int(minutes * MINUTE), commit_after=0, session=who)
 
 
-def data_of(path: Path, **filters: Any) -> PageData:
-    with opened(path, minutes=60) as log:
+def data_of(path: Path, minutes: float = 60, **filters: Any) -> PageData:
+    with opened(path, minutes=minutes) as log:
         return page_data.collect(log.store, **filters)
 
 
@@ -209,6 +209,24 @@ def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
     assert thread["agreed"] == {"signal": counter, "agent": named(data, "Noether"), "text": "In tenths of a cent"}  # fmt: skip
 
 
+def test_a_thread_in_which_nobody_answers_the_last_proposal_names_no_agreement(tmp_path: Path) -> None:
+    """All agree, and to what can't be said: their answers are to the first text."""
+    path = start(tmp_path)
+    with opened(path, "Curie", 1) as log:
+        root = log.signals.send("In cents?", to=["Gauss"], intent="PROPOSE", requires_ack=True).signal[
+            "signal_id"
+        ]
+    with opened(path, "Gauss", 2) as log:
+        log.inbox()
+        log.signals.reply(root, "In tenths of a cent", intent="COUNTER")
+    with opened(path, "Gauss", 3) as log:
+        log.signals.reply(root, "Or as you like", intent="AGREE")
+
+    (thread,) = data_of(path)["threads"]
+
+    assert thread["state"] == "converged" and "agreed" not in thread
+
+
 def test_a_mismatch_of_a_task_that_ended_stays_on_the_board(tmp_path: Path) -> None:
     """Marked with when it ended, after those of open tasks."""
     path = start(tmp_path)
@@ -292,6 +310,10 @@ def test_a_handoff_names_what_it_hands_over(tmp_path: Path) -> None:
     assert (hands["tasks"], hands["claims"], hands["threads"]) == ([task], [claim], [])
     assert hands["checkpoint"] in {each["id"] for each in data["nodes"]}
     assert claim in {each["id"] for each in data["claims"]}
+    takes = [each for each in data["board"]["owed"] if each["what"] == "take"]
+    assert [each.get("task") for each in takes] == [handoff]
+    late = data_of(path, 25 * 60)["board"]["owed"]  # nobody can accept it any more
+    assert "take" not in {each["what"] for each in late}
 
 
 def test_unread_signals_are_counted_for_each_work_unit(tmp_path: Path) -> None:
@@ -347,6 +369,25 @@ def test_an_audit_opens_the_gate_of_another_clone_and_not_of_this_one(tmp_path: 
     assert len(data["board"]["passed"]) == 2
 
 
+def test_the_history_of_a_node_says_who_verified_it_at_which_commit(tmp_path: Path, git: Git) -> None:
+    """And not that a field of the record has changed."""
+    path = start(tmp_path)
+    git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=path)
+    with opened(path, "Curie", 1) as log:
+        node = log.memory.append("It is so").node.id
+    with opened(path, "Noether", 2) as log:
+        log.memory.update(node, verified=True)
+
+    data = data_of(path)
+
+    head = git("rev-parse", "HEAD", cwd=path)[:12]
+    (shown,) = data["nodes"]
+    assert [(each["agent"], each["what"]) for each in shown["history"]] == [
+        (named(data, "Curie"), "created"),
+        (named(data, "Noether"), f"verified at {head}"),
+    ]
+
+
 def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> None:
     """In questions, agreements, reasons and paths; of many reasons and claims the newest are shown, and the rest is counted."""
     path = start(tmp_path)
@@ -372,7 +413,7 @@ def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> 
     data = data_of(path)
 
     board = data["board"]
-    assert 100 < len(board["passed"]) == 220 - data["omitted"]["passed"] <= 200
+    assert 100 < len(board["passed"]) == 220 - data["omitted"]["passed"] < 200
     assert sum(len(each["reason"]) for each in board["passed"]) <= 200_000
     assert max(len(each["signals"]) for each in board["passed"]) == 50
     assert 0 < len(board["contested"]) <= 200
