@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
+from ..git import reflog
 from ..log.lines import format_at
+from ..tasks.task_facts import micros
 from . import commit_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..repo import Repo
     from .commit_view import CommitLine
 
 MADE = ("commit", "merge", "revert")
@@ -16,6 +21,51 @@ EXACT = ("environment", "output")
 ALONE, NONE = "alone", "none"
 STEPS_MAX = 200  # commits that are looked at for one answer
 SECOND = 1_000_000
+WORKTREES_MAX = 20  # whose reflogs are read, this worktree's first
+
+
+class MadeHere:
+    """The commits that were made in this clone, as the reflogs of its worktrees tell: what other clones say of these is false.
+
+    The reflogs are read when somebody asks.
+    """
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._known: dict[str, list[reflog.Entry]] | None = None
+
+    def action(self, commit: str, committed: int | None) -> str:
+        """Return how a commit was made here, see `reflog.Entry`; "" if it was not, or nobody knows.
+
+        Args:
+            committed: The time of its committer, in seconds. An entry of another time has only moved HEAD to it.
+        """
+        found = self._read().get(commit, ())
+        return next((each.action for each in found if committed in (None, each.seconds)), "")
+
+    def has_second(self, seconds: int) -> bool:
+        """Return whether a commit was made here in a second, that is no repetition: one that repeats it keeps its author's time."""
+        return any(
+            each.seconds == seconds and each.action in MADE for some in self._read().values() for each in some
+        )
+
+    def _read(self) -> dict[str, list[reflog.Entry]]:
+        if self._known is None:
+            self._known = {}
+            for folder in self._folders():
+                for entry in reflog.read(folder):
+                    if entry.action not in ("", "start"):
+                        self._known.setdefault(entry.new, []).append(entry)
+        return self._known
+
+    def _folders(self) -> list[str]:
+        common = self._repo.common
+        try:
+            names = sorted(os.listdir(os.path.join(common, "worktrees")))
+        except OSError:
+            names = []
+        found = [self._repo.git_dir, common, *(os.path.join(common, "worktrees", name) for name in names)]
+        return list(dict.fromkeys(found))[:WORKTREES_MAX]
 
 
 class Makers:
@@ -46,34 +96,44 @@ def find(
     *,
     patch_id: str | None = None,
     authored: int | None = None,
+    committed: int | None = None,
     inferred: bool = True,
+    here: MadeHere | None = None,
 ) -> Makers:
     """Return who has made a commit.
+
+    Lines of other clones count only for commits that were not made here, and for sessions that were open then.
 
     Args:
         commit: Its id.
         patch_id: The patch id of its changes, for a commit that no record names.
-        authored: The time of its author, in seconds since the epoch.
+        authored, committed: The times of its author and committer, in seconds since the epoch.
         inferred: Whether inferred records count.
+        here: The commits that were made in this clone.
     """
-    search = _Search(db, inferred=inferred)
-    search.of(commit)
+    search = _Search(db, inferred=inferred, here=here)
+    search.of(commit, committed)
     if search.found.made or search.found.rewrote or patch_id is None or authored is None:
         return search.found
+    if not commit_view.of_patch(db, patch_id):
+        return search.found
+    if here is not None and authored == committed and here.action(commit, committed) in MADE:
+        return search.found  # it repeats none
     search.is_first = False
     search.of_patch(patch_id, format_at(authored * SECOND))
     return search.found
 
 
 class _Search:
-    def __init__(self, db: sqlite3.Connection, *, inferred: bool) -> None:
+    def __init__(self, db: sqlite3.Connection, *, inferred: bool, here: MadeHere | None) -> None:
         self._db = db
+        self._here = here
         self._valid = (*EXACT, ALONE) if inferred else EXACT
         self._seen: set[str] = set()
         self.found = Makers()
         self.is_first = True
 
-    def of(self, commit: str) -> None:
+    def of(self, commit: str, committed: int | None = None) -> None:
         """Add the makers of a commit."""
         if commit in self._seen:
             return
@@ -81,7 +141,7 @@ class _Search:
         if len(self._seen) > STEPS_MAX:
             self.found.is_whole = False
             return
-        lines = self._lines(commit)
+        lines = self._lines(commit, committed)
         made = [each for each in lines if each.record["action"] in MADE and each.record["evidence"] != NONE]
         if made:
             self._add(self.found.made, made)
@@ -90,7 +150,7 @@ class _Search:
         else:
             self.found.is_whole = False
 
-    def _lines(self, commit: str) -> list[CommitLine]:
+    def _lines(self, commit: str, committed: int | None) -> list[CommitLine]:
         """Return the valid lines about a commit; only those of this clone, if it has any: others can claim any commit."""
         lines = [
             each
@@ -98,7 +158,18 @@ class _Search:
             if each.record["evidence"] in (*self._valid, NONE)
         ]
         own = [each for each in lines if each.is_own]
-        return own or lines
+        if own or not lines or (self._here is not None and self._here.action(commit, committed)):
+            return own
+        return [each for each in lines if committed is None or self._was_open(each, committed)]
+
+    def _was_open(self, line: CommitLine, committed: int) -> bool:
+        """Return whether another clone's session was open when a commit was made; also if it is not known."""
+        query = "SELECT started, ended FROM session WHERE session_id = ?"
+        row = self._db.execute(query, (line.record.get("sender_session"),)).fetchone()
+        if row is None or line.record["evidence"] == NONE:
+            return True
+        started, ended = row
+        return bool(started // SECOND <= committed and (ended is None or committed <= ended // SECOND))
 
     def _rewritten(self, lines: list[CommitLine]) -> None:
         """Add the makers of what a commit replaces or repeats."""
@@ -130,8 +201,9 @@ class _Search:
             for each in commit_view.of_patch(self._db, patch_id)
             if each.record.get("authored_at") == authored_at and each.record["commit"] not in self._seen
         ]
-        if any(each.is_own for each in same):
-            same = [each for each in same if each.is_own]
+        own = [each for each in same if each.is_own]
+        if own or (same and self._here is not None and self._here.has_second(micros(authored_at) // SECOND)):
+            same = own
         self.found.is_whole = bool(same)
         for each in same:
             self.of(each.record["commit"])

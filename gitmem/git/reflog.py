@@ -86,7 +86,7 @@ def _action(message: str, end: int) -> tuple[str, int, str]:
         how = made[1] or "commit"
         return "commit" if how == "initial" else how, end, POST_COMMIT
     for start, action in _PLAIN:
-        if message.startswith(start):
+        if message.startswith(start) and message != "cherry-pick: fast-forward":
             return action, end, "" if action == "apply" else POST_COMMIT
     if _START.match(message):
         return "start", end, ""

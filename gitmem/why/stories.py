@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..commits.commit_view import CommitLine
-    from ..commits.made_by import Makers
+    from ..commits.made_by import MadeHere, Makers
     from ..git.commit_facts import CommitFacts
     from ..store import Store
     from .agreed import AgreedThread, TaskOfCommit
@@ -126,6 +126,7 @@ def story(
     paths: Sequence[str],
     *,
     inferred: bool,
+    here: MadeHere,
 ) -> Story:
     """Return the story of a commit.
 
@@ -133,10 +134,13 @@ def story(
         patch_id: The patch id of its changes, if no record names it.
         paths: The file that was asked about.
         inferred: Whether what is only inferred may be in it.
+        here: The commits that were made in this clone.
     """
     db = store.db()
     found = Story(commit, facts, paths)
-    makers = made_by.find(db, commit, patch_id=patch_id, authored=facts.authored, inferred=inferred)
+    makers = made_by.find(
+        db, commit, patch_id=patch_id, authored=facts.authored, committed=facts.committed, inferred=inferred, here=here,
+    )  # fmt: skip
     found.made_by = [MakerRow(db, each) for each in makers.made.values()]
     found.rewritten_by = [
         MakerRow(db, each) for session, each in makers.rewrote.items() if session not in makers.made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..agents import commit_stamps
+from ..commits.made_by import MadeHere
 from ..errors import UsageError
 from ..git import blame, commit_facts, formats
 from ..git.run import GitOutputError, GitTimeoutError
@@ -76,9 +77,10 @@ def why(store: Store, text: str, *, folder: str, inferred: bool = True) -> Why:
     facts = commit_facts.of_commits(common, shown[:COMMITS_MAX], SECONDS)
     shown = [oid for oid in shown[:COMMITS_MAX] if oid in facts]
     patches = commit_facts.patch_ids(common, _without_record(store, shown), SECONDS)
+    here = MadeHere(store.repo)
     for oid in shown:
         story = stories.story(
-            store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), inferred=inferred
+            store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), inferred=inferred, here=here
         )
         story.lines = [[each.first, each.first + each.length - 1] for each in behind[oid][:RANGES_MAX]]
         story.line_count = sum(each.length for each in behind[oid])

@@ -86,8 +86,9 @@ class Somebody:
         facts = commit_facts.of_commits(self.store.repo.common, [commit], 9.0)[commit]
         patch = commit_facts.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
         found = made_by.find(
-            self.store.db(), commit, patch_id=patch, authored=facts.authored, inferred=inferred
-        )
+            self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed, inferred=inferred,
+            here=made_by.MadeHere(self.store.repo),
+        )  # fmt: skip
         return set(found.made)
 
 
