@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .lanes import Lanes
 
 GATES_MAX = 200  # that are looked at
-GATE_SECONDS = 1.0  # for looking at gates
+GATE_SECONDS = 1.0  # of CPU, for looking at gates
 AUDITS_MAX, AUDIT_BYTES = 1_000, 4_000_000  # that are read
 PASSED_MAX = 200
 OF_ONE_MAX = 50  # signals or claims of one reason
@@ -42,11 +42,13 @@ class GateMarks:
         current: The sessions at work.
         threads: The threads of the page.
         tasks: Its tasks; a session works on the units of those that it has, too.
+        most: How many gates are looked at.
 
     Attributes:
         closed: The gates that an agent at work can't pass now, those with the most signals first.
         passed: Who passed a rule with a reason, the oldest first.
         omitted: How many of these are left out.
+        unseen: How many gates were not looked at.
         notes: Sentences on what was not looked at.
     """
 
@@ -58,10 +60,14 @@ class GateMarks:
         tasks: Sequence[TaskRow],
         threads: ManyThreads,
         lanes: Lanes,
+        *,
+        most: int = GATES_MAX,
     ) -> None:
+        self._most = most
         self._store = store
         self._lanes = lanes
         self._audits = audits.newest(store.db(), AUDITS_MAX, AUDIT_BYTES)
+        self.unseen = 0
         self.notes: list[str] = []
         self.closed = self._closed(only, current, tasks, threads)
         texts = TextBudget(REASON_BYTES)
@@ -76,9 +82,10 @@ class GateMarks:
         found: dict[tuple[str, str], ClosedGate] = {}
         db = self._store.db()
         folded, initiatives = self._cache(threads), dict[str, list[str]]()
-        until = time.monotonic() + GATE_SECONDS
-        for place, (one, unit) in enumerate(_works(only, current, tasks)):
-            if place == GATES_MAX or time.monotonic() > until:
+        works, until = list(_works(only, current, tasks)), time.thread_time() + GATE_SECONDS
+        for place, (one, unit) in enumerate(works):
+            if place == self._most or time.thread_time() > until:
+                self.unseen = len(works) - place
                 self.notes.append(_LATE)
                 break
             passed = None if one.here else self._passed_by(one, unit)

@@ -28,7 +28,7 @@ class OpenNow:
     Attributes:
         board: The board, without the branches that overlap.
         notes: Sentences on what was not looked at.
-        omitted: How many passed rules are left out.
+        omitted: How many passed rules and gates are left out.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class OpenNow:
     ) -> None:
         spans = {each["id"]: each for each in tasks.spans}
         gates = GateMarks(store, only, current, tasks.rows, threads, lanes)
-        self.omitted = gates.omitted
+        self.omitted = {"passed": gates.omitted, "gates": gates.unseen}
         self.notes = gates.notes
         units = {each["id"]: each.get("wu", "") for each in signals.marks}
         self.board: Board = {

@@ -66,7 +66,7 @@ def collect(
         "relations": nodes.omitted_relations,
         "branches": history.omitted,
         "agents": lanes.omitted,
-        "passed": open_now.omitted,
+        **open_now.omitted,
     }
     omitted: Omitted = {name: count for name, count in left.items() if count > 0}
     if history.is_cut:

@@ -14,6 +14,9 @@ from gitmem.api import Log
 from gitmem.log.lines import format_at
 from gitmem.page import page_data
 from gitmem.page.contract import PageData
+from gitmem.page.gate_marks import GateMarks
+from gitmem.page.lanes import Lanes, SessionBars
+from gitmem.signals.many_threads import ManyThreads, Selection
 
 from .. import templates
 from ..conftest import Git
@@ -386,6 +389,18 @@ def test_the_history_of_a_node_says_who_verified_it_at_which_commit(tmp_path: Pa
         (named(data, "Curie"), "created"),
         (named(data, "Noether"), f"verified at {head}"),
     ]
+
+
+def test_gates_that_were_not_looked_at_are_counted(tmp_path: Path) -> None:
+    """Nobody reads from the page that they are open."""
+    with opened(start(tmp_path)) as log:
+        db, only = log.store.db(), Selection(log.store)
+        current = SessionBars(log.store, only).current
+        lanes = Lanes(db, current)
+        found = GateMarks(log.store, only, current, [], ManyThreads(db, only, 1), lanes, most=1)
+
+    assert found.unseen == len(NAMES) - 1
+    assert found.notes == ["Not all gates were looked at: there are too many signals."]
 
 
 def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> None:

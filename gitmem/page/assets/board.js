@@ -22,7 +22,7 @@
     for (const { agent } of page.kept.owed(model)) debts.set(agent, (debts.get(agent) ?? 0) + 1);
     const gate = (agent, session) => {
       const closed = (model.closed.get(agent.id) ?? []).filter((each) => !page.filter.wu || each.wu === page.filter.wu);
-      return closed.length ? [badge("closed", "bad"), ` ${cut(closed.map((each) => each.wu).join(", "), 60)}`] : session?.wu && ["live", "idle"].includes(session.status) ? "open" : "–";
+      return closed.length ? [badge("closed", "bad"), ` ${cut(closed.map((each) => each.wu).join(", "), 60)}`] : session?.wu && !model.data.omitted?.gates && ["live", "idle"].includes(session.status) ? "open" : "–";
     };
     const sessions = page.kept.sessions(model);
     const lastOf = new Map();
