@@ -28,13 +28,15 @@ STREAMS = {
     "task": "tasks",
     "task_event": "tasks",
     "claim": "claims",
+    "commit": "commits",
 }
 
 
 class Victim:
     """Whose clone reads the log."""
 
-    def __init__(self, session: str, identity: str, now: int, clone: str) -> None:
+    def __init__(self, session: str, identity: str, now: int, clone: str, commit: str = "f" * 40) -> None:
+        self.commit = commit  # of the user's history
         self.session = session
         self.identity = identity
         self.now = now  # microseconds
@@ -102,6 +104,11 @@ class Writer:
     def session(self, id: str, **fields: object) -> bool:
         said = {"event": "start", "display_name": "Planck", "clone_id": "mallorys00", **fields}
         return self.add("session", session_id=id, **said)
+
+    def commit(self, commit: str, number: int, **fields: object) -> bool:
+        said = {"action": "commit", "evidence": "environment", "sender_identity": "mallory:agent:x", "patch_id": "e" * 40,
+                "authored_at": iso(self.victim.now), **fields}  # fmt: skip
+        return self.add("commit", link_id=f"link-{number:012d}", commit=commit, **said)
 
     def relation(self, id: str, from_id: str, to_id: str, **fields: object) -> bool:
         said = {"type": "blocks", "sender_identity": "mallory:agent:x", **fields}
@@ -704,6 +711,48 @@ def one_claim(w: Writer) -> None:
             return
 
 
+def one_commit(w: Writer) -> None:
+    """Thousands of sessions that say that they made one commit, each with another task, and all commits of its patch id."""
+    for at in itertools.count():
+        commit = w.victim.commit if at % 2 else f"{at:040x}"
+        if not w.commit(commit, at, sender_session=w.id("sess", at), task_id=w.id("task", at), wu_id="WU-1"):
+            return
+
+
+def commit_circles(w: Writer) -> None:
+    """Commits that nobody has, each made of sixteen others, in circles from one that exists, all with the same changes."""
+    ids = [w.victim.commit, *(f"{at:040x}" for at in range(1, 2_000))]
+    for at in itertools.count():
+        sources = [ids[(at * 7 + each) % len(ids)] for each in range(16)]
+        action = ("rebase", "squash", "cherry-pick", "amend")[at % 4]
+        if not w.commit(
+            ids[at % len(ids)],
+            at,
+            action=action,
+            sources=sources,
+            parts=["d" * 40],
+            sender_session=w.id("sess", at),
+        ):
+            return
+
+
+def wide_commits(w: Writer) -> None:
+    """Commits with as many sources and as long a branch as a line holds."""
+    many = [f"{at:040x}" for at in range(1_000)]
+    for at in itertools.count():
+        commit = w.victim.commit if at % 9 == 0 else f"{at:040x}"
+        if not w.commit(
+            commit,
+            at,
+            action="squash",
+            sources=many,
+            parts=many[:400],
+            branch="b" * 200,
+            sender_session=w.id("sess", at),
+        ):
+            return
+
+
 Family = Callable[[Writer], None]
 FAMILIES: dict[str, Family] = {
     each.__name__: each
@@ -715,6 +764,7 @@ FAMILIES: dict[str, Family] = {
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, own_answers, old_own_answers, many_units, one_task, task_handoffs, replaced_tasks, one_claim,
+        one_commit, commit_circles, wide_commits,
     )
 }  # fmt: skip
 

@@ -29,6 +29,14 @@ ME = "me:coder:x"
 HOOK = json.dumps(
     {"session_id": "harness-9", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "."}
 )
+# What `gitmem top` reads before it shows anything.
+TOP = """
+from cli.environment import Environment
+from cli.top import board
+from gitmem.agents import caller
+store = (at := Environment(None, None, False, False)).store()
+board.read(store, caller.find(store, at.who()), dict.fromkeys(board.PANES, board.LISTED))
+"""
 FAR = f"x:{'b' * 100}:{'c' * 99}"
 
 # Every command that reads the log, in an order in which those that mark come late.
@@ -45,7 +53,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mem", "create", "a finding", "--wu", "WU-1"), ("mem", "update", "NODE", "--priority", "P1"),
     ("mem", "relate", "mem-000001", "blocks", "NODE"), ("mem", "checkpoint", "so far"), ("mem", "promote", "NODE"),
     ("mem", "summarize", "--wu", "WU-1"), ("mem", "index"), ("mem", "archive"), ("mem", "cleanup"),
-    ("mem", "delete", "NODE"), ("view",), ("stats",), ("doctor",), ("session", "end"),
+    ("mem", "delete", "NODE"), ("view",), ("stats",), ("top",), ("why", "README"), ("why", "HEAD"), ("doctor",), ("session", "end"),
 )  # fmt: skip
 
 
@@ -71,7 +79,14 @@ COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "two_successors": (("mem", "triage"), ("mem", "ready", "--wu", "WU-1")),
     "own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "old_own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
-    "long_texts": (("inbox", "--all", "--limit", "50"), ("mem", "search", "find c")),
+    "one_commit": (("why", "HEAD"), ("why", "README"), ("view",)),
+    "commit_circles": (("why", "HEAD"), ("why", "README"), ("view",)),
+    "wide_commits": (("why", "HEAD"), ("view",)),
+    "one_task": (("top",), ("view",), ("stats",)),
+    "broadcasts_and_sessions": (("top",), ("view",), ("stats",)),
+    "own_threads": (("top",), ("view",), ("stats",)),
+    "task_handoffs": (("top",), ("view",), ("stats",)),
+    "long_texts": (("top",), ("view",), ("inbox", "--all", "--limit", "50"), ("mem", "search", "find c")),
 }
 
 
@@ -88,7 +103,8 @@ class Target:
 
     def put(self, family: str, size: int) -> None:
         clone = (self.repo / ".git/gitmem/clone").read_text().strip()
-        victim = Victim(self.session, ME, time.time_ns() // 1_000, clone)
+        head = self.git("rev-parse", "HEAD", cwd=self.repo).strip()
+        victim = Victim(self.session, ME, time.time_ns() // 1_000, clone, head)
         hostile_logs.put(self.repo, LOG, hostile_logs.lines(FAMILIES[family], victim, size))
 
     def run(self, *args: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -100,8 +116,12 @@ class Target:
         env = dict(os.environ)
         if hasattr(self, "session"):
             env["GITMEM_SESSION"] = self.session
+        program = [PROGRAM, *given]
+        if args == ("top",):
+            program = [sys.executable, "-c", TOP]
+            env["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
         return subprocess.run(
-            [PROGRAM, *given], cwd=self.repo, env=env, input=text, capture_output=True, text=True, timeout=timeout
+            program, cwd=self.repo, env=env, input=text, capture_output=True, text=True, timeout=timeout
         )  # fmt: skip
 
     def seconds(self, *args: str) -> float:
