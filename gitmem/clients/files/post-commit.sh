@@ -36,7 +36,10 @@ if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$n
       *) note="$note $each" ;;
     esac
   done
-  printf '%s\n' "$note" 2>/dev/null >>"$common/gitmem/commits/by-$name"
+  noted=$common/gitmem/commits/by-$name # never a pipe or a link that another user of the repository has put there
+  if [ ! -L "$noted" ] && { [ -f "$noted" ] || [ ! -e "$noted" ]; }; then
+    printf '%s\n' "$note" 2>/dev/null >>"$noted"
+  fi
   case $note in
     *_SESSION=* | *_ID=*)
 @IS_LISTED@

@@ -69,6 +69,15 @@ def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_
     (state / "by-.git").unlink()
     (state / "by-.git").mkdir()  # it cannot be written
     commit(repo, GITMEM_SESSION="sess-1")
+    (state / "by-.git").rmdir()
+    os.mkfifo(state / "by-.git")  # nobody reads it
+    commit(repo, GITMEM_SESSION="sess-1")
+    (state / "by-.git").unlink()
+    elsewhere = repo.parent / "elsewhere"
+    elsewhere.touch()
+    (state / "by-.git").symlink_to(elsewhere)
+    commit(repo, GITMEM_SESSION="sess-1")
+    assert not elsewhere.read_text()
     git_hook.uninstall(hook)
     assert Path(hook.path).read_bytes() == before and not os.path.lexists(hook.kept)
 
