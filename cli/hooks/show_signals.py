@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitmem.agents import presence
 from gitmem.claims import local_state, renewals
 from gitmem.clients.hooks import hook_errors, hook_state
 from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
+from gitmem.log.lines import format_at
 from gitmem.mailbox import delivery_lock, receipts
 from gitmem.signals import inbox, message_frame
 
@@ -115,7 +115,7 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
 
     def text(fields: ShownSignal) -> str:
         sent_at = fields["created_at"]
-        age = format_ago(sent_at, now) if sent_at < presence.iso(now - OLD_MICROS) else None
+        age = format_ago(sent_at, now) if sent_at < format_at(now - OLD_MICROS) else None
         return message_frame.signal_text(
             fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
         )

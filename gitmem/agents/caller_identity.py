@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..records.ids import role_of
 from ..text.sanitize import sanitize
-from . import presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Caller:
     @property
     def role(self) -> str | None:
         """The actual role of its session; else the label in the middle of the agent identity."""
-        return presence.role_of({"agent_identity": self.identity or "", **(self.record or {})})
+        return role_of({"agent_identity": self.identity or "", **(self.record or {})})
 
     def trailers(self) -> list[tuple[str, str]]:
         """Return the trailers that identify the caller in a commit message."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 
+from ..records.ids import role_of
 from ..records.secrets import find_secret
 from ..text.sanitize import SEPARATOR, title
-from . import heartbeats, presence
+from . import heartbeats
 from .heartbeats import PROMPTS
 
 try:
@@ -116,7 +117,7 @@ def _texts(
         yield store.domain.last_checkpoint(db, session_id)
         if setting == WITH_PROMPT:
             yield _prompt(store, session_id, client_id)
-    role = presence.role_of(record)
+    role = role_of(record)
     yield SEPARATOR.join(filter(None, (name, role, record.get("wu_id"))))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..log.lines import format_at
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from . import heartbeats
@@ -11,14 +10,15 @@ from . import heartbeats
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..store import Store
 
 LIVE_MICROS = 15 * 60 * 1_000_000
 HOLD_MICROS = 48 * 3600 * 1_000_000
 IDLE_MICROS = 24 * 3600 * 1_000_000
-READ_MAX = 1_000  # sessions that a list or a search reads
+READ_MAX = 1_000  # sessions that a query reads, if its caller does not say how many
+BEGUN_MAX = 4  # sessions that the beginning of an id finds
 
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
@@ -32,7 +32,10 @@ _SELECT = (
     + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last "
 )
 _HELD = "WHERE s.ended IS NULL AND t.until > ?"
-_OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id LIMIT ?"
+# Which ones are read if there are too many: peers can write any number of sessions, but none of this clone.
+_LATEST = " ORDER BY t.until DESC, s.session_id"
+_OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id"
+_OPEN_FIRST = _OWN_FIRST.replace("BY", "BY s.ended IS NOT NULL,")
 
 
 class Presence:
@@ -89,29 +92,32 @@ class Presence:
         return self.status in ("live", "idle")
 
 
-def shown(store: Store, *, all: bool = False, most: int | None = None) -> dict[str, Presence]:
+def shown(
+    store: Store, *, all: bool = False, most: int | None = None, stating: str | None = None
+) -> dict[str, Presence]:
     """Return sessions by their ids, as they show now.
 
     Args:
         all: Include all of the log, not only open ones that hold their name or were lately seen in this clone.
-        most: How many the log gives, those of this clone first, then those last at work; None for all.
+        most: How many the log gives, those of this clone first, then those last at work; None for `READ_MAX`.
+        stating: Only sessions that state this one of `FIELDS`.
     """
     now = store.now()
-    where, values = ("", []) if all else (_HELD, [now])
-    limited, more = ("", []) if most is None else (_OWN_FIRST, [most])
-    held = _found(store, where + limited, [*values, *more])
+    where, values = ("WHERE true", []) if all else (_HELD, [now])
+    of = f" AND s.{stating} IS NOT NULL" if stating is not None else ""
+    held = _found(store, where + of, values, _OWN_FIRST, most)
     if all:
         return held
     beats = heartbeats.all_last_seen(store)
     recent = [name for name, at in beats.items() if name not in held and at > now - IDLE_MICROS]
     for session_id in recent:
-        held.update(_found(store, "WHERE s.ended IS NULL AND s.session_id = ?", (session_id,)))
+        held.update(_found(store, f"WHERE s.ended IS NULL AND s.session_id = ?{of}", (session_id,)))
     return held
 
 
 def latest(store: Store, most: int) -> list[Presence]:
     """Return the sessions of the log that were last at work, open or not."""
-    return list(_found(store, "ORDER BY t.until DESC, s.session_id LIMIT ?", (most,)).values())
+    return list(_found(store, "", (), _LATEST, most).values())
 
 
 def get(store: Store, session_id: str) -> Presence | None:
@@ -120,26 +126,33 @@ def get(store: Store, session_id: str) -> Presence | None:
 
 
 def with_prefix(store: Store, prefix: str) -> list[Presence]:
-    """Return the sessions whose ids start with a prefix."""
-    where = "WHERE s.session_id >= ? AND s.session_id < ? ORDER BY s.session_id"
-    return list(_found(store, where, (prefix, prefix + "\x7f")).values())
+    """Return the sessions whose ids start with a prefix, at most `BEGUN_MAX`."""
+    where = "WHERE s.session_id >= ? AND s.session_id < ?"
+    return list(_found(store, where, (prefix, prefix + "\x7f"), " ORDER BY s.session_id", BEGUN_MAX).values())
 
 
 def of_identity(store: Store, identity: str) -> list[Presence]:
-    """Return the sessions of an agent: open ones first, then by when they were last seen."""
-    return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,)).values())
+    """Return the sessions of an agent: open ones first, then by when they were last seen.
+
+    Of more than `READ_MAX` the open ones of this clone, then other open ones, then those of this clone.
+    """
+    return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,), _OPEN_FIRST).values())
 
 
 def of_role(store: Store, lifecycle_role: str, specialty_profile: str | None) -> list[Presence]:
-    """Return the open sessions with a role, last seen first; without a profile those with any."""
+    """Return the open sessions with a role, last seen first; without a profile those with any.
+
+    Of more than `READ_MAX` those with the latest records, whoever wrote them: a signal to a role goes to each, or to nobody.
+    """
     where = "WHERE s.ended IS NULL AND s.lifecycle_role = ? AND coalesce(s.specialty_profile, '') = coalesce(?, s.specialty_profile, '')"
-    return _latest_first(_found(store, where, (lifecycle_role, specialty_profile)).values())
+    return _latest_first(_found(store, where, (lifecycle_role, specialty_profile), _LATEST).values())
 
 
 def of_published_client(store: Store, value: str) -> Presence | None:
     """Return the latest open session whose records have this `harness_session`; this clone's are preferred."""
-    found = _found(store, "WHERE s.harness_session = ? AND s.ended IS NULL", (value,)).values()
-    return max(found, key=lambda one: (one.here, one.started), default=None)
+    where = "WHERE s.harness_session = ? AND s.ended IS NULL"
+    order = " ORDER BY s.clone_id = ? DESC, s.started DESC, s.session_id"
+    return next(iter(_found(store, where, (value, store.log.clone_id()), order, 1).values()), None)
 
 
 def of_name(store: Store, folded: str) -> list[Presence]:
@@ -148,9 +161,9 @@ def of_name(store: Store, folded: str) -> list[Presence]:
     These are its holders. If there are none, they are sessions at work here without a record for two days.
     """
     where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
-    holders = _found(store, where, (folded, store.now())).values()
+    holders = _found(store, where, (folded, store.now()), _OWN_FIRST).values()
     return list(holders) or [
-        one for one in shown(store, most=READ_MAX).values() if one.is_current and fold(one.name) == folded
+        one for one in shown(store).values() if one.is_current and fold(one.name) == folded
     ]
 
 
@@ -247,8 +260,11 @@ def find_session(db: sqlite3.Connection, text: str) -> str | None:
     return None
 
 
-def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Presence]:
-    rows = store.db().execute(_SELECT + where, values).fetchall()
+def _found(
+    store: Store, where: str, values: Sequence[object], order: str = "", most: int | None = None
+) -> dict[str, Presence]:
+    limit = READ_MAX if most is None else most
+    rows = store.db().execute(f"{_SELECT}{where}{order} LIMIT ?", (*values, limit)).fetchall()
     if not rows:
         return {}
     now, clone_id = store.now(), store.log.clone_id()
@@ -272,20 +288,6 @@ def _micros(value: object) -> int:
     return value
 
 
-def role_of(record: Mapping[str, str]) -> str | None:
-    """Return the role that a folded session states, else the label in the middle of its agent identity."""
-    stated = role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
-    return stated or implied_role(record.get("agent_identity"))
-
-
-def implied_role(identity: str | None) -> str | None:
-    """Return the label in the middle of `owner:role:purpose`; None for people and without an identity."""
-    if identity is None or identity.startswith("human:"):
-        return None
-    parts = identity.split(":")
-    return parts[1] if len(parts) == 3 else None
-
-
 def format_age(micros: int) -> str:
     """Return a time span in words, such as "2 hours ago"."""
     seconds = max(0, micros) // 1_000_000
@@ -293,8 +295,3 @@ def format_age(micros: int) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {word}s ago"
     return "a minute ago" if seconds >= 60 else "just now"
-
-
-def iso(micros: int) -> str:
-    """Return a time in the form of JSON answers."""
-    return format_at(micros)

@@ -93,7 +93,7 @@ def _others(
     shown = sanitize(text)[:80]
     if len(found) > HOLDERS_MAX:
         raise UsageError(
-            f"--to: {len(found)} sessions hold {shown}; at most {HOLDERS_MAX} can be addressed. Nothing was written.",
+            f"--to: more than {HOLDERS_MAX} sessions hold {shown}, and no more can be addressed. Nothing was written.",
             hint="Name some of them, or use --broadcast.",
             code="too-many-recipients",
             next=["gitmem role list"],

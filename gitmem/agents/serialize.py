@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .. import strict_json
-from ..records.ids import role_id
+from ..log.lines import format_at
+from ..records.ids import implied_role, role_id
 from . import presence
 
 # The fields of `RoleRow`.
@@ -81,7 +82,7 @@ def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
     capabilities, scope = record.get("capabilities"), record.get("actual_ownership_scope")
     return {
         "role": role_id(record.get("lifecycle_role"), record.get("specialty_profile")),
-        "implied_role": presence.implied_role(identity),
+        "implied_role": implied_role(identity),
         "actual_role": actual_role(record) or None,
         "lifecycle_role": record.get("lifecycle_role"),
         "specialty_profile": record.get("specialty_profile"),
@@ -138,7 +139,7 @@ def row(found: Presence, headline: str) -> SessionRow:
         "workspace_id": record.get("workspace_id"),
         "here": found.here,
         "status": found.status,
-        "last_seen": presence.iso(found.last_seen),
+        "last_seen": format_at(found.last_seen),
         "headline": headline,
     }
 

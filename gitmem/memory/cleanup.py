@@ -111,7 +111,7 @@ def cleanup(
     rules = RetentionRules(
         ttl=ttl,
         session=_session(db, session),
-        current={id for id, each in presence.shown(store).items() if each.is_current},
+        is_current=lambda id: (one := presence.get(store, id)) is not None and one.is_current,
         sensitive=retention.sensitive(db),
         urgent=set() if force else archive.open_urgent(db).keys(),
         now=now,

@@ -9,7 +9,7 @@ from .archive import format_duration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     Row = tuple[str, str, str, str | None, bool, int]
 
@@ -52,27 +52,27 @@ class RetentionRules:
     Args:
         ttl: Microseconds; older nodes are removed.
         session: The session whose nodes of lifecycle session are removed.
-        current: The sessions that are live or idle now.
+        is_current: Returns whether the session of an id is live or idle now.
         sensitive: Nodes to keep.
         urgent: Open nodes of P0 and P1 to keep.
         now: Microseconds since the epoch.
     """
 
-    __slots__ = ("current", "now", "sensitive", "session", "ttl", "urgent")
+    __slots__ = ("is_current", "now", "sensitive", "session", "ttl", "urgent")
 
     def __init__(
         self,
         *,
         ttl: int | None,
         session: str | None,
-        current: set[str],
+        is_current: Callable[[str], bool],
         sensitive: set[str],
         urgent: Collection[str],
         now: int,
     ) -> None:
         self.ttl = ttl
         self.session = session
-        self.current = current
+        self.is_current = is_current
         self.sensitive = sensitive
         self.urgent = urgent
         self.now = now
@@ -80,7 +80,7 @@ class RetentionRules:
     def reason(self, row: Row, breakdown: Breakdown) -> str | None:
         """Return why a node is removed, or None if it is kept; the first matching rule decides."""
         id, type, lifecycle, session_id, summarised, created = row
-        if type == "session" and session_id in self.current:
+        if type == "session" and session_id is not None and self.is_current(session_id):
             breakdown.active_session_protected += 1
             return None
         if id in self.sensitive:

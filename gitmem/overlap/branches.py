@@ -138,9 +138,9 @@ def need_default(refs: Refs) -> str:
 
 
 def sessions_by_branch(store: Store) -> dict[str, list[Presence]]:
-    """Return the sessions of the last 24 hours that state a branch, last seen first."""
+    """Return the sessions of the last 24 hours that state a branch, at most `presence.READ_MAX` of the log, last seen first."""
     found: dict[str, list[Presence]] = {}
-    current = [one for one in presence.shown(store).values() if one.is_current]
+    current = [one for one in presence.shown(store, stating="branch").values() if one.is_current]
     for one in sorted(current, key=lambda one: (-one.last_seen, one.session_id)):
         name = one.record.get("branch")
         if name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..agents import presence
+from ..records.ids import role_of
 from .texts import millis, put, short
 
 TYPE_CHECKING = False
@@ -106,7 +107,7 @@ class Lanes:
             if one is not None:
                 lane["live"] = one.status == "live"
                 put(lane, "client", one.record.get("client"))
-                put(lane, "role", presence.role_of(one.record))
+                put(lane, "role", role_of(one.record))
         self._by_reader[reader] = id
         return id
 
@@ -151,7 +152,7 @@ class SessionBars:
             lanes.of(one.reader, last)
             if one.ended is not None:
                 bar["end"] = millis(one.ended)
-            put(bar, "role", presence.role_of(one.record))
+            put(bar, "role", role_of(one.record))
             for key, field in _SHOWN:
                 put(bar, key, one.record.get(field))
             found.append(bar)

@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 12
@@ -77,6 +77,20 @@ def unit_key_sql(column: str) -> str:
 def role_id(lifecycle_role: str | None, specialty_profile: str | None) -> str | None:
     """Return how a role is shown, such as `a/b`; None without a lifecycle role. The two parts are what counts."""
     return "/".join(filter(None, (lifecycle_role, specialty_profile))) if lifecycle_role else None
+
+
+def role_of(record: Mapping[str, str]) -> str | None:
+    """Return the role that a folded session states, else the label in the middle of its agent identity."""
+    stated = role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
+    return stated or implied_role(record.get("agent_identity"))
+
+
+def implied_role(identity: str | None) -> str | None:
+    """Return the label in the middle of `owner:role:purpose`; None for people and without an identity."""
+    if identity is None or identity.startswith("human:"):
+        return None
+    parts = identity.split(":")
+    return parts[1] if len(parts) == 3 else None
 
 
 def _crockford(data: bytes) -> str:

@@ -52,7 +52,7 @@ class RoleList(Outcome):
 
     Attributes:
         unassigned: The agents of clients whose names mean no role.
-        remark: What is wrong with the file of roles, or None.
+        remark: What is wrong with the file of roles, and whether holders are left out; or None.
     """
 
     __slots__ = ("roles", "lifecycle_roles", "specialty_profiles", "unassigned", "pack", "remark", "next")
@@ -106,7 +106,7 @@ class RoleCheck(Outcome):
     Attributes:
         path: The file of roles; None without one.
         problems: Entries and files that do not count.
-        unknown: Sentences about sessions with unknown roles, or whose alias now means another role.
+        unknown: Sentences about sessions with unknown roles, or whose alias now means another role; and whether some were left out.
     """
 
     __slots__ = ("path", "problems", "unknown", "next")
@@ -122,9 +122,12 @@ def listing(store: Store) -> RoleList:
     """Return the roles that are held, and those that the aliases of the pack stand for."""
     roles = roles_file.read(store.repo.worktree)
     agents, _ = client_agents.read(store.repo.worktree)
-    entries = _entries(store, roles, _holders(store), roles.pack.offered(), agents)
+    holders, left_out = _holders(store)
+    entries = _entries(store, roles, holders, roles.pack.offered(), agents)
     unassigned = [each for each in agents if fold(each.name) not in roles.pack.aliases]
-    return RoleList(sorted(entries, key=lambda each: (not each.holders, each.role or "")), roles, unassigned)
+    found = RoleList(sorted(entries, key=lambda each: (not each.holders, each.role or "")), roles, unassigned)
+    found.remark = " ".join(filter(None, (found.remark, left_out))) or None
+    return found
 
 
 def show(store: Store, text: str) -> RoleShown:
@@ -134,7 +137,7 @@ def show(store: Store, text: str) -> RoleShown:
         UsageError: `unknown-role`, `ambiguous-role` or `bad-role`: it means none, and nobody holds it.
     """
     roles = roles_file.read(store.repo.worktree)
-    holders = _holders(store)
+    holders, left_out = _holders(store)
     is_held = fold(text) in {one.role for one in holders}
     role = lookup.resolve(roles, text, policy=lookup.WARN if is_held else lookup.KNOWN, writing=False)
     agents, _ = client_agents.read(store.repo.worktree)
@@ -146,7 +149,9 @@ def show(store: Store, text: str) -> RoleShown:
     if role.role_alias and role.role_alias not in entry.aliases:
         entry.aliases.append(role.role_alias)  # a legacy one, which is not offered
     shown = RoleShown(text, role, roles.pack.lifecycle_roles.get(role.lifecycle_role, ()), entry)
-    shown.remark = " ".join(filter(None, (lookup.warning(roles, role, text), roles.warning))) or None
+    shown.remark = (
+        " ".join(filter(None, (lookup.warning(roles, role, text), roles.warning, left_out))) or None
+    )
     return shown
 
 
@@ -154,7 +159,9 @@ def check(store: Store) -> RoleCheck:
     """Return what is wrong with the files of roles and agents, and with the roles of sessions."""
     roles = roles_file.read(store.repo.worktree)
     _, problems = client_agents.read(store.repo.worktree)
-    return RoleCheck(roles.path, [*roles.problems, *problems], unknown_roles(roles, _holders(store)))
+    holders, left_out = _holders(store)
+    unknown = [*unknown_roles(roles, holders), *filter(None, [left_out])]
+    return RoleCheck(roles.path, [*roles.problems, *problems], unknown)
 
 
 def unknown_roles(roles: Roles, holders: Iterable[Presence]) -> list[str]:
@@ -182,11 +189,20 @@ def unknown_roles(roles: Roles, holders: Iterable[Presence]) -> list[str]:
     return found
 
 
-def _holders(store: Store) -> list[Presence]:
-    """Return the sessions that hold a role, last seen first."""
+def _holders(store: Store) -> tuple[list[Presence], str | None]:
+    """Return the sessions that hold a role, last seen first, and a sentence if there are more."""
     now = store.now()
-    found = [one for one in presence.shown(store).values() if role_holders.is_held(one, now)]
-    return sorted(found, key=lambda one: (-one.last_seen, one.session_id))[:HOLDERS_MAX]
+    found = [
+        one
+        for one in presence.shown(store, stating="lifecycle_role").values()
+        if role_holders.is_held(one, now)
+    ]
+    left_out = (
+        f"More than {HOLDERS_MAX} sessions hold roles: the others are not listed."
+        if len(found) > HOLDERS_MAX
+        else None
+    )
+    return sorted(found[:HOLDERS_MAX], key=lambda one: (-one.last_seen, one.session_id)), left_out
 
 
 def _entries(

@@ -7,6 +7,7 @@ from ..claims import path_patterns
 from ..commits import made_by
 from ..log.lines import format_at
 from ..outcome import Outcome
+from ..records.ids import role_of
 from ..text.sanitize import title
 from . import agreed, known
 
@@ -189,9 +190,7 @@ def _role(db: sqlite3.Connection, session_id: str | None, agent: str) -> str | N
         else None
     )
     stated = {"lifecycle_role": row[0], "specialty_profile": row[1]} if row is not None and row[0] else {}
-    return presence.role_of(
-        {"agent_identity": agent, **{key: value for key, value in stated.items() if value}}
-    )
+    return role_of({"agent_identity": agent, **{key: value for key, value in stated.items() if value}})
 
 
 def _possible(db: sqlite3.Connection, paths: Sequence[str], moment: int) -> list[PossibleMaker]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, own_sessions, presence
+from gitmem.agents import caller, own_sessions
 from gitmem.agents.caller import CallerClaims
+from gitmem.log.lines import format_at
 from gitmem.memory import live_pieces
 from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
@@ -36,7 +37,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "reader_identity": IDENTITY, **no_role("implementer"), "wu_id": "WU-1", "initiative_id": None,
                 "lane": "docs", "activity": None, "summary": None, "worktree": "repo", "client": None,
                 "workspace_id": None, "here": True,
-                "status": "idle", "last_seen": presence.iso(START + 1),
+                "status": "idle", "last_seen": format_at(START + 1),
                 "headline": "Planck", "unread": 1,
             }
         ],
