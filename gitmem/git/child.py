@@ -18,6 +18,7 @@ KILL_WAIT_SECONDS = 5.0
 LOST_STATUS = -1_000  # this process ignores SIGCHLD, so the system discards exit statuses
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9  # Python ignores the first two; git must not inherit that
 _CHUNK_BYTES = 1 << 16
+ERRORS_MAX = 1 << 20  # bytes of errors that are kept; what a remote prints is among them
 
 
 class OutputTooLargeError(Exception):
@@ -42,11 +43,11 @@ class ChildProcess:
         """Send `data`, read all output and wait for the end.
 
         Returns:
-            Exit status, output, errors.
+            Exit status, output, and the last `ERRORS_MAX` bytes of the errors.
 
         Raises:
             TimeoutError: the process still runs after the limit.
-            OutputTooLargeError: it wrote more than `out_max` bytes.
+            OutputTooLargeError: its output is larger than `out_max` bytes.
         """
         deadline = time.monotonic() + limit_seconds
         out, err = self._exchange(data, deadline, out_max)
@@ -114,10 +115,8 @@ class ChildProcess:
         assert sys.platform != "win32"
         poller = select.poll()
         out: list[bytes] = []
-        err: list[bytes] = []
-        sinks = {self.stdout.fileno(): out}
-        if self.stderr is not None:
-            sinks[self.stderr.fileno()] = err
+        err = bytearray()
+        sinks = {each.fileno() for each in (self.stdout, self.stderr) if each is not None}
         for handle in sinks:
             poller.register(handle, select.POLLIN)
         rest = memoryview(data)
@@ -137,13 +136,17 @@ class ChildProcess:
                         self.stdin.close()
                     continue
                 chunk = os.read(handle, _CHUNK_BYTES)
-                sinks[handle].append(chunk)
-                size += len(chunk)
-                _check_size(size, out_max)
+                if handle == self.stdout.fileno():
+                    out.append(chunk)
+                    size += len(chunk)
+                    _check_size(size, out_max)
+                else:
+                    err += chunk
+                    del err[: -ERRORS_MAX if len(err) > 2 * ERRORS_MAX else 0]
                 if not chunk:
                     poller.unregister(handle)
-                    del sinks[handle]
-        return b"".join(out), b"".join(err)
+                    sinks.remove(handle)
+        return b"".join(out), bytes(err[-ERRORS_MAX:])
 
 
 def _check_size(size: int, most: int | None) -> None:

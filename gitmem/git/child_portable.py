@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import IO, TYPE_CHECKING, cast
 
-from .child import KILL_WAIT_SECONDS, ChildProcess, OutputTooLargeError
+from .child import ERRORS_MAX, KILL_WAIT_SECONDS, ChildProcess, OutputTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class PortableChild(ChildProcess):
             raise TimeoutError from None
         if out_max is not None and len(out) > out_max:
             raise OutputTooLargeError
-        return self._popen.returncode, out, err or b""
+        return self._popen.returncode, out, (err or b"")[-ERRORS_MAX:]
 
     def poll(self) -> int | None:
         """See `ChildProcess.poll`."""

@@ -147,7 +147,7 @@ def run(
         cwd: Git's current folder; the common folder if None.
         online: Whether git may use the network.
         meanwhile: Called once while git runs; its time does not count.
-        out_max: Bytes of output until git is killed; None for no limit.
+        out_max: Bytes of output until git is killed; None for no limit. Of its errors the last 1 MiB are kept, however many there are.
 
     Raises:
         StoreError: git is missing or, with `check`, failed; the message has git's last line.

@@ -42,6 +42,14 @@ def test_much_in_and_much_out(way: str, repo: Path) -> None:
     assert process.communicate(data, 30) == (0, data, data)
 
 
+def test_of_errors_without_end_the_end_is_kept(way: str, repo: Path) -> None:
+    """They count as no output."""
+    script = "yes | head -c 3000000 >&2; echo last >&2; echo done"
+    code, out, err = shell(script, repo).communicate(b"", 30, out_max=10)
+
+    assert (code, out, len(err), err[-5:]) == (0, b"done\n", child.ERRORS_MAX, b"last\n")
+
+
 def test_a_child_that_does_not_read(way: str, repo: Path) -> None:
     """Its end is the end; what it did not want is dropped."""
     code, out, err = shell("echo done; exit 3", repo).communicate(b"x" * (1 << 20), 30)

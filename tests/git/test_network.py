@@ -442,6 +442,24 @@ def test_a_remote_that_cannot_negotiate_gets_the_push_all_the_same(
     assert caught.value.code == "offline" and "negotiat" not in caught.value.message
 
 
+def test_a_remote_that_prints_without_end_is_no_error(
+    common: str, hub: Path, git: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its hooks and its transport print is not git's answer: the push and the fetch succeed, and only its end is kept."""
+    loud = f"#!/bin/sh\nyes {'x' * 200} | head -c 5000000 >&2\necho the last words >&2\n"
+    (hub / "hooks" / "pre-receive").write_text(loud)
+    (hub / "hooks" / "pre-receive").chmod(0o755)
+    first, second = chain(common, 2)
+    assert GitNetwork(common).push(str(hub), first, REF, None) == "pushed"
+    (hub / "ssh").write_text(f'{loud}for last; do :; done\nexec sh -c "$last"\n')
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"sh {hub / 'ssh'}")
+    assert fetched(common, f"ssh://example.org{hub}") == {REF: first}
+    (hub / "hooks" / "pre-receive").write_text(f"{loud}exit 1\n")
+    with pytest.raises(RemoteError, match="the last words") as refused:
+        GitNetwork(common).push(str(hub), second, REF, first)
+    assert refused.value.code == "refused"
+
+
 def test_a_remote_with_more_branches_than_are_read_has_branches(common: str, hub: Path, git: Run) -> None:
     """Its answer has a limit, and what is not read is not empty."""
     (oid,) = chain(common, 1)
