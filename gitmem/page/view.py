@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 
 from .. import atomic_write, shared_mode
 from ..commit_message import sanitize
@@ -69,22 +71,51 @@ def view(
         since: As for `signals.many_threads.Selection`; so `wu` and `agent`.
 
     Raises:
-        UsageError: `not-writable`: the file can't be written; `unknown-agent`.
+        UsageError: `not-writable`: the file can't be written, or the name is that of something else than a file; `unknown-agent`.
     """
-    data = page_data.collect(store, since=since, wu=wu, agent=agent)
-    content = Assets().page(data)
     path = out if out is not None else os.path.join(store.repo.state, FILE)
     try:
-        if os.path.isdir(path):
-            raise IsADirectoryError(21, "it is a folder")
+        _refuse_others(path)
+    except OSError as error:
+        raise _not_writable(path, error) from error
+    data = page_data.collect(store, since=since, wu=wu, agent=agent)
+    content = Assets().page(data)
+    try:
         if out is None:
             shared_mode.make_dirs(store.repo.state)
         atomic_write.replace(path, content, private=True)
     except OSError as error:
-        raise UsageError(
-            f"Cannot write {sanitize(path)} ({error.strerror}). Nothing was written.",
-            hint="Name a file in a folder that you may write to with --out.",
-            code="not-writable",
-            next=[command("gitmem", "view", "--out", "FILE.html")],
-        ) from error
+        raise _not_writable(path, error) from error
     return View(path, len(content), data)
+
+
+def _refuse_others(path: str) -> None:
+    """Refuse a name that is not free and not that of a file, before anything is collected.
+
+    Replacing it would remove a device or a link: as root `--out /dev/null` would make a file of it for the whole machine.
+
+    Raises:
+        OSError: The name is that of a folder, a link, a pipe, a socket or a device.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        kind = (
+            "a folder"
+            if os.path.isdir(path)
+            else "a symbolic link"
+            if stat.S_ISLNK(mode)
+            else "not a regular file"
+        )
+        raise OSError(errno.EEXIST, f"it is {kind}")
+
+
+def _not_writable(path: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"Cannot write {sanitize(path)} ({error.strerror}). Nothing was written.",
+        hint="Name a file in a folder that you may write to with --out.",
+        code="not-writable",
+        next=[command("gitmem", "view", "--out", "FILE.html")],
+    )

@@ -39,6 +39,29 @@ def test_a_file_that_can_not_be_written_is_named(run: Run, repo: Path) -> None:
         assert "--out" in said.err
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
+def test_only_a_file_is_replaced(run: Run, repo: Path) -> None:
+    """As root, a page in place of /dev/null would break the machine; a link to another's folder would lead a page there."""
+    target = repo / "target.html"
+    target.write_text("mine")
+    (repo / "link.html").symlink_to(target)
+    (repo / "dangling.html").symlink_to(repo / "nothing")
+    os.mkfifo(repo / "pipe.html")
+
+    for out, why in (
+        ("link.html", "a symbolic link"),
+        ("dangling.html", "a symbolic link"),
+        ("pipe.html", "not a regular file"),
+    ):
+        said = run("view", "--out", out)
+        assert (said.status, f"(it is {why}). Nothing was written." in said.err) == (2, True)
+
+    assert target.read_text() == "mine" and (repo / "link.html").is_symlink()
+    assert stat.S_ISFIFO(os.lstat(repo / "pipe.html").st_mode)
+    assert run("view", "--out", "target.html").status == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600 and b"<!doctype html>" in target.read_bytes()
+
+
 def test_figures_are_shown_as_a_table(run: Run, repo: Path) -> None:
     """An empty log gets a sentence, and --json the same figures."""
     assert run("stats").out.startswith("Nothing was said, and there are no tasks.")
