@@ -19,8 +19,10 @@ OVERLAPS_MAX = 10  # of one pair
 STEPS_MAX = 100_000  # of all comparisons of paths
 
 
-def contests(standing: Iterable[StandingClaim], shown: Collection[str], lanes: Lanes) -> list[Contest]:
-    """Return the pairs of claims in each other's way, of which the page shows one, the latest first.
+def contests(
+    standing: Iterable[StandingClaim], shown: Collection[str], lanes: Lanes
+) -> tuple[list[Contest], int]:
+    """Return the pairs of claims in each other's way, of which the page shows one, the latest first, and how many are left out.
 
     Args:
         standing: All claims that stand.
@@ -37,7 +39,8 @@ def contests(standing: Iterable[StandingClaim], shown: Collection[str], lanes: L
             pairs.setdefault(frozenset((each.id, other.id)), (by_clock[0], by_clock[1]))
     found = [pair for ids, pair in pairs.items() if not ids.isdisjoint(shown)]
     found.sort(key=lambda pair: (-pair[1].claim.since, pair[1].id, pair[0].id))
-    return [_contest(*pair, lanes, budget) for pair in found[:CONTESTS_MAX]]
+    shown_pairs = [_contest(*pair, lanes, budget) for pair in found[:CONTESTS_MAX]]
+    return shown_pairs, len(found) - len(shown_pairs)
 
 
 def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: Budget) -> Contest:

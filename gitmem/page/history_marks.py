@@ -122,7 +122,7 @@ def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
 
     Args:
         store: The log.
-        notes: Receives a sentence if they can't be compared.
+        notes: Receives a sentence if they can't be compared, or are too many.
     """
     try:
         found = compare.overlap(store, seconds=OVERLAP_SECONDS)
@@ -138,4 +138,6 @@ def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
         if each.conflicts is not None:
             row["conflicts"] = each.conflicts
         rows.append(row)
+    if len(found.overlaps) > len(rows):
+        notes.append(f"Of the branches that overlap, {len(found.overlaps) - len(rows):,} pairs are left out.")
     return rows

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .signal_marks import SignalMarks
     from .work_spans import ClaimSpans, TaskSpans
 
+UNITS_MAX = 100  # of one agent, those with the most
 UNREAD_STEPS = 20_000_000  # of SQLite for all sessions
 
 
@@ -28,7 +29,7 @@ class OpenNow:
     Attributes:
         board: The board, without the branches that overlap.
         notes: Sentences on what was not looked at.
-        omitted: How many passed rules and gates are left out.
+        omitted: How many entries of its lists are left out.
     """
 
     def __init__(
@@ -44,14 +45,20 @@ class OpenNow:
     ) -> None:
         spans = {each["id"]: each for each in tasks.spans}
         gates = GateMarks(store, only, current, tasks.rows, threads, lanes)
-        self.omitted = {"passed": gates.omitted, "gates": gates.unseen}
+        owed = OwedRows(store.db(), threads, tasks.rows, spans, lanes, store.now())
+        self.omitted = {
+            "passed": gates.omitted,
+            "gates": gates.unseen,
+            "owed": owed.omitted,
+            "contested": claims.omitted_contests,
+        }
         self.notes = gates.notes
         units = {each["id"]: each.get("wu", "") for each in signals.marks}
         self.board: Board = {
             "gates": gates.closed,
             "passed": gates.passed,
             "unread": _unread(store, only, current, lanes, units, self.notes),
-            "owed": OwedRows(store.db(), threads, tasks.rows, spans, lanes, store.now()).rows,
+            "owed": owed.rows,
             "contested": claims.contests,
             "mismatches": tasks.mismatches,
             "overlaps": [],
@@ -86,7 +93,8 @@ def _unread(
         count = sum(of_units.values())
         lane = lanes.of(one.reader) if count else ""
         if count and (lane not in found or count > found[lane]["count"]):
-            found[lane] = {"agent": lane, "count": count, "units": of_units}
+            units_shown = sorted(of_units.items(), key=lambda unit: -unit[1])[:UNITS_MAX]
+            found[lane] = {"agent": lane, "count": count, "units": dict(units_shown)}
     return sorted(found.values(), key=lambda each: -each["count"])
 
 

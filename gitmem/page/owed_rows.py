@@ -33,6 +33,7 @@ class OwedRows:
 
     Attributes:
         rows: The rows, the newest if there are too many.
+        omitted: How many are left out.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class OwedRows:
         asked = [each for each in owed(db, threads) if not self._is_of_task(*each, of_tasks)]
         answers = [self._answer(*each) for each in asked[:OWED_MAX]]
         self.rows = sorted([*answers, *of_tasks.values()], key=lambda row: row["since"])[-OWED_MAX:]
+        self.omitted = len(asked) + len(of_tasks) - len(self.rows)
 
     def _is_of_task(
         self, reader: str, signal: ThreadSignal, thread: str, of_tasks: Mapping[str, Owed]

@@ -25,6 +25,8 @@ DATA_URL, EVENTS_URL = "data.json", "events"
 _PART = re.compile(r"<!-- (policy|data|style|script)(?: ([\w./-]+))? -->")
 _CLOSES = re.compile(r"<(?=/script|!--)", re.IGNORECASE)  # what a script in HTML can't have
 _LEVEL = 5  # 6 takes half as long again and saves a twentieth
+JSON_MAX = 24 * 1024 * 1024  # of the data, which a browser has to read
+PACKED_MAX = 5_250_000  # of them in gzip: base64 needs four thirds of it, and the page has at most 8 MB
 
 
 class Assets:
@@ -89,8 +91,8 @@ class Assets:
         if data is None:
             block = f'<script type="application/json" id="data" data-source="{DATA_URL}" data-events="{EVENTS_URL}"></script>'
         else:
-            packed = base64.b64encode(gzip.compress(as_json(data), _LEVEL, mtime=0)).decode("ascii")
-            block = f'<script type="application/octet-stream+base64" id="data">{packed}</script>'
+            text = base64.b64encode(packed(data)).decode("ascii")
+            block = f'<script type="application/octet-stream+base64" id="data">{text}</script>'
         policy = self.policy(served=data is None)
         made = {
             "policy": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -99,6 +101,26 @@ class Assets:
         return "".join(
             made[piece] if place % 2 else piece for place, piece in enumerate(self._pieces)
         ).encode("utf-8", "backslashreplace")
+
+
+def packed(data: PageData, json_most: int = JSON_MAX, most: int = PACKED_MAX) -> bytes:
+    """Return the data as JSON in gzip.
+
+    Args:
+        data: If they are larger than a page may be, the oldest are left out of them.
+        json_most: Bytes of JSON.
+        most: Bytes of gzip.
+    """
+    from .page_size import shorten
+
+    text = as_json(data)
+    while len(text) > json_most and shorten(data, len(text), json_most):
+        text = as_json(data)
+    found = gzip.compress(text, _LEVEL, mtime=0)
+    while len(found) > most and shorten(data, len(text), len(text) * most // len(found) * 9 // 10):
+        text = as_json(data)
+        found = gzip.compress(text, _LEVEL, mtime=0)
+    return found
 
 
 def as_json(data: PageData) -> bytes:

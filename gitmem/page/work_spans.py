@@ -177,7 +177,7 @@ class ClaimSpans:
     Attributes:
         spans: The claims, the oldest first.
         contests: The pairs of them, and of claims beside them, that are in each other's way.
-        omitted: How many are left out.
+        omitted: How many are left out; `omitted_contests` of the pairs.
     """
 
     def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
@@ -201,7 +201,7 @@ class ClaimSpans:
         self.omitted = total - len(self.spans)
         self.spans.sort(key=lambda span: (span["start"], span["id"]))
         shown = {span["id"] for span in self.spans}
-        self.contests = contests(self._standing.values(), shown, lanes)
+        self.contests, self.omitted_contests = contests(self._standing.values(), shown, lanes)
 
     def _span(
         self, id: str, claim: FoldedClaim, session_ended: int | None, task_ended: int | None

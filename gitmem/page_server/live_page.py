@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
 import hmac
 import secrets
 import time
@@ -21,7 +20,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from ..a2a.guard import Guard
-from ..page.page_file import DATA_URL, EVENTS_URL, Assets, as_json
+from ..page.page_file import DATA_URL, EVENTS_URL, Assets, packed
 from ..signals.change_watcher import ChangeWatcher, NeverSet
 
 TYPE_CHECKING = False
@@ -37,7 +36,6 @@ COOKIE, READER = "gitmem_view", "page"
 REST_SECONDS, REST_TIMES = 1.0, 4  # after a change: at least so long, and so many times what collecting took
 OLD_SECONDS = 60.0  # data that depend on the time are collected again after it
 BEAT_SECONDS = 15.0
-_LEVEL = 5
 _NEEDED = "Open the link that gitmem view --serve has printed; it is valid until that ends."
 _CLOSED = "default-src 'none'; frame-ancestors 'none'"
 _HEADERS = {
@@ -133,7 +131,7 @@ class LivePage:
 
     def _read(self) -> bytes:
         started = time.monotonic()
-        body = gzip.compress(as_json(self._collect()), _LEVEL, mtime=0)
+        body = packed(self._collect())
         self._made = time.monotonic()
         self._took = self._made - started
         return body

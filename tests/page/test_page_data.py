@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 from pathlib import Path
 
 import gitmem
@@ -11,7 +13,7 @@ from gitmem import records
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.memory import decay, load
-from gitmem.page import page_data
+from gitmem.page import page_data, page_file
 from gitmem.page.contract import PageData
 from gitmem.page.lanes import Lanes
 from gitmem.page.signal_marks import SignalMarks
@@ -279,3 +281,34 @@ def test_a_log_of_a_newer_format_is_shown_with_a_sentence(page_log: Path, git: G
         "The log has format 9, and this gitmem knows format 1: something may be missing here."
     ]
     assert len(data["signals"]) == SIGNALS
+
+
+def test_a_page_has_a_limit_whatever_peers_write(page_log: Path) -> None:
+    """Wide names, paths and titles of a peer leave out the oldest of their kind, which is counted, and nothing of other kinds."""
+    data = data_of(page_log)
+    whole = data_of(page_log)
+    rng = random.Random(7)
+    for each in data["nodes"]:
+        each["paths"] = [rng.randbytes(150).hex() for _ in range(20)]
+
+    found = page_file.packed(data, most=150_000)
+
+    assert len(found) <= 150_000
+    shown = json.loads(gzip.decompress(found))
+    kept = shown["nodes"]
+    assert 0 < len(kept) < NODES and shown["omitted"] == {"nodes": NODES - len(kept)}
+    assert [each["id"] for each in kept] == [each["id"] for each in whole["nodes"]][-len(kept) :]
+    ids = {each["id"] for each in kept}
+    assert all({each["from"], each["to"]} <= ids for each in shown["relations"])
+    for name in ("signals", "threads", "tasks", "claims", "commits", "agents", "board"):
+        assert shown[name] == json.loads(page_file.as_json(whole[name]))
+
+    small = json.loads(gzip.decompress(page_file.packed(whole, json_most=100_000)))
+
+    assert len(page_file.as_json(whole)) < 110_000
+    assert len(small["signals"]) + small["omitted"]["signals"] == SIGNALS
+    assert {each["thread"] for each in small["signals"]} == {each["id"] for each in small["threads"]}
+    assert small["signals"][-1]["id"] == data["signals"][-1]["id"]
+    for thread in small["threads"]:
+        here = sum(each["thread"] == thread["id"] for each in small["signals"])
+        assert thread.get("more", 0) == thread["signals"] - here

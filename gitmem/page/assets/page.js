@@ -78,7 +78,8 @@
     select.value = rows.some(([key]) => key === value) ? value : "";
     return select.value;
   };
-  const OMITTED = { agents: "agent", sessions: "session", signals: "signal", threads: "thread", tasks: "task", claims: "claim", commits: "commit", branches: ["branch", "branches"], nodes: "node", relations: "relation", passed: ["rule passed with a reason", "rules passed with a reason"], gates: "gate" };
+  const OMITTED = { agents: "agent", sessions: "session", signals: "signal", threads: "thread", tasks: "task", claims: "claim", commits: "commit", branches: ["branch", "branches"], nodes: "node", relations: "relation", passed: ["rule passed with a reason", "rules passed with a reason"],
+    gates: "gate", owed: ["debt", "debts"], contested: ["contest of claims", "contests of claims"], mismatches: ["mismatch", "mismatches"], overlaps: ["overlap of branches", "overlaps of branches"] };
   const heads = (data) => {
     $("repository").textContent = `${data.repository || "Repository"} · gitmem`;
     document.title = `${page.cut(data.repository, 80) || "Repository"} · gitmem`;
