@@ -174,7 +174,7 @@ class ClaimSpan(TypedDict):
 class CommitMark(TypedDict):
     """A commit of the user's history. `agent` and `session` made it if the log has its record; `inferred` if that is a guess.
 
-    `person` is the lane of the person with the author's mail.
+    `foreign`: only another clone says so. `person` is the lane of the person with the author's mail.
     """
 
     id: str
@@ -187,6 +187,7 @@ class CommitMark(TypedDict):
     wu: NotRequired[str]
     task: NotRequired[str]
     inferred: NotRequired[bool]
+    foreign: NotRequired[bool]
     person: NotRequired[str]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..commits.made_by import Makers
+    from ..git.user_history import UserCommit
     from ..signals.many_threads import Selection
     from ..store import Store
     from .board_contract import BranchOverlap
@@ -69,7 +70,7 @@ class HistoryMarks:
             store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
         )
         self.is_cut = len(found) == COMMITS_MAX
-        makers = self._makers(store, [commit.oid for commit in found])
+        makers = self._makers(store, found)
         for commit in found:
             at = commit.seconds * 1_000
             own = [short(decoded(each)) for each in names.get(commit.oid, ())]
@@ -90,17 +91,18 @@ class HistoryMarks:
         self.omitted = max(0, len(self.branches) - BRANCHES_MAX)
         del self.branches[BRANCHES_MAX:]
 
-    def _makers(self, store: Store, commits: Sequence[str]) -> dict[str, Makers]:
+    def _makers(self, store: Store, commits: Sequence[UserCommit]) -> dict[str, Makers]:
         """Return who made the commits that have records, as far as the time allows, the newest first."""
         db, until = store.db(), time.monotonic() + MAKER_SECONDS
-        recorded = {commit for commit, _ in commit_view.known(db, commits)}
+        recorded = {commit for commit, _ in commit_view.known(db, [each.oid for each in commits])}
+        here = made_by.MadeHere(store.repo)
         found: dict[str, Makers] = {}
         for commit in commits:
-            if commit in recorded:
+            if commit.oid in recorded:
                 if time.monotonic() > until:
                     self.notes.append("Who made older commits is left out: their records are too many.")
                     break
-                found[commit] = made_by.find(db, commit)
+                found[commit.oid] = made_by.find(db, commit.oid, committed=commit.seconds, here=here)
         return found
 
     def _put_maker(self, mark: CommitMark, found: Makers | None) -> None:
@@ -115,6 +117,8 @@ class HistoryMarks:
         put(mark, "task", made.get("task_id"))
         if found.is_inferred:
             mark["inferred"] = True
+        if not line.is_own:
+            mark["foreign"] = True
 
 
 def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:

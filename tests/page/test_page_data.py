@@ -228,7 +228,10 @@ def records_digest(line: bytes) -> str:
 
 
 def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: Git) -> None:
-    """A record names the session; what repeats commits is of those who made them; two sessions that claim one commit get none."""
+    """A record names the session; what repeats commits is of those who made them; two sessions that claim one commit get none.
+
+    What another clone says is marked, and counts for nothing about a commit that was made here.
+    """
     env = ("-c", "user.name=A", "-c", "user.email=a@b.org")
 
     def commit(text: str, *args: str) -> str:
@@ -237,6 +240,8 @@ def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: G
 
     first, inferred, claimed, nobody = (commit(each) for each in ("one", "two", "three", "four"))
     rebased = commit("five")
+    (page_log / ".git" / "logs" / "HEAD").unlink()  # as if they came from elsewhere
+    here = commit("six")
     number = iter(range(100))
 
     def made(of: str, session: int, **more: object) -> tuple[str, bytes]:
@@ -249,17 +254,16 @@ def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: G
     gone = "ab" * 20  # was amended, and is not here any more
     publish(
         page_log, made(first, 1), made(inferred, 2, evidence="alone"), made(claimed, 1), made(claimed, 2),
-        made(nobody, 1, evidence="none"), made(gone, 3), made(rebased, 4, action="rebase", sources=[gone]),
+        made(nobody, 1, evidence="none"), made(here, 1), made(gone, 3), made(rebased, 4, action="rebase", sources=[gone]),
     )  # fmt: skip
 
-    found = {
-        each["id"]: (each.get("session"), each.get("inferred", False))
-        for each in data_of(page_log)["commits"]
-    }
+    commits = data_of(page_log)["commits"]
+    found = {each["id"]: (each.get("session"), each.get("inferred", False)) for each in commits}
 
     assert found[first] == ("sess-000000000001", False)
     assert found[inferred] == ("sess-000000000002", True)
-    assert found[claimed] == found[nobody] == (None, False)
+    assert found[claimed] == found[nobody] == found[here] == (None, False)
+    assert all(each.get("foreign") == ("session" in each or None) for each in commits)
     assert found[rebased] == ("sess-000000000003", False)
     assert sum(session is not None for session, _ in found.values()) == 3
 

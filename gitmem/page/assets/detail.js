@@ -157,7 +157,7 @@
       const task = page.model.task.get(commit.task);
       return [cut(commit.subject || "Commit", 160), [
         facts([["Commit", id(commit.id)], ["At", time(commit.at)], ["Author", commit.author],
-          ["Agent", commit.agent && [name(commit.agent), " ", commit.inferred ? badge("inferred from time and paths", "warn") : badge("recorded", "good")]],
+          ["Agent", commit.agent && [name(commit.agent), " ", commit.inferred ? badge("inferred from time and paths", "warn") : badge("recorded", "good"), commit.foreign && " as another clone says"]],
           ["Person", !commit.agent && agentRow(commit.person)], ["Session", session && [session.name, session.role ? ` as ${session.role}` : "", session.model ? ` (${session.model})` : ""]],
           ["Branches", commit.branches.join(", ")], ["Work unit", commit.wu],
           ["Task", commit.task && (task ? opens("task", commit.task, cut(task.text, 60)) : id(commit.task))], ["Asked by", task && name(task.from)],
