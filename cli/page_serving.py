@@ -60,9 +60,9 @@ def run(
         if show is not None and not _open(entry_file, url, show):
             gateway.note("no browser was found: open the link with your own")
 
-    try:
+    try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
         app = page.application(gateway.hosts(LISTEN, number, None))
-        server.server_of(app, started).run(sockets=[bound])
+        server.server_of(app, started, end_seconds=0).run(sockets=[bound])
     finally:
         bound.close()
         atomic_write.remove_quietly(entry_file)

@@ -105,11 +105,12 @@ def application(served: Served) -> ASGIApp:
     )
 
 
-def server_of(app: ASGIApp, on_start: Callable[[], object]) -> uvicorn.Server:
+def server_of(app: ASGIApp, on_start: Callable[[], object], end_seconds: int = END_SECONDS) -> uvicorn.Server:
     """Return a server; its `run(sockets=[…])` answers requests until a signal ends it.
 
     Args:
         on_start: Called once it listens.
+        end_seconds: For answers that are not complete when it ends.
     """
     for name in ("a2a", "uvicorn"):  # a client's mistakes are answered, and nothing for whoever runs this
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -121,7 +122,7 @@ def server_of(app: ASGIApp, on_start: Callable[[], object]) -> uvicorn.Server:
         server_header=False,
         limit_concurrency=CONNECTIONS_MAX,
         timeout_keep_alive=int(HEAD_SECONDS),
-        timeout_graceful_shutdown=END_SECONDS,
+        timeout_graceful_shutdown=end_seconds,
         h11_max_incomplete_event_size=HEADS_MAX_BYTES,
         http=Connection,
     )

@@ -14,8 +14,7 @@ import time
 
 from a2a.utils.errors import A2AError
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -27,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection
 
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ..a2a.served_log import ServedLog
@@ -161,13 +161,22 @@ def _cookie_as_token(app: ASGIApp) -> ASGIApp:
     async def called(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             names = {name for name, _ in scope["headers"]}
-            token = Request(scope).cookies.get(COOKIE)
+            token = _cookie(Headers(scope=scope).get("cookie", ""))
             if token and b"authorization" not in names:
                 given = (b"authorization", b"Bearer " + token.encode("latin-1", "replace"))
                 scope = {**scope, "headers": [*scope["headers"], given]}
         await app(scope, receive, send)
 
     return called
+
+
+def _cookie(header: str) -> str:
+    """Return the token in a Cookie header; browsers send that with the longest path first, and others may set one for the host."""
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
 
 
 def _with_headers(app: ASGIApp) -> ASGIApp:

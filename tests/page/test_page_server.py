@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from gitmem.a2a.served_log import ServedLog
+from gitmem.a2a.server import server_of
 from gitmem.api import Log
 from gitmem.errors import StoreError
 from gitmem.page.page_data import collect
@@ -88,6 +91,36 @@ def test_nobody_else_gets_anything(client: TestClient, page: LivePage, path: str
     assert client.post(page.path + path).status_code == 405
     assert client.get(page.path + "open/wrong").status_code == 404
     assert client.get("/").status_code == 401
+
+
+def test_a_cookie_of_another_server_of_the_host_locks_nobody_out(client: TestClient, page: LivePage) -> None:
+    """Every server on 127.0.0.1 may set a cookie with our name for all paths; the browser sends ours before it."""
+    (ours,) = SimpleCookie(client.get(page.entry).headers["set-cookie"]).values()
+    client.cookies.clear()
+    both = [f"{COOKIE}={ours.value}", f"{COOKIE}=theirs"]
+
+    for cookies, status in ((both, 200), (both[::-1], 401), (["a=b", *both], 200), ([f"x{both[0]}"], 401)):
+        answer = client.get(page.path + "data.json", headers={"Cookie": "; ".join(cookies)})
+        assert answer.status_code == status
+
+
+def test_an_end_does_not_wait_for_open_pages(page: LivePage) -> None:
+    """Each open page has a stream that never ends by itself."""
+    bound = socket.create_server(("127.0.0.1", 0))
+    host = f"127.0.0.1:{bound.getsockname()[1]}"
+    ready = threading.Event()
+    server = server_of(page.application([host]), ready.set, end_seconds=0)
+    running = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    running.start()
+    assert ready.wait(20)
+    with socket.create_connection(bound.getsockname()) as browser:
+        head = f"GET {page.path}events HTTP/1.1\r\nHost: {host}\r\nCookie: {COOKIE}={page._token}\r\n\r\n"
+        browser.sendall(head.encode())
+        assert browser.recv(4096)  # the stream has begun
+        server.should_exit = True
+        running.join(2)
+
+    assert not running.is_alive()
 
 
 def test_each_server_has_a_link_of_its_own(page: LivePage, log: Log) -> None:
