@@ -247,7 +247,7 @@ def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: G
     def made(of: str, session: int, **more: object) -> tuple[str, bytes]:
         fields = {
             "link_id": f"link-{next(number):012d}", "commit": of, "action": "commit", "evidence": "environment",
-            "sender_identity": f"bench:x:agent{session}", "sender_session": f"sess-{session:012d}", "wu_id": "WU-9",
+            "sender_identity": f"bench:x:agent{session}", "sender_session": f"sess-far{session}", "wu_id": "WU-9",
         }  # fmt: skip
         return "commits", records.line("commit", NOW, {**fields, **more})
 
@@ -260,11 +260,11 @@ def test_commits_have_who_made_them_and_nobody_is_guessed(page_log: Path, git: G
     commits = data_of(page_log)["commits"]
     found = {each["id"]: (each.get("session"), each.get("inferred", False)) for each in commits}
 
-    assert found[first] == ("sess-000000000001", False)
-    assert found[inferred] == ("sess-000000000002", True)
+    assert found[first] == ("sess-far1", False)
+    assert found[inferred] == ("sess-far2", True)
     assert found[claimed] == found[nobody] == found[here] == (None, False)
     assert all(each.get("foreign") == ("session" in each or None) for each in commits)
-    assert found[rebased] == ("sess-000000000003", False)
+    assert found[rebased] == ("sess-far3", False)
     assert sum(session is not None for session, _ in found.values()) == 3
 
 
