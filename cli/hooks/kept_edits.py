@@ -54,7 +54,7 @@ def beginning(data: bytes) -> Mapping[str, object]:
     """Return the object that a JSON text begins, although its end is missing; empty if it begins something else."""
     found = hook_input.object_of(data)
     text = data.decode("utf-8", "ignore")
-    for cut in range(CUT_MAX + 1):
+    for cut in range(0 if found else CUT_MAX + 1):
         quote, brackets = _open_ends(text[: len(text) - cut])
         for value in _VALUES:
             found = found or hook_input.object_of(

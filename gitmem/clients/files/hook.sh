@@ -30,6 +30,11 @@ read_file() {
   done
 }
 
+# Return whether the file $1 may be written: another user of the repository may have put a link or a pipe there.
+is_file() {
+  [ ! -L "$1" ] && { [ -f "$1" ] || [ ! -e "$1" ]; }
+}
+
 # Resolve the path $1 against the folder $2 into $text.
 resolve() {
   case $1 in /* | [A-Za-z]:*) text=$1 ;; *) text=$2/$1 ;; esac
@@ -89,7 +94,7 @@ check_session() {
   is_name "$1" || return 1
   if [ -n "$2" ]; then
     [ -e "$state/beats/$1" ] || new=1
-    true >"$state/beats/$1"
+    is_file "$state/beats/$1" && true >"$state/beats/$1"
     [ -e "$state/claims/due/$1" ] && [ "$state/beats/$1" -nt "$state/claims/due/$1" ] && return 0
   fi
   is_flagged "$1"
@@ -129,8 +134,7 @@ is_counted() {
   case $every in '' | *[!0-9]* | ????*) return 1 ;; esac
   calls=$state/tool-calls/${here##*/}
   is_name "@THEIRS@" && calls=$state/tool-calls/@THEIRS@
-  [ -f "$calls" ] || [ ! -e "$calls" ] || return 1
-  [ ! -L "$calls" ] || return 1
+  is_file "$calls" || return 1
   printf . >>"$calls" || return 1
   IFS= read -r text <"$calls" || [ "${#text}" -ge "$every" ] || return 1 # a line end is not ours: begin anew
   true >"$calls"
@@ -144,14 +148,14 @@ is_guarded() {
 
 #@ shared: Where several sessions share a worktree, it is noted which of them edits what. Starting Python for it would cost 50 ms at each edit.
 # Keep the beginning of this hook's input, which names the edited paths, until the end of a turn. Only this user can
-# read it. Return 1 if too many are kept.
+# read it. Return 1 if too many are kept, or the file exists: another user of the repository may have put a link there.
 keep_edit() {
   set -- "$edited"/*
-  [ "$#" -lt @KEPT@ ] || return 1
   name=@OURS@
   is_name "$name" || name=''
-  umask 077
-  dd bs=@BYTES@ count=1 >"$edited/@CLIENT@+$name+$$"
+  kept=$edited/@CLIENT@+$name+$$
+  [ "$#" -lt @KEPT@ ] && [ ! -e "$kept" ] && [ ! -L "$kept" ] || return 1
+  (umask 077 && exec dd bs=@BYTES@ count=1 >"$kept")
   return 0
 }
 
@@ -185,7 +189,7 @@ has_records() {
 #@ due: A shell cannot read the time without a fork, but it can write a file and compare modification times.
 # Return whether an automatic sync is due: signals of others must arrive even if this agent writes nothing.
 is_due() {
-  [ -e "$state/autosync/next" ] || return 1
+  [ -e "$state/autosync/next" ] && is_file "$state/autosync/look" || return 1
   true >"$state/autosync/look" || return 1
   [ "$state/autosync/look" -nt "$state/autosync/next" ]
 }
@@ -209,7 +213,7 @@ keep_prompt() { :; }
 # Record that there was a prompt. Store its text only if headlines may show it: the file keep-prompts
 # exists while gitmem.headline is "prompt". Only this user can read the stored text.
 keep_prompt() {
-  is_name "@THEIRS@" || return 1
+  is_name "@THEIRS@" && is_file "$state/prompts/@THEIRS@" || return 1
   [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
   if [ ! -e "$state/keep-prompts" ]; then
     (umask 077 && true >"$state/prompts/@THEIRS@")
@@ -226,7 +230,7 @@ keep_prompt() {
   [ -e "$state/keep-prompts" ] || return 0
   [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
   input=$state/prompts/.$$
-  if (umask 077 && exec cat >"$input"); then
+  if is_file "$input" && (umask 077 && exec cat >"$input"); then
     name=$(dd if="$input" bs=512 count=1)
     case $name in
       *'"@KEY@":'*) name=${name#*'"@KEY@":'} name=${name#*\"} name=${name%%\"*} ;;

@@ -296,6 +296,48 @@ def test_in_a_worktree_of_several_sessions_an_edit_keeps_its_input_for_later(
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_an_edit_is_not_kept_in_what_another_user_has_put_there(place: Place, shell: tuple[str, ...]) -> None:
+    """A link would overwrite a file of this user, a pipe that nobody reads would stop the edit: gitmem reads the input instead."""
+    kept = place.state / "edits" / "inputs" / "in-.git"
+    kept.mkdir(parents=True)
+    own, before = place.folder.parent / "own", place.folder.parent / "before.sh"
+    own.write_text("mine")
+    (edit, *_) = events.names("claude-code", events.EDIT)
+    for plant in (f"ln -s '{own}'", f"ln -s '{own}-new'", "mkfifo"):
+        before.write_text(f"{plant} '{kept}/claude-code++'$$ && exec {' '.join(shell)} \"$@\"\n")
+        assert place.run(edit, shell=("sh", str(before)), input=b"{}") == f"hook claude-code {edit} {{}}"
+    assert own.read_text() == "mine" and not os.path.exists(f"{own}-new")
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("name", [f"beats/{ID}", "autosync/look", f"prompts/{ID}", f"tool-calls/{ID}"])
+def test_nothing_is_written_to_what_another_user_has_put_there(
+    place: Place, name: str, shell: tuple[str, ...]
+) -> None:
+    """A link would empty a file of this user, a pipe that nobody reads would stop the agent."""
+    own = place.folder.parent / "own"
+    own.write_text("mine")
+    for folder in ("autosync", "prompts", "tool-calls"):
+        (place.state / folder).mkdir(exist_ok=True)
+    (place.state / "autosync" / "next").touch()
+    (place.state / "checkpoint-every").write_text("9")
+    for keeps in (False, True):
+        if keeps:
+            (place.state / "keep-prompts").touch()
+        for plant in (
+            lambda path: path.symlink_to(own),
+            lambda path: path.symlink_to(f"{own}-new"),
+            os.mkfifo,
+        ):
+            (place.state / name).unlink(missing_ok=True)
+            plant(place.state / name)
+            for kind in (events.PROMPT, events.TOOL):
+                (event, *_) = events.names("claude-code", kind)
+                place.run(event, shell=shell, input=b"{}")
+    assert own.read_text() == "mine" and not os.path.exists(f"{own}-new")
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize("client", [each for each in CLIENTS if each != "cline"])
 def test_an_edit_asks_gitmem_only_where_somebody_else_claims(
     place: Place, client: str, shell: tuple[str, ...]
