@@ -300,8 +300,46 @@ def test_filters_and_search_reach_every_section(show: Show) -> None:
     browser.run(set_filter, {"wu": "WU-2"})
     said = browser.text("#board")
     assert "can’t pass the gate" not in said and "asked for a reviewer" not in said
-    assert "Everybody has read everything." in said
+    unread = len(data["board"]["unread"])
+    assert f"Nothing for WU-2 ({unread} without the filter)." in said
     assert data["board"]["passed"][0]["reason"] in said
+
+
+def test_a_filter_does_not_make_the_board_false(show: Show) -> None:
+    """What it leaves out is said, and an agent has as much unread and owed as without it; contested claims are not held."""
+    data = sample()
+    for claim in data["claims"]:
+        claim["state"] = "contested" if claim["state"] == "contested" else "released"
+    browser = show(data)
+    browser.run("gitmemPage.select('board')")
+    empty = ("Nobody owes", "Everybody has read", "Every worker is", "No two agents", "Nobody passed", "No path", "No open task", "Nothing closes")  # fmt: skip
+    assert "None is held; 1 pair is contested." in browser.text("#board")
+    assert f"{len(data['board']['owed'])} answer" in browser.text("#board")
+    numbers = "return Object.fromEntries([...document.querySelector('#board table').tBodies[0].rows].map((row) => [row.cells[0].innerText, [7, 8, 9].map((at) => row.cells[at].innerText)]))"
+    whole = browser.run(numbers)
+    assert any(row[0] == "3" for row in whole.values())
+    browser.run("gitmemPage.setFilter({ agent: 'a1', wu: 'WU-none', text: 'no such text' })")
+    said = browser.text("#board")
+    assert not [each for each in empty if each in said]
+    assert f"({len(data['board']['owed'])} without the filter)" in said
+    browser.run("gitmemPage.setFilter({ agent: 'a1', wu: '', text: '' })")
+    assert browser.run(numbers) == {
+        name: row for name, row in whole.items() if name == data["agents"][1]["name"]
+    }
+
+
+def test_memory_in_dialogs_has_the_kind_and_the_state_of_its_section(show: Show) -> None:
+    """A decision is none of the discoveries, and what is stale or superseded says so."""
+    data = sample()
+    node = data["nodes"][4]
+    node.update(
+        text="Short", type="discovery", tags=["decision"], superseded_by="mem-5", stale="3 commits behind"
+    )
+    data["threads"][0]["wu"] = node["wu"]
+    browser = show(data)
+    browser.run("gitmemPage.open('thread', 'thread-0')")
+    row = browser.run("return [...document.querySelectorAll('#detail li')].find((each) => each.innerText.startsWith('Short')).innerText")  # fmt: skip
+    assert row.split() == ["Short", "decision", "stale", "superseded"]
 
 
 def test_the_figures_of_one_day_are_by_hour(show: Show) -> None:

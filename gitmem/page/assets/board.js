@@ -5,9 +5,15 @@
   const { el, ago, since, cut, badge, link, count, table } = page;
   const { name, opens, taskState, claimState, mismatch, reference, passing, contest, owes, debtor } = page.words;
 
-  const card = (title, rows, empty, full) =>
-    el("div", { class: `card${full ? " full" : ""}` }, el("h2", {}, title, el("span", { class: "quiet" }, rows.length ? ` ${page.number.format(rows.length)}` : "")),
-      rows.length ? list(rows) : el("p", { class: "quiet" }, empty));
+  /** Say that a list is empty: of all that is on the page, or only of what the filters leave of so many. */
+  const nothing = (all, empty) => {
+    if (page.narrowing() && all) return `Nothing for ${page.narrowing()} (${page.number.format(all)} without the filter).`;
+    return Object.keys(page.data.filters ?? {}).length ? "Nothing within what this page was limited to when it was written." : empty;
+  };
+  /** A list with a heading, of so many rows without the filters; `note` says what they are. */
+  const card = (title, rows, all, empty, note) =>
+    el("div", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, rows.length ? ` ${page.number.format(rows.length)}${rows.length < all ? ` of ${page.number.format(all)}` : ""}` : "")),
+      note && rows.length ? el("p", { class: "quiet" }, note) : "", rows.length ? list(rows) : el("p", { class: "quiet" }, nothing(all, empty)));
   const list = (rows, first = 12) => {
     const made = el("ul", {}, rows.slice(0, first).map((row) => row()));
     if (rows.length <= first) return made;
@@ -17,11 +23,12 @@
   const agentKept = (id) => !page.filter.agent || page.filter.agent === id;
 
   const live = (model) => {
-    const unread = new Map(page.kept.unread(model).map((each) => [each.agent, each.count]));
+    const { board } = model.data; // what an agent has not read and owes is the same whatever the filters are about
+    const unread = new Map(board.unread.map((each) => [each.agent, each.count]));
     const debts = new Map();
-    for (const { agent } of page.kept.owed(model)) debts.set(agent, (debts.get(agent) ?? 0) + 1);
+    for (const { agent } of board.owed) debts.set(agent, (debts.get(agent) ?? 0) + 1);
     const gate = (agent, session) => {
-      const closed = (model.closed.get(agent.id) ?? []).filter((each) => !page.filter.wu || each.wu === page.filter.wu);
+      const closed = model.closed.get(agent.id) ?? [];
       return closed.length ? [badge("closed", "bad"), ` ${cut(closed.map((each) => each.wu).join(", "), 60)}`] : session?.wu && !model.data.omitted?.gates && ["live", "idle"].includes(session.status) ? "open" : "–";
     };
     const sessions = page.kept.sessions(model);
@@ -43,7 +50,7 @@
         ["Client", ({ agent, session }) => cut([agent.client, session?.model].filter(Boolean).join(", "), 60) || "–"],
         ["Last seen", ({ agent }) => ago(agent.last), "nowrap"],
         ["Unread", ({ agent }) => page.number.format(unread.get(agent.id) ?? 0), "num"], ["Owes", ({ agent }) => page.number.format(debts.get(agent.id) ?? 0), "num"], ["Gate", ({ agent, session }) => gate(agent, session)],
-      ], rows, { first: 15, hideCaption: true, empty: "Nobody has been here." }));
+      ], rows, { first: 15, hideCaption: true, empty: nothing(model.data.agents.length, "Nobody has been here.") }));
   };
 
   const taskRow = (model, task) => () =>
@@ -69,7 +76,7 @@
     return el("div", { class: "card full" }, el("h2", {}, "Open tasks by state"),
       byState.size
         ? el("div", { class: "columns" }, [...byState].map(([state, rows]) => el("div", {}, el("h3", {}, state, el("span", { class: "quiet" }, ` ${rows.length}`)), list(rows.map((row) => taskRow(model, row))))))
-        : el("p", { class: "quiet" }, "No open task."),
+        : el("p", { class: "quiet" }, nothing(open.size, "No open task.")),
       done.length ? el("details", { class: "fold" }, el("summary", {}, `Tasks that ended (${page.number.format(done.length)})`), page.tables.tasks(done, { first: 10, hideCaption: true })) : "");
   };
 
@@ -81,6 +88,12 @@
         row.what === "answer" ? link(cut(row.text, 140) || "(no text)", () => page.open("thread", row.thread, row.signal)) : opens("task", row.task, cut(row.text, 140) || row.task),
         task && row.what !== "answer" ? [" ", taskState(task)] : "", task?.blocked_by?.length && row.what === "take" ? [" ", badge(`waits for ${count(task.blocked_by.length, "task")}`, "warn")] : "");
     });
+
+  /** The work units of unread signals: the gate of each counts only its own. */
+  const units = (row) => {
+    const of = Object.entries(row.units);
+    return of.length > 1 || (of.length && of[0][0]) ? ` (${of.slice(0, 8).map(([unit, n]) => `${page.number.format(n)} on ${unit || "no work unit"}`).join(", ")}${of.length > 8 ? ", …" : ""})` : "";
+  };
 
   /** Why a gate is closed, and what opens it. */
   const blocker = (model, each) => {
@@ -101,25 +114,32 @@
   const show = () => {
     const { model } = page;
     const claims = page.kept.claims(model);
+    const isHeld = (each) => ["held", "perhaps renewed"].includes(each.state) && !model.contests.has(each.id);
     const claimRow = (claim) => () => el("li", {}, opens("claim", claim.id, cut(claim.paths.join(" "), 100) || claim.id), " ", claimState(claim), el("br"),
       el("span", { class: "quiet" }, name(claim.agent), claim.reason ? `: ${cut(claim.reason, 100)}` : ""));
-    const held = claims.filter((each) => ["held", "perhaps renewed"].includes(each.state) && !model.contests.has(each.id));
+    const held = claims.filter((each) => isHeld(each));
     const contests = page.kept.contests(model).map((row) => () => el("li", {}, ...row.sides.flatMap((side, at) => [at ? " and " : "", el("b", {}, name(side.agent)), model.claim.get(side.claim)?.reason ? ` (${cut(model.claim.get(side.claim).reason, 60)})` : ""]), el("br"), el("span", { class: "quiet" }, ...contest(row))));
     const mismatches = page.kept.mismatches(model).map((row) => () =>
       el("li", {}, row.agent ? [el("b", {}, name(row.agent)), ": "] : "", cut(row.text, 240), row.ended ? [" ", badge("ended")] : "", el("br"), ...reference("task", row.task)));
     const overlaps = page.kept.overlaps(model);
+    const { board } = model.data;
+    const standing = model.data.claims.filter(isHeld).length;
+    const pairs = board.contested.length;
+    const unread = page.kept.unread(model).sort((a, b) => b.count - a.count);
+    const kinds = ["answer", "reply", "take", "confirmation"].map((what) => [page.kept.owed(model).filter((each) => each.what === what).length, what]).filter(([n]) => n);
+    const OWED = { answer: ["answer to a signal", "answers to signals"], reply: ["reply to a question of a task", "replies to questions of tasks"], take: ["task to take or refuse", "tasks to take or refuse"], confirmation: ["result to accept", "results to accept"] };
     document.querySelector("#board .cards").replaceChildren(
       live(model),
-      card("Cannot pass the gate", gates(model), "Nothing closes the gate of an agent at work."),
-      card("Owed", owed(model), "Nobody owes an answer, a reply, a start or a decision."),
-      card("Contested claims", contests, "No two agents claim the same paths."),
-      card("Mismatches", mismatches, "Every worker is what was asked for."),
-      card("Passed with a reason", passed(model), "Nobody passed a gate or a claim."),
+      card("Cannot pass the gate", gates(model), board.gates.length, "Nothing closes the gate of an agent at work."),
+      card("Owed", owed(model), board.owed.length, "Nobody owes an answer, a reply, a start or a decision.", `${kinds.map(([n, what]) => count(n, ...OWED[what])).join(", ")}.`),
+      card("Contested claims", contests, board.contested.length, "No two agents claim the same paths."),
+      card("Mismatches", mismatches, board.mismatches.length, "Every worker is what was asked for."),
+      card("Passed with a reason", passed(model), board.passed.length, "Nobody passed a gate or a claim."),
       tasks(model),
-      card("Claims that are held", held.map(claimRow), "No path is claimed."),
-      card("Unread", page.kept.unread(model).sort((a, b) => b.count - a.count).map((row) => () => el("li", {}, el("b", {}, name(row.agent)), ` has ${count(row.count, "unread signal")}`, page.filter.wu ? ` on ${page.filter.wu}` : "")), "Everybody has read everything."),
+      card("Claims that are held", held.map(claimRow), standing, pairs ? `None is held; ${count(pairs, "pair is", "pairs are")} contested.` : "No path is claimed."),
+      card("Agents with unread signals", unread.map((row) => () => el("li", {}, el("b", {}, name(row.agent)), ` has ${count(row.count, "unread signal")}`, page.filter.wu ? ` on ${page.filter.wu}` : units(row))), board.unread.length, "Everybody has read everything.", `${count(unread.reduce((sum, row) => sum + row.count, 0), "signal")} to agents at work; a signal to two of them counts twice.`),
       card("Branches that overlap", overlaps.map((row) => () => el("li", {}, el("code", {}, row.branches.join(" ↔ ")), " ",
-        row.conflicts === undefined ? badge("not tried") : row.conflicts ? badge("conflicts", "bad") : badge("merges", "good"), el("br"), el("span", { class: "quiet" }, cut(row.paths.join(", "), 240)))), "No two branches change the same files."),
+        row.conflicts === undefined ? badge("not tried") : row.conflicts ? badge("conflicts", "bad") : badge("merges", "good"), el("br"), el("span", { class: "quiet" }, cut(row.paths.join(", "), 240)))), board.overlaps.length, "No two branches change the same files."),
     );
   };
   page.sections.board = { build, show };

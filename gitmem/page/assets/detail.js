@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, cut, badge, link, count } = page;
-  const { name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor } = page.words;
+  const { nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor } = page.words;
   const time = (ms) => page.time(ms, true);
   const WINDOW = 150; // signals of a thread that are shown at a time
   const dialog = () => document.getElementById("detail");
@@ -79,7 +79,7 @@
     return [
       ...rows(`Threads of ${wu}`, threads, (each) => el("li", {}, opens("thread", each.id, cut(threadTitle(each), 90) || each.id), " ", threadState(each))),
       ...rows(`Tasks of ${wu}`, data.tasks.filter((each) => each.wu === wu && each.id !== but), (each) => el("li", {}, opens("task", each.id, cut(each.text, 90) || each.id), " ", taskState(each), mismatch(each))),
-      ...rows(`Memory of ${wu}`, data.nodes.filter((each) => each.wu === wu), (each) => el("li", {}, opens("node", each.id, cut(each.text, 90) || each.id), " ", badge(each.type))),
+      ...rows(`Memory of ${wu}`, data.nodes.filter((each) => each.wu === wu), (each) => el("li", {}, opens("node", each.id, cut(each.text, 90) || each.id), " ", badge(nodeKind(each)), ...nodeState(each))),
       ...rows(`Commits of ${wu}`, data.commits.filter((each) => each.wu === wu && each.id !== but), (each) => el("li", {}, opens("commit", each.id, cut(each.subject, 90) || each.id.slice(0, 10)), " ", el("span", { class: "quiet" }, time(each.at)))),
     ];
   };

@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, cut, badge, count, table, colour, say } = page;
-  const { name, facts, opens, id: idOf, text } = page.words;
+  const { name, facts, opens, id: idOf, text, nodeKind: kind, nodeState: state } = page.words;
   const time = (ms) => page.time(ms, true);
   const LIST = 100;
   const LETTER = 10; // the size of labels on the screen
@@ -18,8 +18,6 @@
   let chosen = null;
   let kept = [];
 
-  const KINDS = new Set(["decision", "bug", "idea", "question", "dependency"]); // tags of discoveries, as `gitmem mem create --type` sets them
-  const kind = (node) => (node.type === "discovery" && node.tags.find((tag) => KINDS.has(tag))) || node.type;
   const kindsOf = (model) => [...new Set(model.data.nodes.map(kind))].sort();
   const fresh = (node) => Math.max(0, Math.min(1, Number(node.decay) || 0));
   const isCurrent = (node) => !node.stale && !node.superseded_by;
@@ -142,7 +140,6 @@
   let marking = 0;
   const markLater = () => { clearTimeout(marking); marking = setTimeout(mark, 120); };
 
-  const state = (node) => [node.status === "active" ? "" : badge(node.status), node.stale ? badge("stale", "bad") : "", node.superseded_by ? badge("superseded", "warn") : ""].filter(Boolean).flatMap((each) => [" ", each]);
   const decay = (node) => (isCurrent(node) ? meter(node) : [`${freshness(node)}; without that, by its age: `, ...meter(node)]);
   const meter = (node) => [el("meter", { min: 0, max: 1, value: fresh(node).toFixed(3), "aria-hidden": "true" }), ` ${Math.round(fresh(node) * 100)} %`];
 
@@ -155,7 +152,7 @@
 
   const related = (rows, end) => rows.slice(0, 60).map((row) => {
     const other = page.model.node.get(row[end]);
-    return el("li", {}, badge(row.type, row.supersedes ? "warn" : ""), end === "to" ? " → " : " ← ", other ? opens("node", other.id, cut(other.text, 80) || other.id) : [idOf(cut(row[end], 60)), " (not on this page)"]);
+    return el("li", {}, badge(row.type, row.supersedes ? "warn" : ""), end === "to" ? " → " : " ← ", other ? [opens("node", other.id, cut(other.text, 80) || other.id), ...state(other)] : [idOf(cut(row[end], 60)), " (not on this page)"]);
   });
   const detail = (node) => {
     const { model } = page;
@@ -164,7 +161,7 @@
     const history = node.history ?? [];
     return [
       el("h2", { id: "node-title", tabindex: "-1" }, badge(kind(node)), ...state(node)), text(node),
-      node.stale ? el("p", {}, badge("stale", "bad"), ` ${cut(node.stale === true ? "" : node.stale, 300)}`) : "",
+      node.stale ? el("p", {}, "Not to be relied on as it is: ", cut(node.stale, 300), ".") : "",
       later.length ? el("p", {}, "Superseded by ", ...later.flatMap((each, at) => [at ? ", then " : "", opens("node", each.id, cut(each.text, 60) || each.id)])) : "",
       facts([["Fresh", decay(node)], ["By", name(node.agent)], ["Made", time(node.at)], ["Changed", node.updated && time(node.updated)], ["Kept", node.lifecycle], ["Work unit", node.wu],
         ["Tags", node.tags.join(", ")], ["Paths", node.paths.length ? el("ul", { class: "plain" }, node.paths.map((path) => el("li", {}, el("code", {}, path)))) : ""], ["Id", idOf(node.id)]]),
@@ -210,7 +207,7 @@
   const fillTable = (most) => {
     parts.table.replaceChildren();
     if (!parts.fold.open && !most) return;
-    parts.table.append(table("Nodes", [["Node", (row) => opens("node", row.id, cut(row.text, 140) || row.id), "wide"], ["Type", (row) => kind(row)], ["State", (row) => [row.status, ...state(row)]], ["Fresh", freshness, "num"],
+    parts.table.append(table("Nodes", [["Node", (row) => opens("node", row.id, cut(row.text, 140) || row.id), "wide"], ["Type", (row) => kind(row)], ["State", (row) => (isCurrent(row) || row.status !== "active" ? [row.status, ...state({ ...row, status: "active" })] : state(row))], ["Fresh", freshness, "num"],
       ["By", (row) => name(row.agent)], ["Work unit", (row) => row.wu ?? "–"], ["Paths", (row) => cut(row.paths.join(", "), 80) || "–"], ["Changed", (row) => page.time(row.updated ?? row.at), "nowrap"]], kept, { first: most ?? 40, hideCaption: true }));
   };
 

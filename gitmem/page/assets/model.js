@@ -154,7 +154,9 @@
     const ids = new Set(signals.map((each) => each.thread));
     return [...ids].map((id) => model.thread.get(id)).sort((a, b) => model.lastAt(b) - model.lastAt(a));
   };
+  /** Say what the filters of the board leave: the intents are of the timeline alone. */
+  const narrowing = () => [filter.agent && page.model.name(filter.agent), filter.wu, filter.text && `“${filter.text}”`].filter(Boolean).join(", ");
   const filtered = () => Boolean(filter.agent || filter.wu || filter.text || filter.intents.size < page.INTENTS.length);
 
-  Object.assign(page, { THREAD_STATES: STATES, index, filter, kept, threadsOf, filtered, warm, intentOf });
+  Object.assign(page, { THREAD_STATES: STATES, index, filter, kept, threadsOf, narrowing, filtered, warm, intentOf });
 })();

@@ -28,6 +28,9 @@
     return (thread.stands ?? []).map(([agent, how]) =>
       el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(agent === task.holder ? "has taken the task" : "was asked first", "") : badge(...has(STANDS, how))));
   };
+  const KINDS_OF_NODES = new Set(["decision", "bug", "idea", "question", "dependency"]); // tags of discoveries, as `gitmem mem create --type` sets them
+  const nodeKind = (node) => (node.type === "discovery" && node.tags.find((tag) => KINDS_OF_NODES.has(tag))) || node.type;
+  const nodeState = (node) => [node.status === "active" ? "" : badge(node.status), node.stale ? badge("stale", "bad") : "", node.superseded_by ? badge("superseded", "warn") : ""].filter(Boolean).flatMap((each) => [" ", each]);
   const facts = (pairs) =>
     el("dl", { class: "facts" }, pairs.flatMap(([head, value]) =>
       !value || (Array.isArray(value) && !value.length)
@@ -45,7 +48,7 @@
     const words_ = cut(KINDS[kind](row), 70) || key;
     return [kind === "signal" ? link(words_, () => page.open("thread", row.thread, key)) : opens(kind, key, words_)];
   };
-  const listed = (kind, ids) => ids.slice(0, 50).map((key) => el("li", {}, ...reference(kind, key), ...(kind === "task" && page.model.task.has(key) ? [" ", taskState(page.model.task.get(key))] : []), ...(kind === "claim" && page.model.claim.has(key) ? [" ", claimState(page.model.claim.get(key))] : [])));
+  const listed = (kind, ids) => ids.slice(0, 50).map((key) => el("li", {}, ...reference(kind, key), ...(kind === "task" && page.model.task.has(key) ? [" ", taskState(page.model.task.get(key))] : []), ...(kind === "node" && page.model.node.has(key) ? nodeState(page.model.node.get(key)) : []), ...(kind === "claim" && page.model.claim.has(key) ? [" ", claimState(page.model.claim.get(key))] : [])));
 
   const RULES = { gate: "the gate", "checkpoint-gate": "the gate for checkpoints", claim: "a claim", "claim-release": "the claim of somebody else" };
   /** Say which rule somebody passed. */
@@ -71,5 +74,5 @@
   const owes = (row) => (Object.hasOwn(OWED, row.what) ? OWED[row.what] : OWED.answer);
   const debtor = (row) => (row.agent ? name(row.agent) : cut(row.target, 60) || "anyone");
 
-  page.words = { name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
+  page.words = { nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
 })();
