@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
+    from ..tasks.fold import FoldedTask
 
 SECOND = 1_000_000
 TICK = 20_000  # by which the times of files are behind, at most: kernels count them in ticks
@@ -21,6 +22,7 @@ class WorkThen:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[tuple[str, int, int], tuple[str | None, str | None]] = {}
+        self._tasks: dict[str, FoldedTask | None] = {}
 
     def of(self, who: Caller, commit: str, committed: int) -> tuple[str | None, str | None]:
         """Return the task and the work unit that a session had while a commit was made; None for what is not certain.
@@ -53,5 +55,5 @@ class WorkThen:
         same = {name: value for name, value in before.items() if after.get(name) == value}
         task = same.get("task_id")
         if task is None and "task_id" not in {*before, *after}:
-            task = held_at.only_held_at(db, (reader, session), first, last)
+            task = held_at.only_held_at(db, (reader, session), first, last, known=self._tasks)
         return task, same.get("wu_id")

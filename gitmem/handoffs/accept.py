@@ -6,7 +6,7 @@ from ..claims import claim_work, moved_claims
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..mailbox.delivery_lock import delivery_lock
-from ..tasks import HANDOFF, append, find_task, task_work
+from ..tasks import HANDOFF, append, find_task, load, task_work
 from ..text.shell_quote import command
 from . import detail
 from .content import first
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .content import HandoffContent
 
     Line = tuple[str, bytes]
-
-_FORGED = "SELECT 1 FROM task t JOIN forged f ON f.line = t.line WHERE t.task_id = ?"
 
 
 def take(
@@ -85,17 +83,25 @@ def _is_handoff(store: Store, task_id: str) -> bool:
     """Return whether a task is a handoff.
 
     Raises:
-        UsageError: `forged-handoff`: it claims to be from this clone, and was not written here.
+        UsageError: `forged-handoff`: it claims to be from this clone and was not written here, or an earlier record has its id.
     """
     record = find_task.record_of(store.db(), task_id)
     if record is None or record["purpose"] != HANDOFF:
         return False
-    if store.db().execute(_FORGED, (task_id,)).fetchone() is not None:
+    if load.lowest_line(store.db(), task_id, forged=False) is None:
         who = sanitize(record.get("sender_name") or record["sender_identity"])
         raise UsageError(
             f"FORGED: {task_id} claims to be from {who} of this clone but was not written here. Nothing was written.",
             hint="`gitmem doctor` lists forged records.",
             code="forged-handoff",
             next=["gitmem doctor"],
+        )
+    other = load.other_record(store.db(), task_id)
+    if other is not None:  # its tasks are found by the record that is shown
+        raise UsageError(
+            f"FORGED: an earlier record by {sanitize(other[0]['sender_identity'])} has the id of this handoff: {task_id}. Nothing was written.",
+            hint="Let its giver withdraw it and hand over again.",
+            code="forged-handoff",
+            next=[command("gitmem", "task", "cancel", task_id), command("gitmem", "task", "show", task_id)],
         )
     return True

@@ -235,7 +235,7 @@ def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedT
             if why is not None:
                 task = give_up.seal(store, caller, task, why, asks=True)
             else:
-                task_decisions.seal(store, caller, result.task_id)
+                result.warnings += task_decisions.seal(store, caller, result.task_id).warnings
                 task = find_task.require(store, result.task_id, writing=True)
         except GitmemError as error:
             result.warnings.append(f"The result could not be sealed: {error.message}")

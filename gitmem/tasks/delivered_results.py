@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def seals(store: Store, caller: Caller, shown: Iterable[ShownSignal]) -> list[tuple[str, bytes]]:
     """Return the seals of the tasks that the caller's session wrote, and whose result or release is in these signals.
 
-    A result that may be tried again, that is shown in part, or that only claims to be from this clone is not sealed. A task that is
+    A result that may be tried again, that is shown in part, that only claims to be from this clone, or that may be of another text is not sealed. A task that is
     to be canceled and that nobody has any more ends as its writer's own cancellation would end it now.
 
     Args:
@@ -38,7 +38,7 @@ def seals(store: Store, caller: Caller, shown: Iterable[ShownSignal]) -> list[tu
         if task is None or rules.seal(task, (caller.reader, caller.session_id)) is not None:
             continue
         fields = task_decisions.outcome_fields(task) if _is_result(task, signal) else _cancellation(task)
-        if fields is not None:
+        if fields is not None and task_decisions.doubt(store, task) is None:
             _, found[task_id] = append.event_line(store, caller, task, "seal", fields)
     return list(found.values())
 

@@ -75,8 +75,8 @@ def require(store: Store, text: str, *, writing: bool = False) -> FoldedTask:
 
 
 def record_of(db: sqlite3.Connection, task_id: str) -> TaskRecord | None:
-    """Return a task as its caller wrote it, or None if it is not here."""
-    found = load.lowest_line(db, task_id)
+    """Return the record of a task that this clone acts on, or None if the task is not here."""
+    found = load.lowest_line(db, task_id, forged=False) or load.lowest_line(db, task_id)
     return found[1] if found is not None else None
 
 

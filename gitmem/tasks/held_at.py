@@ -23,7 +23,13 @@ _TAKEN = (
 
 
 def only_held_at(
-    db: sqlite3.Connection, sender: Sender, first: int, last: int, most: int = TAKEN_MAX
+    db: sqlite3.Connection,
+    sender: Sender,
+    first: int,
+    last: int,
+    most: int = TAKEN_MAX,
+    *,
+    known: dict[str, FoldedTask | None] | None = None,
 ) -> str | None:
     """Return the task that a session had during all of a time, if it had no other one in it. Forged lines of this clone do not count.
 
@@ -31,6 +37,7 @@ def only_held_at(
         sender: Identity and session.
         first, last: The time, in microseconds.
         most: The number of tasks that are read; if there may be more, none is certain.
+        known: A cache of folded tasks, for the questions about many times: a peer may have made a task large.
     """
     if sender[1] is None:
         return None
@@ -38,8 +45,11 @@ def only_held_at(
     if len(rows) > most:
         return None
     found: dict[str, bool] = {}
+    known = {} if known is None else known
     for (task_id,) in rows:
-        task = load.load(db, str(task_id), forged=False)
+        if task_id not in known:
+            known[task_id] = load.load(db, str(task_id), forged=False)
+        task = known[task_id]
         for take in task.takes if task is not None else ():
             if task is not None and take.sender == sender and take.at <= last:
                 end = _end(task, take)

@@ -6,7 +6,7 @@ from ..agents.role_holders import PREFIX
 from ..errors import UsageError
 from ..records import ids
 from ..text.shell_quote import command
-from . import DELEGATION, load
+from . import DELEGATION, find_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ def recorded(store: Store, caller: Caller, key: str | None) -> TaskRecord | None
     """Return the task of a caller's key; None without one. Whoever knows the key can write the id; the task is only the caller's own."""
     if not key:
         return None
-    task_id = id_of(caller, key)
-    found = load.lowest_line(store.db(), task_id, forged=False) or load.lowest_line(store.db(), task_id)
-    return found[1] if found is not None and found[1]["sender_identity"] == caller.reader else None
+    found = find_task.record_of(store.db(), id_of(caller, key))
+    return found if found is not None and found["sender_identity"] == caller.reader else None
 
 
 def refuse_another(before: TaskRecord, fields: Mapping[str, Any]) -> None:

@@ -99,6 +99,12 @@ def lowest_line(
     return None if record is None else (row[0], record)
 
 
+def other_record(db: sqlite3.Connection, task_id: str) -> tuple[TaskRecord, TaskRecord] | None:
+    """Return the record of a task that counts on other clones and the one that this clone acts on, if these are not the same."""
+    shown, own = (lowest_line(db, task_id, forged=each) for each in (True, False))
+    return (shown[1], own[1]) if shown is not None and own is not None and shown[0] != own[0] else None
+
+
 def handed_over(record: TaskRecord) -> dict[str, str]:
     """Return the giver's take of each task that a handoff hands over."""
     if record["purpose"] != HANDOFF:

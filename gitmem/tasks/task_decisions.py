@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import digest
 from . import TERMINAL, append, find_task, load, rules, task_roles, task_signals
@@ -117,8 +118,22 @@ def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = No
         refuse(task, rules.withdraw(task))
         fields = {"state": "failed", "reason": give_up}
     found = write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
+    found.warnings += filter(None, [doubt(store, task)])
     _delete_fence(store, task)
     return found
+
+
+def doubt(store: Store, task: FoldedTask) -> str | None:
+    """Return why the outcome of a task may be that of another text, or None: on other clones an earlier record may count."""
+    if task.outcome is None or task.outcome.is_own:
+        return None
+    other = load.other_record(store.db(), task.record["task_id"])
+    if other is None:
+        return None
+    return (
+        f"FORGED: an earlier record by {sanitize(other[0]['sender_identity'])} has the id of this task. On other clones its text is that "
+        f"of the task: what {sanitize(task.outcome.sender[0])} has done may be that."
+    )
 
 
 def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:

@@ -61,10 +61,9 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
 
 def forged(db: sqlite3.Connection, task_id: str) -> list[str]:
     """Return a sentence for a record that makes somebody else the caller, and for each kind of event that claims to be from this clone."""
-    shown, own = (load.lowest_line(db, task_id, forged=each) for each in (True, False))
-    found = []
-    if shown is not None and own is not None and shown[0] != own[0]:
-        who, caller = (sanitize(each["sender_identity"]) for _, each in (shown, own))
+    other, found = load.other_record(db, task_id), []
+    if other is not None:
+        who, caller = (sanitize(each["sender_identity"]) for each in other)
         found.append(
             f"FORGED: an earlier record by {who} has the id of this task by {caller}. It has no effect on commands here; other clones "
             f"take {who} for the caller."

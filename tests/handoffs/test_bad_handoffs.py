@@ -269,3 +269,31 @@ def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:
     with pytest.raises(UsageError, match="20 of your handoffs have no answer; at most 20 are") as refused:
         give.hand_over(work.here, work.bohr, "Curie")
     assert (refused.value.code, NOTHING in str(refused.value)) == ("too-many-open", True)
+
+
+@pytest.mark.parametrize(
+    "forged", [{"sender_identity": "x:y:mallory"}, {"purpose": "handoff", "sender_identity": BOHR}]
+)
+def test_a_handoff_with_an_earlier_record_is_not_accepted_in_part(work: Work, forged: dict[str, str]) -> None:
+    """Whether that is of another kind, or claims to be from the giver. The giver withdraws it and hands over again."""
+    noether = Agent(work.here, "a:b:noether", name="Noether").caller
+    id = give.hand_over(work.here, work.bohr, "Noether").task["task_id"]
+    fields = {
+        "thread_id": "thread-0001",
+        "message": "mine",
+        "agent": CURIE,
+        "sender_session": "sess-mallory",
+        **forged,
+    }
+    written(work.here, "task", work.clock.value - HOUR, task_id=id, **fields)
+    before = bodies(work.here)
+    with pytest.raises(
+        UsageError, match=r"FORGED: an earlier record by [a-z:]+ has the id of this handoff"
+    ) as refused:
+        accept.take(work.here, noether, id)
+    assert (refused.value.code, bodies(work.here)) == ("forged-handoff", before)
+    task_decisions.cancel(work.here, work.bohr, id)
+    again = give.hand_over(work.here, work.bohr, "Noether").task["task_id"]
+    given = accept.take(work.here, noether, again).handoff
+    assert given is not None
+    assert [each.task_id for each in given.tasks] == [work.task_id]

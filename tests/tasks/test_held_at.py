@@ -112,3 +112,15 @@ def test_more_takes_than_are_read_are_none(desk: Desk) -> None:
     now, sender = desk.step(), task_work.sender_of(desk.worker.caller)
     found = [held_at.only_held_at(desk.store.db(), sender, now, now, most) for most in (2, 3)]
     assert found == [None, tasks[2]]
+
+
+def test_a_task_is_folded_once_for_many_moments(desk: Desk) -> None:
+    """A peer may write any number of events of it, and somebody may make hundreds of commits in it."""
+    task, known = desk.ask(), {}
+    task_work.take(desk.store, desk.worker.caller, task)
+    asked: list[str] = []
+    desk.store.db().set_trace_callback(asked.append)
+    sender = task_work.sender_of(desk.worker.caller)
+    moments = [desk.step() for _ in range(9)]
+    assert {held_at.only_held_at(desk.store.db(), sender, at, at, known=known) for at in moments} == {task}
+    assert sum("FROM task_line" in each for each in asked) == 1
