@@ -9,6 +9,7 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome
+from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import local_state, owner_notices, path_patterns, standing_claims
 from .claim_answers import ClaimRow, paths_text, text_of
@@ -149,7 +150,7 @@ def _pass(store: Store, caller: Caller, blocks: Sequence[StandingClaim], reason:
 
 
 def _check_reason(anyway: str | None) -> None:
-    if anyway is not None and not anyway.strip():
+    if anyway is not None and is_blank(anyway):
         raise UsageError(
             "--anyway is empty. Nothing was written.",
             hint="It takes the reason, which is recorded in the log, where everybody can read it.",

@@ -8,9 +8,9 @@ from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
-from ..records import ids
-from ..records.ids import unit_key
+from ..records.ids import new_id, unit_key
 from ..tasks import chains, find_task
+from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import claim_fold, claim_list, claimed_edits, passed_claims, path_patterns, standing_claims
 from .claim_answers import ClaimChange, paths_text, text_of
@@ -72,7 +72,7 @@ def claim(
         named = _only_task(store, caller, caller.wu_id if wu is None else wu) if task_id is None else task_id
         unit = find_task.unit_of(store.db(), named) or caller.wu_id if wu is None else wu
         fields: ClaimFields = {
-            "claim_id": ids.new_id("claim", store.random), "event": "claim", "paths": patterns,
+            "claim_id": new_id("claim", store.random), "event": "claim", "paths": patterns,
             "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
             "task_id": named or None,
             "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
@@ -137,7 +137,7 @@ def release_of(
         UsageError: The id is unknown or ambiguous, or the reason is empty or invalid. Nothing was written.
         StoreError: It can't be recorded.
     """
-    if not reason.strip():
+    if is_blank(reason):
         raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
     found = _named(standing_claims.standing(store, forged=False), claim_id)
     past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..agents import audits
 from ..commit_message import sanitize
 from ..errors import GateError, UsageError
+from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from .claim_answers import paths_text, text_of
 
@@ -70,7 +71,7 @@ def check(
     if anyway is None:
         refuse(others, paths)
         return None
-    if not anyway.strip():
+    if is_blank(anyway):
         raise UsageError("--anyway is empty. Nothing was written.", code="no-reason")
     if not others:
         return None

@@ -10,7 +10,7 @@ from ..agents import audits
 from ..errors import GateError, UsageError
 from ..sessions import lifecycle
 from ..signals import completion
-from ..text.sanitize import sanitize
+from ..text.sanitize import is_blank, sanitize
 from ..text.shell_quote import command
 from . import session_checkpoints
 
@@ -47,7 +47,7 @@ def end_session(
             told.
         StoreError: The store could not be read or written.
     """
-    if reason is not None and not (done and reason.strip()):
+    if reason is not None and (not done or is_blank(reason)):
         raise UsageError(
             "Passing the checkpoint gate needs a reason, and --done. Nothing was written.",
             hint="The reason is recorded in the log, where everybody can read it.",

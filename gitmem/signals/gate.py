@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..mailbox import mailbox_view, receipts
 from ..records.ids import unit_key, unit_key_sql
 from ..sessions import work_units
+from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import next_steps, threads
 from .gate_outcome import Gate as Gate
@@ -57,7 +58,7 @@ def check(
         UsageError: `no-work-unit`, `bad-work-unit`, `unknown-work-unit` or `no-reason`.
         StoreError: The audit can't be recorded.
     """
-    if reason is not None and not reason.strip():
+    if reason is not None and is_blank(reason):
         raise UsageError(
             "Passing the gate despite unread signals needs a reason. Nothing was written.",
             hint="Give --reason 'why'; it is recorded in the log, where everybody can read it.",

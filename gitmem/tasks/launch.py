@@ -11,6 +11,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..roles import lookup, roles_file, scope
+from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import append, brief, find_task, launches, load, rules, task_roles, task_work
 from .launches import LaunchReceipt
@@ -110,7 +111,7 @@ def relaunch(
         UsageError: It was never launched nor taken, or nobody may take it, or another invalid input. Nothing was written.
         StoreError: It can't be recorded.
     """
-    if not reason.strip():
+    if is_blank(reason):
         raise UsageError(
             "A relaunch needs a reason. Nothing was written.",
             hint="Say with --reason what became of the last worker.",

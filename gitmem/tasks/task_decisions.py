@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import digest
+from ..text.sanitize import is_blank
 from . import TERMINAL, append, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 from .task_work import refuse, sender_of, unchanged, write
@@ -146,7 +147,7 @@ def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str
         UsageError: The writer is neither a person nor of the caller's identity, or the task is sealed or closed. Nothing was written.
         StoreError: It can't be recorded.
     """
-    if not reason.strip():
+    if is_blank(reason):
         raise UsageError("Closing a task needs a reason. Nothing was written.", code="no-reason")
     if state is not None and state not in TERMINAL:
         raise UsageError(

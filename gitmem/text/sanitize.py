@@ -68,6 +68,11 @@ def is_unsafe(char: str) -> bool:
     return _is_unsafe(ord(char))
 
 
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen: it is empty, white space or invisible."""
+    return all(char.isspace() or is_unsafe(char) for char in text)
+
+
 def sanitize(text: str, keep: str = "") -> str:
     r"""Return a text as it may be displayed to people.
 

@@ -51,7 +51,7 @@ def test_a_change_after_a_claim_was_seen_is_blocked_and_a_reason_passes_it(
     assert claim_guard.check(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
 
 
-@pytest.mark.parametrize("reason", ["", " \n"])
+@pytest.mark.parametrize("reason", ["", " \n", "\u200b"])
 def test_no_claim_is_passed_without_a_reason(store: Store, repo: Path, clock: Clock, reason: str) -> None:
     """An audit without one would tell the owner nothing."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller

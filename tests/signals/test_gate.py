@@ -432,9 +432,9 @@ def test_where_nothing_stands_in_the_way_nothing_is_recorded(desk: Desk) -> None
     assert desk.audits() == []
 
 
-@pytest.mark.parametrize("reason", ["", " ", "\n\t"])
+@pytest.mark.parametrize("reason", ["", " ", "\n\t", "\u200b\u2060 \u3164"])
 def test_an_empty_reason_is_none(desk: Desk, reason: str) -> None:
-    """Nothing is written, and the gate stays closed."""
+    """Nothing is written, and the gate stays closed. What nobody can see is no reason either."""
     desk.say("look", to=["Curie"], wu="WU-7")
 
     with pytest.raises(UsageError) as refused:
