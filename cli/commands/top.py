@@ -32,10 +32,11 @@ def top(at: Environment) -> None:
             next=["gitmem watch", "gitmem roster"],
         )
     with needs_extra("top", PACKAGES, "'textual>=8'", "Textual is not installed; gitmem top needs it."):
-        from ..top import app
+        from ..top import app, ends
     store = at.store()
     at.caller()  # whoever cannot act is told so here
     store.db()  # a log that cannot be read is reported here; a long one shows its progress
     output.end_progress()
     store.progress = None
-    app.TopApp(at).run()
+    with ends.watched():
+        app.TopApp(at).run()

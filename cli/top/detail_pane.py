@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SHOWN_SECONDS = (
     0.3  # from the moment that rows are drawn until they count as shown: several are reported together
 )
+WIDTH_LEAST = 8  # columns of a row
 NOTHING = "Choose a row and press Enter."
 CHOSEN, OTHER = "▌", " "  # before the lines of the chosen signal, and before others
 
@@ -146,7 +147,7 @@ class DetailPane(ScrollView, can_focus=True):
     def _lay_out(self) -> None:
         """Wrap all lines to the width of the pane."""
         self._width = self.scrollable_content_region.width
-        width = max(8, self._width - 1)
+        width = max(WIDTH_LEAST, self._width - 1)
         self._rows, self._spans, self._seen = [], [], set()
         for number, block in enumerate(self._blocks()):
             first = len(self._rows)
@@ -210,7 +211,8 @@ class DetailPane(ScrollView, can_focus=True):
         if place >= len(self._rows):
             return lines.strip("", width)
         row = self._rows[place]
-        if self.app.screen is self.screen and width == self._width:  # no dialog is above it
+        is_whole = width == self._width > WIDTH_LEAST  # in a narrower pane the rows are cut
+        if is_whole and self.app.screen is self.screen:  # no dialog is above it
             self._seen.add(place)
             if row.block >= 0 and self._blocks()[row.block].is_new and self._timer is None:
                 self._timer = self.set_timer(SHOWN_SECONDS, self._report)

@@ -298,6 +298,20 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run
     run(script, (40, 10))
 
 
+def test_a_pane_that_cuts_its_rows_shows_nothing_whole(run: Run, desk: Screen) -> None:
+    """A terminal of one column marks nothing; wide enough, the same rows do."""
+    desk.say("agreed: we delete it all", to=["Curie"])
+
+    async def script(screen: Screen) -> None:
+        await screen.open()
+        await screen.pilot.pause(0.6)
+        assert screen.unread() != []
+        await screen.pilot.resize_terminal(20, 60)
+        await screen.until(lambda: screen.unread() == [])
+
+    run(script, (3, 60))
+
+
 def test_it_follows_the_log_and_the_mouse(run: Run, desk: Screen) -> None:
     """An empty log says what to do; a signal appears without a key; a click opens it; answers appear in what is open."""
 
