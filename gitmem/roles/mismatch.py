@@ -121,25 +121,31 @@ def role_text(role: Descriptor | None) -> str | None:
     return role_id(*_parts(role))
 
 
-def sentence(name: str, values: Descriptor) -> str | None:
+def sentence(name: str, values: Descriptor, instead_of: str | None = None) -> str | None:
     """Return the differences in a sentence about the worker of this name; None if there are none.
 
     Args:
         name: The worker's name.
         values: The fields `COMPARED`.
+        instead_of: Who was asked, if that is somebody else.
     """
+    who = f"{name}, who took it over from {instead_of}," if instead_of else name
     parts = []
     actual: Descriptor = values["actual_role"] or {}
     if values["role_mismatch"]:
         alias = actual.get("role_alias")
         called = f" (as {alias})" if isinstance(alias, str) and alias else ""
         asked, is_now = role_text(values["requested_role"]), role_text(actual)
-        parts.append(f"was asked as {asked} and works as {is_now}{called}")
+        if instead_of:
+            who = f"The task asks for {asked}; {who}"
+            parts.append(f"works as {is_now}{called}")
+        else:
+            parts.append(f"was asked as {asked} and works as {is_now}{called}")
     if values["scope_mismatch"]:
         parts += _scope_parts(values)
     if values["model_mismatch"]:
         parts.append(f"runs {listed(values['model'])} instead of {listed(values['requested_model'])}")
-    return f"{name} {'; '.join(parts)}" if parts else None
+    return f"{who} {'; '.join(parts)}" if parts else None
 
 
 def short(*, role: bool | None, scope: bool | None, model: bool | None) -> str:

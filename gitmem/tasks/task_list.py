@@ -93,7 +93,9 @@ class TaskRow(Outcome):
         self.holder_name = (
             (session and names.get(str(session))) or (holder and names.get(str(holder))) or holder
         )
-        self.mismatch = mismatch.sentence(str(self.holder_name or self.whom or "it"), compared)
+        worker = str(self.holder_name or self.whom or "it")
+        is_other = holder and self.agent and self.agent not in (holder, session) and self.whom != worker
+        self.mismatch = mismatch.sentence(worker, compared, self.whom if is_other else None)
         self.state_text = rules.text_of(str(self.purpose), str(self.state), str(decided_by))
         self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"

@@ -9,6 +9,7 @@ from ..agents import serialize
 from ..outcome import Outcome
 from ..records.ids import role_id
 from ..roles import mismatch, scope
+from ..text.name_matching import is_identity
 from ..text.sanitize import SEPARATOR
 from . import brief
 
@@ -125,7 +126,17 @@ def fields_of(task: FoldedTask, take_id: str | None = None) -> dict[str, Any]:
     return mismatch.fields_of(task.record, take.record if take is not None else {})
 
 
+def _asked(task: FoldedTask, take: TaskEvent) -> str | None:
+    """Return whom a task was asked of, by name if that agent took it, too; None if that is the taker, or a session, which may be the taker's."""
+    agent = task.record.get("agent")
+    if not agent or agent in take.sender or not is_identity(agent):
+        return None
+    return (
+        next((each.record.get("sender_name") for each in task.takes if agent in each.sender), None) or agent
+    )
+
+
 def _mismatch(task: FoldedTask, take: TaskEvent) -> TakeMismatch | None:
     values = mismatch.fields_of(task.record, take.record)
-    text = mismatch.sentence(take.record.get("sender_name") or take.sender[0], values)
+    text = mismatch.sentence(take.record.get("sender_name") or take.sender[0], values, _asked(task, take))
     return TakeMismatch(take.id, text, values) if text else None

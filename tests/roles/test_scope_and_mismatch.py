@@ -41,6 +41,18 @@ def test_a_recovery_actor_reusing_a_stale_implementer_alias_is_a_mismatch() -> N
     )
 
 
+def test_whoever_took_a_task_over_was_not_asked() -> None:
+    """The role is asked for by the task; the agent that it was asked of is named."""
+    asked, actual = role("implementer", "delivery"), role("implementer")
+    assert mismatch.sentence("Gauss", of_task(asked, actual), "Curie") == (
+        "The task asks for implementer/delivery; Gauss, who took it over from Curie, works as implementer/general"
+    )
+    of_model = mismatch.fields_of({"requested_model": "opus"}, {"model": "haiku"})
+    assert mismatch.sentence("Gauss", of_model, "Curie") == (
+        "Gauss, who took it over from Curie, runs haiku instead of opus"
+    )
+
+
 def test_the_alias_and_what_one_could_do_are_no_part_of_the_role() -> None:
     """R26: only the split fields count. R9: capabilities are not a substitute."""
     assert mismatch.compare(role("reviewer"), role("reviewer", alias="code-reviewer")).role_mismatch is False
