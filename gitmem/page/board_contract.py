@@ -53,6 +53,7 @@ class PassedRule(TypedDict):
     rule: str
     reason: str
     past: NotRequired[str]
+    session: NotRequired[str]
     wu: NotRequired[str]
     signals: list[str]
     claims: list[str]

@@ -47,7 +47,7 @@ class AgentLane(TypedDict):
 
 
 class SessionBar(TypedDict):
-    """A session of an agent; `end` is absent while it is open. `status`: `live`, `idle`, `gone` or `ended`."""
+    """A session of an agent; `end` is absent while it is open, `last` is its last sign of life. `status`: `live`, `idle`, `gone` or `ended`."""
 
     id: str
     agent: str
@@ -142,7 +142,8 @@ TaskSpan = TypedDict(
         "until": NotRequired[int],
         "ended": NotRequired[int],
         "result": NotRequired[str],
-        "blocked_by": list[str],
+        "blocked_by": list[str],  # of `waits_for`: those without an outcome
+        "waits_for": list[str],
         "mismatch": NotRequired[str],
         "notes": list[str],
         "hands": NotRequired[HandedOver],

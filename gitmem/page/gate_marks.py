@@ -159,6 +159,7 @@ class GateMarks:
         }
         if is_of_claims:
             shown["past"] = short(audits.past_claims(self._store.db(), audit), SHORT_MAX)
+        put(shown, "session", audit.get("sender_session"))
         put(shown, "wu", _unit(audit))
         return shown
 

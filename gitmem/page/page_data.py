@@ -10,7 +10,7 @@ from ..index.insert import WithoutCollector
 from ..log import ref
 from ..signals.many_threads import ManyThreads, Selection
 from ..statistics.figures import statistics
-from . import history_marks
+from . import history_marks, life_signs
 from .contract import FORMAT
 from .history_marks import HistoryMarks
 from .lanes import Lanes, SessionBars
@@ -56,6 +56,8 @@ def collect(
         history = HistoryMarks(store, only, lanes)
         notes = [*_format_note(store), *history.notes, *open_now.notes]
         figures = statistics(store, only, threads)
+        signs = life_signs.find(db, tasks.spans, claims.spans, history.commits, open_now.board["passed"])
+        life_signs.extend(bars, signs, millis(store.now()))
         open_now.board["overlaps"] = history_marks.overlaps(store, notes)
     left = {
         "sessions": sessions.omitted,

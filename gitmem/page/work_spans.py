@@ -96,6 +96,7 @@ class TaskSpans:
             "purpose": short(str(row.purpose)),
             "text": text,
             "blocked_by": row.blocked_by[:BLOCKERS_MAX],
+            "waits_for": [],
             "notes": _notes(row, cut),
         }
         if row.agent:
@@ -116,8 +117,10 @@ class TaskSpans:
             self._put_result(span)
         if row.mismatch:
             self._put_mismatch(span, row.mismatch)
-        if record is not None and record["purpose"] == HANDOFF:
-            span["hands"] = _handed(record)
+        if record is not None:
+            span["waits_for"] = list((record.get("blocked_by") or ())[:BLOCKERS_MAX])
+            if record["purpose"] == HANDOFF:
+                span["hands"] = _handed(record)
         return span
 
     def _put_mismatch(self, span: TaskSpan, text: str) -> None:

@@ -12,7 +12,7 @@ from benchmarks import workbench
 from gitmem import records
 from gitmem.api import Log
 from gitmem.log.lines import format_at
-from gitmem.page import page_data
+from gitmem.page import life_signs, page_data
 from gitmem.page.contract import PageData
 from gitmem.page.gate_marks import GateMarks
 from gitmem.page.lanes import Lanes, SessionBars
@@ -317,6 +317,62 @@ def test_a_handoff_names_what_it_hands_over(tmp_path: Path) -> None:
     assert [each.get("task") for each in takes] == [handoff]
     late = data_of(path, 25 * 60)["board"]["owed"]  # nobody can accept it any more
     assert "take" not in {each["what"] for each in late}
+
+
+def test_a_task_names_what_it_waits_for_after_that_has_ended(tmp_path: Path) -> None:
+    """A blocker that failed blocks no more, and stays named."""
+    path = start(tmp_path)
+    with opened(path, "Curie", 1) as log:
+        first = str(log.tasks.delegate("Try it", to="Gauss", wu="WU-3").task["task_id"])
+        second = str(log.tasks.delegate("Test it", to="Noether", wu="WU-3", blocked_by=[first]).task["task_id"])  # fmt: skip
+
+    def waits() -> tuple[list[str], list[str]]:
+        task = next(each for each in data_of(path)["tasks"] if each["id"] == second)
+        return task["blocked_by"], task["waits_for"]
+
+    assert waits() == ([first], [first])
+    with opened(path, "Gauss", 2) as log:
+        log.tasks.take(first)
+        log.tasks.report(first, "failed", "No quota")
+    assert waits() == ([], [first])
+
+
+def test_a_mismatch_after_a_handoff_names_who_was_asked(tmp_path: Path) -> None:
+    """On the page and in `task show`: the taker was not asked."""
+    path = start(tmp_path)
+    with opened(path, "Gauss", 1) as log:
+        task = str(log.tasks.delegate("Export", to="Curie", wu="WU-1", role="implementer/delivery", scopes=["src/**"]).task["task_id"])  # fmt: skip
+    with opened(path, "Curie", 2) as log:
+        log.tasks.take(task)
+        handoff = str(log.tasks.handoff("Noether", "My quota ends", wu="WU-1").task["task_id"])
+    text = "Curie was asked as implementer/delivery and works as implementer/general"
+    assert [each["text"] for each in data_of(path)["board"]["mismatches"]] == [text]
+    with opened(path, "Noether", 3) as log:
+        log.tasks.take(handoff)
+        shown = [each.text for each in log.tasks.show(task).mismatches]
+
+    text = "The task asks for implementer/delivery; Noether, who took it over from Curie, works as implementer/general"
+    assert [each["text"] for each in data_of(path)["board"]["mismatches"]] == [text]
+    assert shown[-1] == text
+
+
+def test_a_session_lasts_until_its_last_sign_of_life(tmp_path: Path) -> None:
+    """A claim, a passed gate, a commit that its clone has recorded; not one that only another clone speaks of, or of the future."""
+    path = start(tmp_path)
+    bar = {"id": "s", "start": 1, "last": 5}
+    ended = {"id": "t", "start": 1, "last": 5, "end": 6}
+    claims = [{"session": "s", "start": 7}, {"session": "t", "start": 9}, {"start": 99}]
+    commits = [{"session": "s", "at": 8}, {"session": "s", "at": 50, "foreign": True}, {"session": "s", "at": 50, "inferred": True}, {"session": "s", "at": 101}]  # fmt: skip
+    with opened(path) as log:
+        for passed, last in (([], 8), ([{"session": "s", "at": 9}], 9)):
+            signs = life_signs.find(log.store.db(), [], claims, commits, passed)  # type: ignore[arg-type]
+            life_signs.extend([bar, ended], signs, 100)  # type: ignore[list-item]
+            assert (bar["last"], ended["last"]) == (last, 5)
+    asked(path, "Noether", "Curie", "Rename it?", "WU-1")
+    with opened(path, "Curie", 30) as log:
+        assert log.gate(wu="WU-1", reason="only a wording question").passed
+    session = next(each for each in data_of(path)["sessions"] if each["name"] == "Curie")
+    assert session["last"] == (NOW + 30 * MINUTE) // 1_000
 
 
 def test_unread_signals_are_counted_for_each_work_unit(tmp_path: Path) -> None:
