@@ -36,7 +36,7 @@ def view(found: View) -> list[str]:
 
 def stats(found: Stats) -> list[str]:
     """Return a table of the last days, and a line for each other figure."""
-    if not found.days and not found.tasks:
+    if not found.days and not found.tasks and not found.ahead:
         return ["Nothing was said, and there are no tasks."]
     shown = found.days[-DAYS_SHOWN:]
     rows: list[tuple[str, ...]] = [("DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS")] if shown else []
@@ -55,6 +55,11 @@ def stats(found: Stats) -> list[str]:
         lines.append(
             f"{len(found.days) - len(shown)} earlier days not shown; --json has the last {len(found.days)}"
         )
+    lines += (
+        [f"{plural(found.ahead, 'signal')} with a date more than a day ahead; no day counts them"]
+        if found.ahead
+        else []
+    )
     lines += _took("first answer after", found.first_answer, "question")
     lines += _took("agreement after", found.agreement, "thread")
     lines += _took("unread for", found.unread_age, "signal")

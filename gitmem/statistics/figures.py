@@ -6,7 +6,7 @@ Times of lines are those of their writers' clocks: an answer that seems to be ea
 from __future__ import annotations
 
 from ..agents import presence
-from ..log.lines import parse_at
+from ..log.lines import format_at, parse_at
 from ..outcome import Outcome
 from ..signals import ASKS
 from ..signals.many_threads import ManyThreads, Selection, owed
@@ -43,11 +43,13 @@ if TYPE_CHECKING:
             first_answer: From a signal that asks its recipients for a decision to the first answer to it.
             agreement: From the first signal of a thread to the last agreement of all of its recipients.
             unread_age: How long signals to agents at work have been unread, without broadcasts.
+            ahead: How many signals have a date that is more than a day ahead; no day counts them.
             unanswered: How many answers are owed.
             tasks: The number of tasks without an outcome (`open`), and of those with each outcome.
         """
 
         days: list[DayFigures]
+        ahead: NotRequired[int]
         first_answer: Spread
         agreement: Spread
         unread_age: Spread
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         tasks: dict[str, int]
 
 
+DAY = 86_400_000_000  # microseconds
 SIGNALS_MAX = 20_000  # of which threads are folded
 DAYS_MAX = 400
 OUTCOMES_MAX = 20
@@ -63,8 +66,9 @@ _DAYS = (
     "SELECT substr(l.at, 1, 10) AS day, count(DISTINCT s.signal_id), count(DISTINCT s.sender),"
     " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('PROPOSE', 'COUNTER')),"
     " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('AGREE', 'REJECT'))"
-    " FROM signal s JOIN line l ON l.id = s.line WHERE {where} GROUP BY day ORDER BY day DESC LIMIT :most"
+    " FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at < :ahead GROUP BY day ORDER BY day DESC LIMIT :most"
 )
+_AHEAD = "SELECT count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at >= :ahead"
 _UNREAD = (
     "SELECT m.reader, l.at FROM mail m JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
     " WHERE m.reader IN (SELECT value FROM json_each(:at_work)) AND {where} GROUP BY m.reader, m.signal_id"
@@ -82,10 +86,21 @@ class Stats(Outcome):
         older: The number of older signals, of which answers and agreements are not measured.
     """
 
-    __slots__ = ("days", "first_answer", "agreement", "unread_age", "unanswered", "tasks", "older", "next")
+    __slots__ = (
+        "days",
+        "ahead",
+        "first_answer",
+        "agreement",
+        "unread_age",
+        "unanswered",
+        "tasks",
+        "older",
+        "next",
+    )
 
     def __init__(self, found: Statistics, older: int) -> None:
         self.days = found["days"]
+        self.ahead = found.get("ahead", 0)
         self.first_answer = found["first_answer"]
         self.agreement = found["agreement"]
         self.unread_age = found["unread_age"]
@@ -136,14 +151,18 @@ def statistics(store: Store, only: Selection, threads: ManyThreads) -> Statistic
         if folded is not None:
             answers += _first_answers(folded, shown)
             agreements += _agreement(folded)
-    return {
-        "days": _days(db, only),
+    days, ahead = _days(store, only)
+    found: Statistics = {
+        "days": days,
         "first_answer": spread(answers),
         "agreement": spread(agreements),
         "unread_age": spread(_unread_ages(store, only)),
         "unanswered": len(owed(db, threads)),
         "tasks": tasks_by_outcome(db, only),
     }
+    if ahead:
+        found["ahead"] = ahead
+    return found
 
 
 def spread(micros: Sequence[int]) -> Spread:
@@ -168,13 +187,20 @@ def tasks_by_outcome(db: sqlite3.Connection, only: Selection) -> dict[str, int]:
     return dict(db.execute(query, {**only.values, "most": OUTCOMES_MAX}).fetchall())
 
 
-def _days(db: sqlite3.Connection, only: Selection) -> list[DayFigures]:
-    """Return the last days on which anything was said, the first of them first."""
-    rows = db.execute(_DAYS.format(where=only.of_threads()), {**only.values, "most": DAYS_MAX}).fetchall()
-    return [
+def _days(store: Store, only: Selection) -> tuple[list[DayFigures], int]:
+    """Return the last days on which anything was said, the first of them first, and how many signals have a later date.
+
+    With those a peer could take the places of all other days.
+    """
+    db, where = store.db(), only.of_threads()
+    values = {**only.values, "most": DAYS_MAX, "ahead": format_at(store.now() + DAY)}
+    rows = db.execute(_DAYS.format(where=where), values).fetchall()
+    (ahead,) = db.execute(_AHEAD.format(where=where), values).fetchone()
+    days: list[DayFigures] = [
         {"day": day, "signals": signals, "agents": agents, "proposals": proposals, "answers": answers}
         for day, signals, agents, proposals, answers in reversed(rows)
     ]
+    return days, ahead
 
 
 def _first_answers(found: FoldedThread, shown: set[str]) -> Iterable[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cli.render import pages as render
 from gitmem.statistics import figures
 
 from .conftest import NOW, SIGNALS
@@ -17,7 +18,7 @@ def test_the_figures_are_those_of_the_page_and_of_the_log(page_log: Path) -> Non
         found = figures.stats(log.store)
         few = figures.stats(log.store, most=10)
 
-    shown = {name: value for name, value in found.as_json().items() if name not in ("older", "next")}
+    shown = {name: value for name, value in found.as_json().items() if name not in ("ahead", "older", "next")}
     assert shown == data["statistics"]
     assert sum(each["signals"] for each in found.days) == SIGNALS and found.older == 0
     assert sum(found.tasks.values()) == len(data["tasks"]) and found.tasks["open"] == len(
@@ -63,3 +64,21 @@ def test_times_are_measured_from_the_question(repo: Path) -> None:
     assert found.unread_age == {"n": 1, "median_ms": 2 * hour, "p90_ms": 2 * hour}
     assert found.unanswered == 0
     assert (none.days, none.first_answer, none.tasks) == ([], {"n": 0}, {})
+
+
+def test_days_that_have_not_come_take_no_place_of_others(repo: Path) -> None:
+    """Four hundred lines of a peer would hide the whole history; clocks that are a little ahead still count."""
+    with opened(repo, NOW) as log:
+        log.sessions.start(name="Curie", agent_identity="x:y:one")
+    forged = (
+        signal(f"{number}", NOW + (2 + number) * 24 * HOUR, "m", thread_id=f"thread-{number:08}")
+        for number in range(figures.DAYS_MAX)
+    )
+    publish(repo, signal("today", NOW, "m"), signal("soon", NOW + HOUR, "m"), *forged)
+
+    with opened(repo, NOW) as log:
+        found = figures.stats(log.store)
+
+    assert sum(each["signals"] for each in found.days) == 2
+    assert found.ahead == figures.DAYS_MAX
+    assert "400 signals with a date more than a day ahead; no day counts them" in render.stats(found)

@@ -78,6 +78,7 @@
           return [el("h3", {}, series[1]), box];
         })),
         table(title, [[hours ? "Hour" : "Day", (row) => row.name, "nowrap"], ...SERIES.map(([key, label]) => [label, (row) => page.number.format(row[key] ?? 0), "num"])], rows.filter((row) => row.signals || !hours).toReversed(), { first: 400, hideCaption: true })) : el("p", { class: "quiet" }, "No day has a signal."),
+      figures.ahead ? el("p", { class: "quiet" }, `${count(figures.ahead, "signal")} with a date more than a day ahead; no day counts them.`) : "",
       ...outcomes(figures.tasks),
       el("p", { class: "quiet" }, `As text: `, el("code", {}, "gitmem stats"), `. These figures are of ${count(days.length, "day")} and do not follow the filters above.`)].flat());
     charts = boxes.map(([box, series]) => ({ box, made: chart(box, rows, series, step) }));
