@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.claims import local_state, renewals
+from gitmem.agents import session_notices
 from gitmem.clients.hooks import hook_errors, hook_state
 from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.log.lines import format_at
@@ -58,8 +58,11 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         offer = hook_caller.offer_identity(store, caller) if introduces else ""
         intro = "\n\n".join(filter(None, (intro, offer)))
         via = hook_caller.reply_program(at, call, caller)
-        told = "\n".join(renewals.at_command(store, caller)) if local_state.is_used(store.repo.state) else ""
-        told = output.sanitize(told, keep="\n")
+        told = ""
+        if session_notices.has_news(store.repo.state, caller.session_id or "", store.now()):
+            from gitmem.claims import renewals
+
+            told = output.sanitize("\n".join(renewals.at_command(store, caller)), keep="\n")
         if call.edited:
             from . import edit_warnings
 

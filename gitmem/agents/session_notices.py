@@ -1,7 +1,7 @@
 """What sessions of this clone have to be told at their next command or hook: about claims, and about tasks that collide.
 
 Local files in the state folder. `claims/notices/<session id>` has the sentences that wait; `claims/told/<session id>` has words for what the
-session was told once, the latest last.
+session was told once, the latest last. The time of `claims/due/<session id>` is when its claims are to be renewed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,29 @@ if TYPE_CHECKING:
 
     from ..store import Store
 
-NOTICES, TOLD = os.path.join("claims", "notices"), os.path.join("claims", "told")  # below the state folder
+NOTICES, TOLD, DUE = (
+    os.path.join("claims", name) for name in ("notices", "told", "due")
+)  # below the state folder
 NOTICES_MAX = 4_000  # bytes for a session
 TOLD_MAX = 5_000  # words for a session
 _MORE = "There is more about claims: gitmem claim list"
+
+
+def has_news(state: str, session: str, now: int) -> bool:
+    """Return whether a session has to be told something, or has a claim to renew."""
+    if not heartbeats.is_safe(session):
+        return False
+    return renews(state, session, now) or os.path.exists(os.path.join(state, NOTICES, session))
+
+
+def renews(state: str, session: str, now: int) -> bool:
+    """Return whether a session has a claim to renew."""
+    if not heartbeats.is_safe(session):
+        return False
+    try:
+        return os.stat(os.path.join(state, DUE, session)).st_mtime_ns // 1000 <= now
+    except OSError:
+        return False
 
 
 def told(state: str, session: str) -> dict[str, None]:

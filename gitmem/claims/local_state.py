@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from ..store import Store
     from .standing_claims import StandingClaim
 
-FOLDER, CLAIMED, SEEN, DUE, WARNED = "claims", "claimed", "seen", "due", "warned"
+FOLDER, CLAIMED, SEEN, DUE, WARNED = (
+    "claims",
+    "claimed",
+    "seen",
+    os.path.basename(session_notices.DUE),
+    "warned",
+)
 CHANGES_SECONDS = 1.0  # for git to list the uncommitted files of all worktrees
 CHANGES_STEPS = 200_000  # of matches of these files
 CHANGES_BYTES_MAX = 256 * 1024  # of one claim
@@ -152,21 +158,6 @@ def postpone(store: Store, session: str) -> None:
     """Let a session try to renew its claims in a minute, not at its next hook: it tries now."""
     for name in _names(store, session):
         _touch(path(store.repo.state, DUE, name), store.now() + AGAIN_MICROS)
-
-
-def has_work(state: str, session: str, now: int) -> bool:
-    """Return whether a session has to be told something, or has a claim to renew."""
-    if not heartbeats.is_safe(session):
-        return False
-    try:
-        return os.stat(path(state, DUE, session)).st_mtime_ns // 1000 <= now
-    except OSError:
-        return False
-
-
-def is_used(state: str) -> bool:
-    """Return whether anything was ever claimed here."""
-    return os.path.isdir(path(state))
 
 
 def seen_at(state: str, claim_id: str) -> int:

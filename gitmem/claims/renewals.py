@@ -43,7 +43,7 @@ def at_command(store: Store, caller: Caller) -> list[str]:
     """Do at a session's command or hook what is due: renew its claims, and return what it has to be told. Never raises."""
     state, session = store.repo.state, caller.session_id or ""
     try:
-        if local_state.has_work(state, session, store.now()):
+        if session_notices.renews(state, session, store.now()):
             local_state.postpone(store, session)
             renew_due(store, caller)
             local_state.update(store)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import edited_paths
+from gitmem.agents import edited_paths, session_notices
 from gitmem.claims import (
     claim_list,
     claim_work,
@@ -327,7 +327,7 @@ def test_a_session_id_is_no_path(store: Store, clock: Clock) -> None:
     where.mkdir(parents=True)
     (where.parent / "elsewhere").touch()
     os.utime(where.parent / "elsewhere", (0, 0))
-    assert not local_state.has_work(state, "../elsewhere", clock())
+    assert not session_notices.renews(state, "../elsewhere", clock())
 
 
 def test_a_repository_without_a_work_tree_claims_and_edits_nothing_of_its_own(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,3 +253,24 @@ def test_vs_code_runs_copilots_hooks_and_is_answered_in_its_own_form(
     assert tool.keys() == {"hookEventName", "additionalContext"} and tool["hookEventName"] == "PostToolUse"
     assert stop.keys() == {"hookEventName", "decision", "reason"} and stop["hookEventName"] == "Stop"
     assert stop["decision"] == "block" and "| Second" in stop["reason"]
+
+
+def test_a_signal_loads_nothing_about_claims(hook: Hook, run: Run, start: Start, repo: Path) -> None:
+    """It is a quarter of the hook's time, which only a session with a claim or a notice needs."""
+    ours = hook.start("claude-code")
+    run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
+    root = str(Path(__file__).parents[3])
+    code = f"import sys; sys.path.insert(0, {root!r}); from cli import main; main.main(['hook', 'claude-code', 'PostToolUse']); print('\\n', *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=repo, input=json.dumps({"session_id": "h-1", "cwd": str(repo)}), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    shown, _, loaded = done.stdout.rpartition("\n ")
+    assert "drops tabs" in shown
+    own = {name for name in loaded.split() if name.startswith("gitmem.")}
+    assert own and not {
+        name
+        for name in own
+        if name.startswith(("gitmem.claims.", "gitmem.overlap", "gitmem.git.branch_changes"))
+    } - {"gitmem.claims.claim_view"}
