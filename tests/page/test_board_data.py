@@ -371,8 +371,17 @@ def test_a_session_lasts_until_its_last_sign_of_life(tmp_path: Path) -> None:
     asked(path, "Noether", "Curie", "Rename it?", "WU-1")
     with opened(path, "Curie", 30) as log:
         assert log.gate(wu="WU-1", reason="only a wording question").passed
-    session = next(each for each in data_of(path)["sessions"] if each["name"] == "Curie")
-    assert session["last"] == (NOW + 30 * MINUTE) // 1_000
+
+    def last() -> float:
+        found = next(each for each in data_of(path)["sessions"] if each["name"] == "Curie")
+        return (found["last"] - NOW // 1_000) * 1_000 / MINUTE
+
+    assert last() == 30
+    with opened(path, "Noether", 31) as log:
+        task = str(log.tasks.delegate("Try it", to="Curie", wu="WU-1").task["task_id"])
+    with opened(path, "Curie", 40) as log:
+        log.tasks.take(task)
+    assert last() == 40
 
 
 def test_unread_signals_are_counted_for_each_work_unit(tmp_path: Path) -> None:

@@ -328,6 +328,44 @@ def test_a_filter_does_not_make_the_board_false(show: Show) -> None:
     }
 
 
+def test_tasks_say_what_they_wait_for_who_has_them_and_that_a_lease_is_over(show: Show) -> None:
+    """In the table and both dialogs, also after the blocker has failed; commits and claims have the work unit of their task, too."""
+    data = sample()
+    for task in data["tasks"]:
+        task["thread"] = ""
+    first, second = data["tasks"][:2]
+    first.update(text="Try it", state="failed", state_text="failed", open=False, holder="a3", to="a2", thread="thread-0", wu="WU-77")  # fmt: skip
+    second.update(text="Test it", state="working", state_text="working", open=True, blocked_by=[], waits_for=["task-0"], until=data["made"] - 3_600_000)  # fmt: skip
+    data["board"]["open_tasks"] = [each["id"] for each in data["tasks"] if each["open"]]
+    data["threads"][0].update(stands=[("a2", "pending")], state="open")
+    claim, commit = data["claims"][1], data["commits"][1]
+    claim.update(task="task-0", wu="WU-1")
+    commit.update(task="task-0", wu="WU-1")
+    browser = show(data)
+    names = {each["id"]: each["name"] for each in data["agents"]}
+    said = f"waited for: Try it of {names['a3']} failed"
+
+    browser.run("gitmemPage.select('board')")
+    assert said in browser.text("#board").replace("\n", " ")
+    assert "lease over since" in browser.text("#board")
+    browser.run("gitmemPage.open('task', 'task-1')")
+    assert said in browser.text("#detail").replace("\n", " ")
+    assert "(over since 1 h)" in browser.text("#detail")
+    browser.run("gitmemPage.open('task', 'task-0')")
+    assert "Test it waited for it working" in browser.text("#detail .facts").replace("\n", " ")
+    browser.run("gitmemPage.open('thread', 'thread-0')")
+    assert browser.run("return [...document.querySelectorAll('#detail .stands li')].map((each) => each.innerText)") == [
+        f"{names['a2']} was asked first", f"{names['a3']} took the task: failed",
+    ]  # fmt: skip
+    for kind, row in (("claim", claim), ("commit", commit)):
+        browser.run("gitmemPage.open(arguments[0], arguments[1])", kind, row["id"])
+        assert "WU-1, its task is of WU-77" in browser.text("#detail .facts")
+        assert "Tasks of WU-77" in browser.text("#detail")
+    browser.run("document.getElementById('detail').close(); gitmemPage.select('timeline'); gitmemPage.setFilter({ wu: 'WU-77' })")  # fmt: skip
+    kept = browser.run("const { claims, commits } = gitmemPage.timelineView.state.kept; return [claims, commits].map((rows) => rows.map((each) => each.id))")  # fmt: skip
+    assert kept == [[claim["id"]], [commit["id"]]]
+
+
 def test_memory_in_dialogs_has_the_kind_and_the_state_of_its_section(show: Show) -> None:
     """A decision is none of the discoveries, and what is stale or superseded says so."""
     data = sample()

@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, ago, since, cut, badge, link, count, table } = page;
-  const { name, opens, taskState, claimState, mismatch, reference, passing, contest, owes, debtor } = page.words;
+  const { name, opens, taskState, claimState, mismatch, reference, passing, contest, owes, debtor, waiting, lease } = page.words;
 
   /** Say that a list is empty: of all that is on the page, or only of what the filters leave of so many. */
   const nothing = (all, empty) => {
@@ -53,16 +53,10 @@
       ], rows, { first: 15, hideCaption: true, empty: nothing(model.data.agents.length, "Nobody has been here.") }));
   };
 
-  const taskRow = (model, task) => () =>
+  const taskRow = (task) => () =>
     el("li", {}, opens("task", task.id, cut(task.text, 110) || task.id), mismatch(task), el("br"), el("span", { class: "quiet" },
-      `${task.purpose}: `, name(task.from), " → ", task.holder ?? task.to ? name(task.holder ?? task.to) : task.target ?? "anyone", ` · ${ago(task.at)}`, task.wu ? ` · ${task.wu}` : ""),
-    task.blocked_by?.length ? el("div", {}, badge("blocked", "warn"), " waits for ", ...task.blocked_by.slice(0, 8).flatMap((id, place) => [place ? ", " : "", ...waits(model, id)])) : "");
-  const waits = (model, id) => {
-    const other = model.task.get(id);
-    if (!other) return [cut(id, 30)];
-    const by = other.holder ?? other.to;
-    return [opens("task", id, cut(other.text, 50) || id), by ? " of " : "", by ? name(by) : "", " ", taskState(other)];
-  };
+      `${task.purpose}: from `, name(task.from), task.holder ? ", held by " : " to ", task.holder ?? task.to ? name(task.holder ?? task.to) : task.target ?? "anyone", ` · ${ago(task.at)}`, task.wu ? ` · ${task.wu}` : ""),
+    ...lease(task), task.blocked_by?.length ? el("div", {}, badge("blocked", "warn")) : "", ...waiting(task));
 
   const tasks = (model) => {
     const kept = page.kept.tasks(model);
@@ -75,7 +69,7 @@
     const done = kept.filter((task) => !(task.open ?? open.has(task.id)));
     return el("div", { class: "card full" }, el("h2", {}, "Open tasks by state"),
       byState.size
-        ? el("div", { class: "columns" }, [...byState].map(([state, rows]) => el("div", {}, el("h3", {}, state, el("span", { class: "quiet" }, ` ${rows.length}`)), list(rows.map((row) => taskRow(model, row))))))
+        ? el("div", { class: "columns" }, [...byState].map(([state, rows]) => el("div", {}, el("h3", {}, state, el("span", { class: "quiet" }, ` ${rows.length}`)), list(rows.map((row) => taskRow(row))))))
         : el("p", { class: "quiet" }, nothing(open.size, "No open task.")),
       done.length ? el("details", { class: "fold" }, el("summary", {}, `Tasks that ended (${page.number.format(done.length)})`), page.tables.tasks(done, { first: 10, hideCaption: true })) : "");
   };
@@ -120,7 +114,7 @@
     const held = claims.filter((each) => isHeld(each));
     const contests = page.kept.contests(model).map((row) => () => el("li", {}, ...row.sides.flatMap((side, at) => [at ? " and " : "", el("b", {}, name(side.agent)), model.claim.get(side.claim)?.reason ? ` (${cut(model.claim.get(side.claim).reason, 60)})` : ""]), el("br"), el("span", { class: "quiet" }, ...contest(row))));
     const mismatches = page.kept.mismatches(model).map((row) => () =>
-      el("li", {}, row.agent ? [el("b", {}, name(row.agent)), ": "] : "", cut(row.text, 240), row.ended ? [" ", badge("ended")] : "", el("br"), ...reference("task", row.task)));
+      el("li", {}, cut(row.text, 240), row.ended ? [" ", badge("ended")] : "", el("br"), ...reference("task", row.task)));
     const overlaps = page.kept.overlaps(model);
     const { board } = model.data;
     const standing = model.data.claims.filter(isHeld).length;

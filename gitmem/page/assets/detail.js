@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, cut, badge, link, count } = page;
-  const { nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor } = page.words;
+  const { waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor } = page.words;
   const time = (ms) => page.time(ms, true);
   const WINDOW = 150; // signals of a thread that are shown at a time
   const dialog = () => document.getElementById("detail");
@@ -71,6 +71,8 @@
     return [earlier, list, later];
   };
 
+  /** The work unit of the task that something is part of, else its own. */
+  const mainUnit = (row) => page.unitsOf(page.model, row).toReversed().find(Boolean);
   const ofUnit = (wu, but) => {
     if (!wu) return [];
     const { data, thread, inThread } = page.model;
@@ -80,7 +82,7 @@
       ...rows(`Threads of ${wu}`, threads, (each) => el("li", {}, opens("thread", each.id, cut(threadTitle(each), 90) || each.id), " ", threadState(each))),
       ...rows(`Tasks of ${wu}`, data.tasks.filter((each) => each.wu === wu && each.id !== but), (each) => el("li", {}, opens("task", each.id, cut(each.text, 90) || each.id), " ", taskState(each), mismatch(each))),
       ...rows(`Memory of ${wu}`, data.nodes.filter((each) => each.wu === wu), (each) => el("li", {}, opens("node", each.id, cut(each.text, 90) || each.id), " ", badge(nodeKind(each)), ...nodeState(each))),
-      ...rows(`Commits of ${wu}`, data.commits.filter((each) => each.wu === wu && each.id !== but), (each) => el("li", {}, opens("commit", each.id, cut(each.subject, 90) || each.id.slice(0, 10)), " ", el("span", { class: "quiet" }, time(each.at)))),
+      ...rows(`Commits of ${wu}`, data.commits.filter((each) => page.unitsOf(page.model, each).includes(wu) && each.id !== but), (each) => el("li", {}, opens("commit", each.id, cut(each.subject, 90) || each.id.slice(0, 10)), " ", el("span", { class: "quiet" }, time(each.at)))),
     ];
   };
 
@@ -117,13 +119,12 @@
     task(key) {
       const task = page.model.task.get(key);
       if (!task) return null;
-      const blockers = (task.blocked_by ?? []).flatMap((each, place) => [place ? ", " : "", ...(page.model.task.has(each) ? [opens("task", each, cut(page.model.task.get(each).text, 50) || each), " ", taskState(page.model.task.get(each))] : [id(each)])]);
       return [cut(task.text || "Task", 160), [
-        el("p", {}, taskState(task), " ", badge(task.purpose), mismatch(task)),
+        el("p", {}, taskState(task), " ", badge(task.purpose), mismatch(task), ...lease(task)),
         text(task),
         facts([["From", agentRow(task.from)], ["To", agentRow(task.to) ?? task.target], ["Held by", agentRow(task.holder)], ["Asked", time(task.at)],
-          ["Taken", task.taken && [time(task.taken), ` (after ${page.duration(task.taken - task.at)})`]], ["Until", task.until && time(task.until)],
-          ["Ended", task.ended && [time(task.ended), ` (after ${page.duration(task.ended - task.at)})`]], ["Blocked by", blockers],
+          ["Taken", task.taken && [time(task.taken), ` (after ${page.duration(task.taken - task.at)})`]], ["Lease until", until(task.until)],
+          ["Ended", task.ended && [time(task.ended), ` (after ${page.duration(task.ended - task.at)})`]], ["Waits", waiting(task, 50)], ["Waited for by", waited(key)],
           ["Mismatch", task.mismatch], ["Result", task.result && el("span", { class: "text", dir: "auto" }, task.result)], ["Notes", (task.notes ?? []).map((note) => el("p", {}, note))],
           ["Handed over", given("tasks", key)], ["Owed", owedFor(key)], ["Work unit", task.wu], ["Thread", task.thread && page.model.thread.has(task.thread) && opens("thread", task.thread, "open the thread")], ["Id", id(task.id)]]),
         ...handed(task.hands), ...ofUnit(task.wu, key)]];
@@ -136,9 +137,9 @@
       return [`Claim on ${cut(claim.paths.join(" "), 120)}`, [
         el("p", {}, claimState(claim)),
         facts([["Agent", agentRow(claim.agent)], ["Paths", el("ul", { class: "plain" }, claim.paths.map((path) => el("li", {}, el("code", {}, path))))], ["Reason", claim.reason], ["Contested", against.slice(0, 20).map((each) => el("p", {}, ...contest(each)))], ["Passed", passed.slice(0, 20).map((each) => el("p", {}, ...passing(each), ": ", opens("passed", each.id, cut(each.reason, 120) || "(no reason)")))], ["Handed over", given("claims", key)],
-          ["From", time(claim.start)], ["Until", time(claim.until)], ["Ended", claim.ended && time(claim.ended)], ["Work unit", claim.wu],
+          ["From", time(claim.start)], ["Until", claim.ended ? time(claim.until) : until(claim.until)], ["Ended", claim.ended && time(claim.ended)], ["Work unit", unit(claim)],
           ["Task", claim.task && (page.model.task.has(claim.task) ? opens("task", claim.task, cut(page.model.task.get(claim.task).text, 60)) : id(claim.task))], ["Id", id(claim.id)]]),
-        ...ofUnit(claim.wu, key)]];
+        ...ofUnit(mainUnit(claim), key)]];
     },
     passed(key) {
       const row = page.model.passed.get(key);
@@ -159,10 +160,10 @@
         facts([["Commit", id(commit.id)], ["At", time(commit.at)], ["Author", commit.author],
           ["Agent", commit.agent && [name(commit.agent), " ", commit.inferred ? badge("inferred from time and paths", "warn") : badge("recorded", "good"), commit.foreign && " as another clone says"]],
           ["Person", !commit.agent && agentRow(commit.person)], ["Session", session && [session.name, session.role ? ` as ${session.role}` : "", session.model ? ` (${session.model})` : ""]],
-          ["Branches", commit.branches.join(", ")], ["Work unit", commit.wu],
-          ["Task", commit.task && (task ? opens("task", commit.task, cut(task.text, 60)) : id(commit.task))], ["Asked by", task && name(task.from)],
+          ["Branches", commit.branches.join(", ")], ["Work unit", unit(commit)],
+          ["Task", commit.task && (task ? opens("task", commit.task, cut(task.text, 60)) : id(commit.task))], ["Asked by", task && name(task.from)], ["Asked of", task && agentRow(task.to)], ["Held by", task && agentRow(task.holder)],
           ["Thread", task && page.model.thread.has(task.thread) && opens("thread", task.thread, "open the thread")]]),
-        ...ofUnit(commit.wu, key),
+        ...ofUnit(mainUnit(commit), key),
         el("p", { class: "quiet" }, "The whole reason: ", el("code", {}, `gitmem why ${/^[0-9a-f]+$/u.test(commit.id) ? commit.id.slice(0, 12) : "COMMIT"}`))]];
     },
   };

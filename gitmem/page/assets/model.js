@@ -24,6 +24,10 @@
     for (const row of rows) for (const key of keys(row)) found.set(key, [...(found.get(key) ?? []), value(row, key)]);
     return found;
   };
+  /** What a task was made to wait for, whether or not that has ended. */
+  const waits = (task) => task.waits_for ?? task.blocked_by ?? [];
+  /** The work units of what is part of a task: what it says itself, and that of the task. */
+  const unitsOf = (model, row) => [row.wu, model.task.get(row.task)?.wu];
   const indexBoard = (model, board) => {
     model.owed = grouped(board.owed, (each) => each.signal);
     model.owedTask = grouped(board.owed, (each) => each.task);
@@ -58,6 +62,7 @@
         model.thread.set(id, { id, state: "notice", stands: [], title: signals[0].text, wu: signals[0].wu, signals: signals.length });
     model.task = by(data.tasks);
     model.taskOf = new Map(data.tasks.map((each) => [each.thread, each])); // of a thread: the last of its tasks
+    model.waitedBy = groupedByEach(data.tasks, waits);
     model.claim = by(data.claims);
     model.commit = by(data.commits);
     model.node = by(data.nodes);
@@ -100,13 +105,13 @@
           fits(model, each, (s) => [s.from, ...s.to], (s) => [s.text, ...agentWords(model, s.from), ...s.to.map(model.name), s.wu, s.id, s.intent, state(model.thread.get(s.thread))])),
     tasks: (model) =>
       model.data.tasks.filter((each) =>
-        fits(model, each, (t) => [t.from, t.to, t.holder], (t) => [t.text, t.state, t.state_text, t.purpose, t.priority, t.result, t.mismatch, ...t.notes, t.wu, t.id, t.target, ...agentWords(model, t.from, t.to, t.holder)])),
+        fits(model, each, (t) => [t.from, t.to, t.holder], (t) => [t.text, t.state, t.state_text, t.purpose, t.priority, t.result, t.mismatch, ...t.notes, ...(waits(t).length ? ["waits for", ...waits(t)] : []), t.wu, t.id, t.target, ...agentWords(model, t.from, t.to, t.holder)])),
     claims: (model) =>
       model.data.claims.filter((each) =>
-        fits(model, each, (c) => [c.agent], (c) => [...c.paths, c.reason, c.state, c.mode, c.wu, c.id, c.task, ...agentWords(model, c.agent)])),
+        fits(model, each, (c) => [c.agent], (c) => [...c.paths, c.reason, c.state, c.mode, ...unitsOf(model, c), c.id, c.task, ...agentWords(model, c.agent)], oneOf(unitsOf(model, each)))),
     commits: (model) =>
       model.data.commits.filter((each) =>
-        fits(model, each, (c) => [c.agent ?? c.person ?? byName(model, c)], (c) => [c.subject, c.author, c.id, c.wu, c.task, ...c.branches, ...agentWords(model, c.agent)])),
+        fits(model, each, (c) => [c.agent ?? c.person ?? byName(model, c)], (c) => ["commit", c.subject, c.author, c.id, ...unitsOf(model, c), c.task, ...c.branches, ...agentWords(model, c.agent)], oneOf(unitsOf(model, each)))),
     nodes: (model) =>
       model.data.nodes.filter((each) =>
         fits(model, each, (n) => [n.agent, ...(n.history ?? []).map((h) => h.agent)], (n) => [n.text, n.type, n.lifecycle, n.status, n.stale && `stale ${n.stale}`, n.superseded_by && "superseded", n.id, n.wu, ...n.tags, ...n.paths, ...(n.history ?? []).map((h) => h.what), ...agentWords(model, n.agent)])),
@@ -158,5 +163,5 @@
   const narrowing = () => [filter.agent && page.model.name(filter.agent), filter.wu, filter.text && `“${filter.text}”`].filter(Boolean).join(", ");
   const filtered = () => Boolean(filter.agent || filter.wu || filter.text || filter.intents.size < page.INTENTS.length);
 
-  Object.assign(page, { THREAD_STATES: STATES, index, filter, kept, threadsOf, narrowing, filtered, warm, intentOf });
+  Object.assign(page, { THREAD_STATES: STATES, waits, unitsOf, index, filter, kept, threadsOf, narrowing, filtered, warm, intentOf });
 })();

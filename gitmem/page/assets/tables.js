@@ -2,8 +2,8 @@
 /* The tables that say the same as the pictures. */
 (() => {
   const page = window.gitmemPage;
-  const { el, time, cut, badge, link, count, table } = page;
-  const { name, whom, threadState, taskState, claimState, opens, id, stands, mismatch, threadTitle, passing } = page.words;
+  const { el, time, cut, badge, link, table } = page;
+  const { name, whom, threadState, taskState, claimState, opens, id, stands, mismatch, threadTitle, passing, waiting, lease, unit } = page.words;
 
   const latest = (row) => time(page.model.lastAt(row));
   page.tables = {
@@ -20,21 +20,21 @@
       ["Text", (row) => link(cut(row.text, 160) || "(no text)", () => page.open("thread", row.thread, row.id)), "wide"],
       ["Work unit", (row) => row.wu ?? "–"]], rows, options),
     tasks: (rows, options) => table("Tasks", [
-      ["Task", (row) => opens("task", row.id, cut(row.text, 120) || row.id), "wide"], ["State", (row) => [taskState(row), mismatch(row)].flat()], ["Kind", (row) => row.purpose],
-      ["From", (row) => name(row.from)], ["For", (row) => (row.holder ?? row.to ? name(row.holder ?? row.to) : row.target ?? "anyone")],
-      ["Waits for", (row) => (row.blocked_by?.length ? count(row.blocked_by.length, "task") : "–")], ["Work unit", (row) => row.wu ?? "–"], ["Asked", (row) => time(row.at), "nowrap"]], rows, options),
+      ["Task", (row) => opens("task", row.id, cut(row.text, 120) || row.id), "wide"], ["State", (row) => [taskState(row), mismatch(row), ...lease(row)].flat()], ["Kind", (row) => row.purpose],
+      ["From", (row) => name(row.from)], ["To", (row) => (row.to ? name(row.to) : row.target ?? "anyone")], ["Held by", (row) => (row.holder ? name(row.holder) : "–")],
+      ["Waits", (row) => (page.waits(row).length ? waiting(row, 3, 40) : "–")], ["Work unit", (row) => row.wu ?? "–"], ["Asked", (row) => time(row.at), "nowrap"]], rows, options),
     claims: (rows, options) => table("Claims", [
       ["Paths", (row) => opens("claim", row.id, cut(row.paths.join(" "), 120) || row.id), "wide"], ["State", claimState], ["Agent", (row) => name(row.agent)],
-      ["Reason", (row) => cut(row.reason, 120) || "–"], ["From", (row) => time(row.start), "nowrap"], ["Until", (row) => time(row.ended ?? row.until), "nowrap"]], rows, options),
+      ["Reason", (row) => cut(row.reason, 120) || "–"], ["Work unit", (row) => unit(row) ?? "–"], ["From", (row) => time(row.start), "nowrap"], ["Until", (row) => time(row.ended ?? row.until), "nowrap"]], rows, options),
     commits: (rows, options) => table("Commits", [
       ["Commit", (row) => opens("commit", row.id, cut(row.subject, 120) || row.id.slice(0, 10)), "wide"],
       ["Id", (row) => id(row.id.slice(0, 10))],
       ["Agent", (row) => (row.agent ? [name(row.agent), row.inferred ? " (inferred)" : ""] : "–")], ["Author", (row) => row.author],
-      ["Branches", (row) => cut(row.branches.join(", "), 60)], ["Work unit", (row) => row.wu ?? "–"], ["At", (row) => time(row.at), "nowrap"]], rows, options),
+      ["Branches", (row) => cut(row.branches.join(", "), 60)], ["Work unit", (row) => unit(row) ?? "–"], ["At", (row) => time(row.at), "nowrap"]], rows, options),
     sessions: (rows, options) => table("Sessions", [
       ["Agent", (row) => name(row.agent)], ["Session", (row) => row.name], ["Status", (row) => badge(row.status ?? (row.live ? "live" : "ended"), row.live ? "good" : "")],
       ["Work unit", (row) => row.wu ?? "–"], ["Role", (row) => row.role ?? "–"], ["Branch", (row) => row.branch ?? "–"], ["Model", (row) => row.model ?? "–"],
-      ["From", (row) => time(row.start), "nowrap"], ["Until", (row) => (row.end ? time(row.end) : "open"), "nowrap"]], rows, options),
+      ["From", (row) => time(row.start), "nowrap"], ["Until", (row) => (row.end ? time(row.end) : ["still open, last seen ", time(row.last)])]], rows, options),
   };
   page.tables.passed = (rows, options) => table("Rules passed with a reason", [
     ["Reason", (row) => opens("passed", row.id, cut(row.reason, 140) || row.id), "wide"], ["What", passing], ["Work unit", (row) => row.wu ?? "–"], ["At", (row) => time(row.at), "nowrap"]], rows, options);

@@ -43,12 +43,12 @@
   const { name, names } = page.words;
   const gates = (rows, isNamed) => (rows.length ? ` · the gate of ${rows.slice(0, 5).map((gate) => `${gate.wu}${isNamed ? ` is closed to ${page.model.name(gate.agent)}` : ""}`).join(", ")}${isNamed ? "" : " is closed"}` : "");
   const tips = {
-    signal: (each) => [[el("b", {}, name(each.from)), " to ", ...(each.to.length ? names(each.to.slice(0, 5)) : ["everyone"]), " · ", each.intent], cut(each.text, 220), `${when(each.at, true)}${each.wu ? ` · ${each.wu}` : ""}${page.model.owed.has(each.id) ? " · an answer is owed" : ""}${gates((page.model.blocking.get(each.id) ?? []).map(({ gate }) => gate), true)}`],
+    signal: (each) => [[el("b", {}, name(each.from)), " to ", ...(each.to.length ? names(each.to.slice(0, 5)) : ["everyone"]), " · ", each.intent], cut(each.text, 220), `${when(each.at, true)}${each.wu ? ` · ${each.wu}` : ""}${page.model.owed.has(each.id) ? ` · ${page.model.owed.get(each.id).some((row) => row.what === "answer") ? "an answer" : "the start of a task"} is owed` : ""}${gates((page.model.blocking.get(each.id) ?? []).map(({ gate }) => gate), true)}`],
     task: (each) => [[el("b", {}, "Task: "), each.state_text ?? each.state], cut(each.text, 220), `asked ${when(each.at)}${each.taken ? `, taken ${when(each.taken)}` : ""}${each.ended ? `, ended ${when(each.ended)}` : ""}`, each.mismatch && `mismatch: ${cut(each.mismatch, 160)}`],
     claim: (each) => [[el("b", {}, "Claim: "), each.state], cut(each.paths.join(" "), 220), cut(each.reason, 120), `${when(each.start)} to ${when(each.ended ?? each.until)}`],
     commit: (each) => [[el("b", {}, "Commit "), each.id.slice(0, 10)], cut(each.subject, 220), `${each.agent ? page.model.name(each.agent) : each.author} · ${when(each.at, true)}${each.inferred ? " · inferred" : ""}`],
     passed: (each) => [page.words.passing(each), cut(each.reason, 220), when(each.at, true)],
-    session: (each) => [[el("b", {}, "Session "), each.name], [each.role, each.model, each.branch, each.wu].filter(Boolean).join(" · "), `${when(each.start)} to ${each.end ? when(each.end) : "now"}`],
+    session: (each) => [[el("b", {}, "Session "), each.name], [each.role, each.model, each.branch, each.wu].filter(Boolean).join(" · "), `${when(each.start)} to ${each.end ? when(each.end) : each.live ? "now" : `${when(each.last)}, still open`}`],
     agent: (each) => [[el("b", {}, each.name), each.live ? " · live" : ""], cut(each.identity, 120), `${[each.role, each.client].filter(Boolean).join(" · ")}${gates(page.model.closed.get(each.id) ?? [], false)}`, "Click: only this agent"],
   };
   const hideTip = () => { parts.tip.hidden = true; };
@@ -187,7 +187,7 @@
         button("◀", "Earlier", () => view.pan(-0.4)), button("▶", "Later", () => view.pan(0.4)), button("All", "Show all times", () => view.setView(state.all)),
         parts.hint,
         el("div", { class: "legend" }, swatch("session", "session"), swatch("task", "task"), swatch("claim", "claim"), swatch("commit", "commit"), swatch("passed", "passed a gate"),
-          swatch("outline", "mismatch or contested"), swatch("ring", "an answer is owed"))),
+          swatch("outline", "mismatch or contested"), swatch("ring", "an answer, or the start of a task, is owed"))),
       parts.overview, parts.box,
       el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → signal by signal, ↑ ↓ lane by lane, Enter opens the thread, + − 0 zoom, [ ] pan."),
       el("h2", {}, "Threads"), parts.threads, ...FOLDS.map(([kind]) => parts.folds[kind]));

@@ -25,8 +25,34 @@
   const stands = (thread) => {
     const task = page.model.taskOf.get(thread.id);
     const took = (agent) => task && (task.taken || task.ended) && (agent === task.to || agent === task.holder);
-    return (thread.stands ?? []).map(([agent, how]) =>
-      el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(agent === task.holder ? "has taken the task" : "was asked first", "") : badge(...has(STANDS, how))));
+    const rows = thread.stands ?? [];
+    const isMissing = task?.holder && !rows.some(([agent]) => agent === task.holder);
+    const work = (agent) => (agent !== task.holder ? "was asked first" : task.open ? "has taken the task" : `took the task: ${task.state_text ?? task.state}`);
+    return (isMissing ? [...rows, [task.holder, "pending"]] : rows).map(([agent, how]) =>
+      el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(work(agent), "") : badge(...has(STANDS, how))));
+  };
+  /** The tasks that a task waits for, then those that it waited for, each with who has it. */
+  const waiting = (task, most = 8, long = 50) => {
+    const all = page.waits(task);
+    const holdsUp = new Set(task.blocked_by ?? []);
+    const [now, before] = [all.filter((each) => holdsUp.has(each)), all.filter((each) => !holdsUp.has(each))];
+    const row = (key) => {
+      const other = page.model.task.get(key);
+      if (!other) return [id(cut(key, 60)), " (not on this page)"];
+      const by = other.holder ?? other.to;
+      return [opens("task", key, cut(other.text, long) || key), by ? [" of ", name(by)] : "", " ", taskState(other)].flat();
+    };
+    const part = (words, keys) => (keys.length ? el("div", {}, words, ...keys.slice(0, most).flatMap((key, at) => [at ? ", " : "", ...row(key)]), keys.length > most ? `, and ${keys.length - most} more` : "") : "");
+    return [part("waits for: ", now), part(task.open ? "waited for: " : "was to wait for: ", before)].filter(Boolean);
+  };
+  const waited = (key) => (page.model.waitedBy.get(key) ?? []).slice(0, 20).map((each) => el("p", {}, opens("task", each.id, cut(each.text, 60) || each.id), each.blocked_by?.includes(key) ? " waits for it " : " waited for it ", taskState(each)));
+  /** The end of a lease, and since when it is over. */
+  const until = (ms) => ms && [page.time(ms, true), ms < page.data.made ? ` (over since ${page.duration(page.data.made - ms)})` : ""];
+  const lease = (task) => (task.open && task.until < page.data.made ? [" ", badge("lease over", "warn"), " since ", page.time(task.until)] : []);
+  /** The work unit of what is part of a task, with that of the task where it is another one. */
+  const unit = (row) => {
+    const [own, of] = page.unitsOf(page.model, row);
+    return of && of !== own ? (own ? `${own}, its task is of ${of}` : `${of}, that of its task`) : own;
   };
   const KINDS_OF_NODES = new Set(["decision", "bug", "idea", "question", "dependency"]); // tags of discoveries, as `gitmem mem create --type` sets them
   const nodeKind = (node) => (node.type === "discovery" && node.tags.find((tag) => KINDS_OF_NODES.has(tag))) || node.type;
@@ -74,5 +100,5 @@
   const owes = (row) => (Object.hasOwn(OWED, row.what) ? OWED[row.what] : OWED.answer);
   const debtor = (row) => (row.agent ? name(row.agent) : cut(row.target, 60) || "anyone");
 
-  page.words = { nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
+  page.words = { waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
 })();
