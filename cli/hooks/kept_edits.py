@@ -31,6 +31,8 @@ def read(store: Store) -> None:
     Raises:
         StoreError: The log can't be read.
     """
+    if not edited_paths.is_shared(store.repo):
+        return
     folder = edited_paths.inputs(store.repo)
     for name in sorted(atomic_write.names_in(folder))[: edited_paths.INPUTS_MAX]:
         path = os.path.join(folder, name)

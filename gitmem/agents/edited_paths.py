@@ -73,6 +73,9 @@ def update_flags(store: Store) -> None:
             shared_mode.make_dirs(path(state, name))
         _set(path(state, WANTED), len(at_work) > 1 or is_published(store))
         _set_folder(inputs(store.repo), shared)
+        for name in atomic_write.names_in(path(state, INPUTS)):
+            if not _has_worktree(store.repo, name):
+                _set_folder(path(state, INPUTS, name), False)
         for name in atomic_write.names_in(path(state, BY)):
             if not heartbeats.is_here(store, name):
                 atomic_write.remove_quietly(path(state, BY, name))
@@ -92,7 +95,7 @@ def inputs(repo: Repo) -> str:
 
 def is_shared(repo: Repo) -> bool:
     """Return whether several sessions work in this worktree."""
-    return os.path.isdir(inputs(repo))
+    return _is_folder(inputs(repo))
 
 
 def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None:
@@ -232,7 +235,20 @@ def _set_folder(where: str, wanted: bool) -> None:
     """Create a folder, or remove it with its files."""
     if wanted:
         shared_mode.make_dirs(where)
-    elif os.path.isdir(where):
+    elif _is_folder(where):
         for name in atomic_write.names_in(where):
             atomic_write.remove_quietly(os.path.join(where, name))
         os.rmdir(where)
+
+
+def _is_folder(where: str) -> bool:
+    """Return whether there is a folder, and no link to one: in a repository that several users share, anybody can put one there."""
+    return os.path.isdir(where) and not os.path.islink(where)
+
+
+def _has_worktree(repo: Repo, name: str) -> bool:
+    """Return whether the worktree of a file or folder `in-<git folder>` exists."""
+    git_folder = name.removeprefix("in-")
+    return git_folder == os.path.basename(repo.common) or os.path.isdir(
+        os.path.join(repo.common, "worktrees", git_folder)
+    )

@@ -252,7 +252,7 @@ input='' go='' due='' also='' here='' edits=''
         edited=$state/edits/inputs/in-${git##*/}
         if is_guarded; then
           go=1
-        elif [ -d "$edited" ] && [ ! -e "$state/hook-stuck" ]; then
+        elif [ -d "$edited" ] && [ ! -L "$edited" ] && [ ! -e "$state/hook-stuck" ]; then
           keep_edit || go=1
         fi
         ;;

@@ -110,3 +110,32 @@ def test_files_of_others_in_the_folder_name_nobody(kept: Callable[..., Kept]) ->
     place.keep(place.input("/etc/passwd"), "++3")
     place.keep(place.input("../other/x.py"), "++4")
     assert place.noted() == []
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(kept: Callable[..., Kept]) -> None:
+    """Another user of the repository may have put it there: no file of this user is read, written or removed."""
+    place = kept()
+    own = place.hook.repo.parent / "own"
+    own.mkdir()
+    (own / "claude-code++1").write_bytes(place.input("src/a.py"))
+    place.folder.rmdir()
+    place.folder.symlink_to(own)
+    gone = place.folder.with_name("in-gone")
+    gone.symlink_to(own)
+    place.hook("claude-code", events.names("claude-code", events.STOP)[0], words=["edits"])
+    place.hook.start("claude-code", session="third")
+    place.hook.start("codex", session="fourth")
+    assert [each.name for each in own.iterdir()] == ["claude-code++1"]
+    assert not list((place.hook.state / "edits" / "by").iterdir())
+
+
+def test_what_was_kept_in_a_worktree_goes_with_it(kept: Callable[..., Kept]) -> None:
+    """The beginning of what somebody has written does not stay in the git folder."""
+    place = kept()
+    gone = place.folder.with_name("in-gone")
+    gone.mkdir()
+    (gone / "claude-code++1").write_bytes(place.input("src/a.py"))
+    place.keep(place.input("src/b.py"))
+    place.hook.start("codex", session="third")
+    assert [each.name for each in place.folder.parent.iterdir()] == ["in-.git"]
+    assert place.noted() == ["src/b.py"]

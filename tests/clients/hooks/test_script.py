@@ -307,6 +307,11 @@ def test_an_edit_is_not_kept_in_what_another_user_has_put_there(place: Place, sh
         before.write_text(f"{plant} '{kept}/claude-code++'$$ && exec {' '.join(shell)} \"$@\"\n")
         assert place.run(edit, shell=("sh", str(before)), input=b"{}") == f"hook claude-code {edit} {{}}"
     assert own.read_text() == "mine" and not os.path.exists(f"{own}-new")
+    folder = place.folder.parent / "folder"
+    folder.mkdir()
+    shutil.rmtree(kept)
+    kept.symlink_to(folder)
+    assert place.run(edit, shell=shell, input=b"{}") == "" and not list(folder.iterdir())
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
