@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 AGENTS, THREADS, TASKS, CLAIMS = PANES = ("agents", "threads", "tasks", "claims")
 LISTED = 200  # rows of each list; more on request
+CELL_MAX = 1_000  # characters of a cell: no terminal shows more, and the paths of a claim may be 250,000
 STUCK_MAX = 1_000
 UNREAD_STEPS = 2_000_000  # of SQLite for the unread signals of all agents; the number of others is not shown
 ASKS, NEW, QUIET, USUAL = "asks", "new", "quiet", ""  # how a row is shown
@@ -80,7 +81,7 @@ class Row:
 
     def __init__(self, id: str, cells: Sequence[str], style: str = USUAL) -> None:
         self.id = id
-        self.cells = [sanitize(each, keep="") for each in cells]
+        self.cells = [sanitize(each[:CELL_MAX], keep="") for each in cells]
         self.style = style
         self.words = " ".join(self.cells).casefold()
 

@@ -81,7 +81,7 @@ class ListPane(ScrollView, can_focus=True):
         measured = self.rows[:MEASURED]
         self._widths = [
             min(each.most, max([cell_len(each.head), *(cell_len(row.cells[place]) for row in measured)]))
-            for place, each in enumerate(COLUMNS[self.pane])
+            for place, each in enumerate(COLUMNS[self.pane][:-1])
         ]
         self._laid_out = (-1, [])
         self.virtual_size = Size(1, len(self.rows) + 1 + (self.more > 0))
@@ -187,7 +187,7 @@ class ListPane(ScrollView, can_focus=True):
     def _fit(self, width: int) -> list[int]:
         """Return the widths of all columns but the last; 0 for those that are left out."""
         columns = COLUMNS[self.pane][:-1]
-        widths = self._widths[:-1] or [0] * len(columns)
+        widths = [*self._widths] or [0] * len(columns)
         turns = sorted((each.turn, place) for place, each in enumerate(columns) if each.turn)
         for _, place in turns:
             if sum(widths) + sum(map(bool, widths)) + LAST_LEAST <= width:

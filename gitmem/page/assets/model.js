@@ -73,7 +73,7 @@
     const units = new Map();
     for (const rows of [data.signals, data.tasks, data.claims, data.commits, data.nodes, data.sessions, data.board.gates, data.board.passed])
       for (const { wu } of rows) if (wu) units.set(wu, (units.get(wu) ?? 0) + 1);
-    model.units = [...units.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    model.units = [...units.keys()].sort(new Intl.Collator("en", { numeric: true }).compare); // peers can write thousands
     model.words = new Map();
     return model;
   };

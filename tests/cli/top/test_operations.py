@@ -71,6 +71,18 @@ def test_only_what_was_shown_word_for_word_is_marked(desk: Desk) -> None:
     assert desk.unread() == [two, three]
 
 
+def test_a_wide_claim_makes_no_wide_row(desk: Desk) -> None:
+    """Each refresh measures the cells of 200 rows; the claim itself has all of its paths."""
+    claim_work.claim(desk.store, desk.planck, [f"{'p' * 200}/{number}" for number in range(90)])
+
+    found = board.read(desk.store, desk.curie, LIMITS)
+
+    (row,) = found.rows[board.CLAIMS]
+    assert max(map(len, row.cells)) <= board.CELL_MAX
+    shown = details.listed(found, board.CLAIMS, row.id)
+    assert shown is not None and sum(len(block.lines) for block in shown.blocks) > 90
+
+
 def test_looking_as_somebody_else_marks_nothing(desk: Desk) -> None:
     """As in an inbox, an agent that names another one with --as only peeks."""
     signal_id = desk.say("one", to=["Curie"])
