@@ -161,14 +161,15 @@ def _is_open(row: TaskRow) -> bool:
 
 def _notes(row: TaskRow, cut: int) -> list[str]:
     """Return sentences about a task for people."""
-    late = int(row.late or 0)
+    late, asked = int(row.late or 0), short(row.asked)
     said = {
         "Several agents hold it without knowing of each other.": row.conflict,
         "Somebody wants to cancel it.": row.cancel_requested,
         "Another task replaces it.": row.replaced,
         f"{late} later result{'s' if late > 1 else ''} did not become the outcome.": late,
         f"Nobody begins it after {row.deadline}.": row.deadline and _is_open(row),
-        f"Asked for: {short(row.asked)}.": row.asked,
+        f"Asked for: {asked}.": asked and not row.asked.startswith("until "),
+        f"To be begun {asked}.": row.asked.startswith("until "),
         f"{cut:,} characters of its text are left out.": cut,
     }
     return [text for text, is_so in said.items() if is_so]

@@ -202,8 +202,8 @@ def test_a_closed_gate_and_a_reason_lead_to_the_signal(show: Show) -> None:
     assert browser.run("const row = gitmemPage.data.board.passed[0]; const lane = gitmemPage.timelineView.state.plan.place.get(row.agent); return gitmemPage.sections.timeline.find(gitmemPage.timelineView.x(row.at), lane.y + 30 - document.querySelector('.lanes').scrollTop)?.kind") == "passed"  # fmt: skip
     browser.run("gitmemPage.select('board'); [...document.querySelectorAll('#board .card')].find((each) => each.innerText.startsWith('Cannot pass')).querySelector('button').click()")  # fmt: skip
     said = browser.text("#detail .signal.here")
-    assert f"{who} can’t pass the gate of WU-1: this is unread" in said
-    assert f"{who} passed the gate of WU-2 although 1 signal blocked it: {reason['reason']}" in said
+    assert f"{who} cannot pass the gate of WU-1: this is unread" in said
+    assert f"{who} passed the gate of WU-2 although 1 signal was unread: {reason['reason']}" in said
     browser.run("[...document.querySelectorAll('#detail .signal.here button')].find((each) => each.innerText === arguments[0]).click()", reason["reason"])  # fmt: skip
     assert reason["reason"] in browser.text("#detail .facts")
 
@@ -295,14 +295,49 @@ def test_filters_and_search_reach_every_section(show: Show) -> None:
     browser.run(set_filter, {"agent": "", "wu": "WU-1"})
     said = browser.text("#board")
     assert "has 2 unread signals on WU-1" in said
-    assert "can’t pass the gate of WU-1" in said and "asked for a reviewer, taken by a coder" in said
+    assert "cannot pass the gate of WU-1" in said and "asked for a reviewer, taken by a coder" in said
     assert data["board"]["passed"][0]["reason"] not in said
     browser.run(set_filter, {"wu": "WU-2"})
     said = browser.text("#board")
-    assert "can’t pass the gate" not in said and "asked for a reviewer" not in said
+    assert "cannot pass the gate" not in said and "asked for a reviewer" not in said
     unread = len(data["board"]["unread"])
     assert f"Nothing for WU-2 ({unread} without the filter)." in said
     assert data["board"]["passed"][0]["reason"] in said
+
+
+def test_a_search_finds_all_words_anywhere_and_opens_what_has_them(show: Show) -> None:
+    """In any order, over several fields; a closed section with hits is open until the search is over, others stay closed."""
+    data = sample()
+    data["commits"][0].update(subject="Name the unit of the export", id="936fe7c" + "0" * 33)
+    browser = show(data)
+    is_open = "return Object.fromEntries([...document.querySelectorAll('#timeline details')].map((each) => [each.querySelector('summary').firstChild.data, each.open]))"
+    assert not any(browser.run(is_open).values())
+    browser.search("export  936fe7c unit")
+    browser.until(f"{is_open}.Commits")
+    assert [name for name, state in browser.run(is_open).items() if state] == ["Commits"]
+    assert browser.text("#timeline details[open] tbody").count("936fe7c") == 1
+    browser.search("export 936fe7d")
+    browser.until(f"return !{is_open[7:]}.Commits")
+    assert browser.text("#shown") == "0 of 60 signals"
+
+
+def test_times_are_to_the_second_and_in_utc_if_asked_for(show: Show) -> None:
+    """Entries that share a minute differ; the switch changes every time of the page and its scale."""
+    data = sample()
+    start = data["made"] - 3_600_000
+    for place, signal in enumerate(data["signals"]):
+        signal["at"] = start + 7_000 * place
+    browser = show(data)
+    browser.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+    browser.run("gitmemPage.useZone(); gitmemPage.update(gitmemPage.data)")
+    time = "return gitmemPage.when(arguments[0])"
+    local = browser.run(time, start + 7_000)
+    assert local != browser.run(time, start) and local.count(":") == 2
+    assert "UTC+05:30" in browser.text("#made") and "local (UTC+05:30)" in browser.text("#generator")
+    browser.run("const box = document.getElementById('zone'); box.value = 'UTC'; box.dispatchEvent(new Event('change'))")  # fmt: skip
+    assert browser.run(time, start + 7_000) == browser.run("return new Intl.DateTimeFormat('en-GB', { day: '2-digit', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone: 'UTC' }).format(arguments[0])", start + 7_000) != local  # fmt: skip
+    assert "(UTC)" in browser.text("#made")
+    browser.call("Emulation.setTimezoneOverride", timezoneId="")
 
 
 def test_a_filter_does_not_make_the_board_false(show: Show) -> None:

@@ -18,16 +18,26 @@
   const number = new Intl.NumberFormat("en");
   const count = (n, one, many = `${one}s`) => `${number.format(n)} ${n === 1 ? one : many}`;
 
-  const SHORT = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" });
-  const LONG = new Intl.DateTimeFormat("en-GB", {
-    year: "numeric", month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
-  });
+  const MINUTE = { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" };
+  const SECOND = { ...MINUTE, second: "2-digit" };
+  let [short, shortWithSeconds, whole] = [];
+  /** Write times in UTC, or in the time zone of the browser. */
+  const useZone = (timeZone) => {
+    page.utc = timeZone === "UTC";
+    [short, shortWithSeconds, whole] = [MINUTE, SECOND, { year: "numeric", ...SECOND }].map((parts) => new Intl.DateTimeFormat("en-GB", { ...parts, timeZone }));
+  };
+  useZone();
+  /** Name the time zone of the browser by its distance from UTC. */
+  const localZone = () => {
+    const part = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset" }).formatToParts(page.data?.made).find((each) => each.type === "timeZoneName");
+    return part.value.replace("GMT", "UTC").replace("+00:00", "");
+  };
   const valid = (ms) => Number.isFinite(ms) && Math.abs(ms) <= 8.64e15;
-  /** Write a time; with the year if it is far from when the page was made. */
+  /** Write a time; with the year if it is far from when the page was made, and to the second where entries of the page share a minute. */
   const when = (ms, long = false) => {
     if (!valid(ms)) return "at an unknown time";
     const far = Math.abs(ms - (page.data?.made ?? ms)) > 180 * 86400e3;
-    return (long || far ? LONG : SHORT).format(ms);
+    return (long || far ? whole : page.seconds ? shortWithSeconds : short).format(ms);
   };
   const stamp = (ms, words) =>
     valid(ms) ? el("time", { datetime: new Date(ms).toISOString(), title: new Date(ms).toISOString() }, words) : el("span", {}, words);
@@ -158,6 +168,6 @@
   };
 
   Object.assign(page, {
-    el, number, count, when, time, since, duration, ago, cut, badge, link, table, colour, say, valid, INTENTS, shape, icon,
+    el, number, count, useZone, localZone, when, time, since, duration, ago, cut, badge, link, table, colour, say, valid, INTENTS, shape, icon,
   });
 })();

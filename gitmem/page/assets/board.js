@@ -47,7 +47,7 @@
         ["Status", ({ agent, session }) => badge(agent.live ? "live" : session?.status ?? "gone", agent.live ? "good" : "")],
         ["On", ({ session }) => [session?.wu ?? "–", session?.activity ? `: ${cut(session.activity, 80)}` : ""]],
         ["Role", ({ agent, session }) => session?.role ?? agent.role ?? "–"], ["Branch", ({ session }) => session?.branch ?? "–"],
-        ["Client", ({ agent, session }) => cut([agent.client, session?.model].filter(Boolean).join(", "), 60) || "–"],
+        ["Client, model", ({ agent, session }) => cut([agent.client, session?.model].filter(Boolean).join(", "), 60) || "–"],
         ["Last seen", ({ agent }) => ago(agent.last), "nowrap"],
         ["Unread", ({ agent }) => page.number.format(unread.get(agent.id) ?? 0), "num"], ["Owes", ({ agent }) => page.number.format(debts.get(agent.id) ?? 0), "num"], ["Gate", ({ agent, session }) => gate(agent, session)],
       ], rows, { first: 15, hideCaption: true, empty: nothing(model.data.agents.length, "Nobody has been here.") }));
@@ -98,7 +98,7 @@
   };
   const gates = (model) => page.kept.gates(model).map((gate) => () => {
     const list_ = list(gate.blockers.map((each) => () => blocker(model, each)), 5);
-    return el("li", {}, el("b", {}, name(gate.agent)), ` can’t pass the gate of ${gate.wu}: ${[[gate.unread, "unread"], [gate.unanswered, "unanswered"]].filter(([n]) => n).map(([n, why]) => `${page.number.format(n)} ${why}`).join(", ")}`,
+    return el("li", {}, el("b", {}, name(gate.agent)), ` cannot pass the gate of ${gate.wu}: ${[[gate.unread, "unread"], [gate.unanswered, "unanswered"]].filter(([n]) => n).map(([n, why]) => `${page.number.format(n)} ${why}`).join(", ")}`,
       list_, gate.more ? el("p", { class: "quiet" }, `${count(gate.more, "signal")} more: `, el("code", {}, "gitmem gate")) : "");
   });
   const passed = (model) => page.kept.passed(model).toReversed().map((row) => () =>
@@ -124,7 +124,7 @@
     const OWED = { answer: ["answer to a signal", "answers to signals"], reply: ["reply to a question of a task", "replies to questions of tasks"], take: ["task to take or refuse", "tasks to take or refuse"], confirmation: ["result to accept", "results to accept"] };
     document.querySelector("#board .cards").replaceChildren(
       live(model),
-      card("Cannot pass the gate", gates(model), board.gates.length, "Nothing closes the gate of an agent at work."),
+      card("Cannot pass the gate", gates(model), board.gates.length, "Nothing closes the gate of an agent at work.", "The gate is the check before a push or the end of work: gitmem gate. Signals on the work unit that are unread, or want an answer, close it."),
       card("Owed", owed(model), board.owed.length, "Nobody owes an answer, a reply, a start or a decision.", `${kinds.map(([n, what]) => count(n, ...OWED[what])).join(", ")}.`),
       card("Contested claims", contests, board.contested.length, "No two agents claim the same paths."),
       card("Mismatches", mismatches, board.mismatches.length, "Every worker is what was asked for."),

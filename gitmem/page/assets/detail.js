@@ -21,13 +21,13 @@
         each.reply ? ["answers ", page.model.signal.has(each.reply)
           ? link(cut(page.model.signal.get(each.reply).text, 50) || "a signal", () => goTo(page.model.signal.get(each.reply)))
           : "a signal that is not on this page", " · "] .flat() : "",
-        each.ack ? "asks for an acknowledgement · " : "",
-        ...[...receipts].flatMap(([how, rows]) => [`${how}: `, ...names(rows.slice(0, 20).map(([agent]) => agent)), rows.length > 20 ? ` and ${rows.length - 20} more` : "", " · "]),
+        each.ack ? "asks for a confirmation · " : "",
+        ...[...receipts].flatMap(([how, rows]) => [`${how === "acked" ? "confirmed" : how}: `, ...names(rows.slice(0, 20).map(([agent]) => agent)), rows.length > 20 ? ` and ${rows.length - 20} more` : "", " · "]),
         receipts.size ? "" : each.to.length ? "no receipt · " : "",
         each.task ? [page.model.task.has(each.task) ? opens("task", each.task, "task") : "task", " ", id(each.task), " · "] : "",
         id(each.id)),
       ...owed.slice(0, 30).map((row) => el("p", {}, badge("owed", "bad"), " ", debtor(row), ` ${owes(row)[2]}`)),
-      ...(page.model.blocking.get(each.id) ?? []).map(({ gate, why }) => el("p", {}, badge("gate", "bad"), " ", name(gate.agent), ` can’t pass the gate of ${gate.wu}: this is ${why}`)),
+      ...(page.model.blocking.get(each.id) ?? []).map(({ gate, why }) => el("p", {}, badge("gate", "bad"), " ", name(gate.agent), ` cannot pass the gate of ${gate.wu}: this is ${why}`)),
       ...(page.model.passedSignal.get(each.id) ?? []).slice(0, 30).map((row) => el("p", {}, badge("passed", "warn"), " ", ...passing(row), ": ", opens("passed", row.id, cut(row.reason, 120) || "(no reason)"))));
   };
   const goTo = (target) => {
@@ -144,10 +144,10 @@
     passed(key) {
       const row = page.model.passed.get(key);
       if (!row) return null;
-      return [cut(`${page.model.name(row.agent)} passed a rule: ${row.reason}`, 160), [
+      return [cut(`${page.model.name(row.agent)} passed with a reason: ${row.reason}`, 160), [
         el("p", {}, badge("passed", "warn"), " ", ...passing(row)),
         facts([["Reason", el("span", { class: "text", dir: "auto" }, row.reason || "(no reason)")], ["Agent", agentRow(row.agent)], ["At", time(row.at)],
-          ["Blocked by", row.signals.length && el("ul", { class: "plain" }, listed("signal", row.signals))], ["Claims", row.claims.length && el("ul", { class: "plain" }, listed("claim", row.claims))],
+          ["Unread or unanswered", row.signals.length && el("ul", { class: "plain" }, listed("signal", row.signals))], ["Claims", row.claims.length && el("ul", { class: "plain" }, listed("claim", row.claims))],
           ["Work unit", row.wu], ["Id", id(row.id)]]),
         ...ofUnit(row.wu, key), el("p", { class: "quiet" }, "As text: ", el("code", {}, "gitmem log --audits"))]];
     },

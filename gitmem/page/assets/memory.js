@@ -34,7 +34,8 @@
     { selector: "node.named", style: { label: "data(full)", "z-index": 8, "text-background-color": colour("paper"), "text-background-opacity": 0.9, "text-background-padding": 2 } },
     { selector: ".dim", style: { opacity: 0.12 } },
     { selector: "node.chosen", style: { "border-color": colour("focus"), "border-width": 5, "border-style": "solid", "z-index": 9 } },
-    { selector: "edge.chosen", style: { "line-color": colour("focus"), "target-arrow-color": colour("focus"), width: 2.4, label: "data(type)", "font-size": 9, color: colour("ink"), "text-background-color": colour("paper"), "text-background-opacity": 0.9 } },
+    { selector: "node.stale.chosen", style: { "border-style": "dashed" } },
+    { selector: "edge.chosen", style: { "z-compound-depth": "top",  "line-color": colour("focus"), "target-arrow-color": colour("focus"), width: 2.4, label: "data(type)", "font-size": 9, color: colour("ink"), "text-background-color": colour("paper"), "text-background-opacity": 0.9 } },
   ];
 
   const elements = (model) => {
@@ -140,7 +141,7 @@
   let marking = 0;
   const markLater = () => { clearTimeout(marking); marking = setTimeout(mark, 120); };
 
-  const decay = (node) => (isCurrent(node) ? meter(node) : [`${freshness(node)}; without that, by its age: `, ...meter(node)]);
+  const decay = (node) => (isCurrent(node) ? meter(node) : [`${freshness(node)}; without that, by its age: ${Math.round(fresh(node) * 100)} %`]);
   const meter = (node) => [el("meter", { min: 0, max: 1, value: fresh(node).toFixed(3), "aria-hidden": "true" }), ` ${Math.round(fresh(node) * 100)} %`];
 
   /** The nodes that replaced one, to the last; peers can make them go in a circle. */
@@ -173,7 +174,7 @@
 
   const list = (most = LIST) => {
     const button = (node) => el("button", { type: "button", tabindex: "-1", "aria-current": node.id === chosen ? "true" : undefined, onclick: () => page.sections.memory.show(node.id) },
-      badge(kind(node)), ...state(node), ` ${cut(node.text, 110) || node.id} `, el("span", { class: "quiet" }, isCurrent(node) ? freshness(node) : ""));
+      badge(kind(node)), ...state(node), ` ${cut(node.text, 110) || node.id} `, el("span", { class: "quiet" }, isCurrent(node) ? `${freshness(node)} fresh`.replace(" %", "\u00a0%") : ""));
     const shown = kept.slice(0, most).map((node) => { const made = button(node); made.node = node.id; return made; });
     const rest = kept.length - shown.length;
     if (rest > 0) shown.push(el("button", { type: "button", tabindex: "-1", onclick: () => { list(most + 300); parts.list.children[most]?.focus(); } }, `Show ${Math.min(300, rest)} more of ${page.number.format(rest)}`));

@@ -24,6 +24,7 @@
     for (const row of rows) for (const key of keys(row)) found.set(key, [...(found.get(key) ?? []), value(row, key)]);
     return found;
   };
+  const sharesMinutes = (times) => new Set(times.map((at) => Math.floor(at / 60e3))).size < times.length;
   /** What a task was made to wait for, whether or not that has ended. */
   const waits = (task) => task.waits_for ?? task.blocked_by ?? [];
   /** The work units of what is part of a task: what it says itself, and that of the task. */
@@ -48,6 +49,7 @@
     for (const name of LISTS) data[name] ??= [];
     data.board = { gates: [], passed: [], unread: [], owed: [], contested: [], mismatches: [], overlaps: [], open_tasks: [], ...data.board };
     const model = { data };
+    page.seconds = [data.signals, data.tasks, data.commits, data.claims].some((rows) => sharesMinutes(rows.map((each) => each.at ?? each.start)));
     model.agents = by(data.agents);
     model.lanesByName = new Map(data.agents.map((each) => [each.name, each.id]));
     model.name = (id) => model.agents.get(id)?.name ?? String(id ?? "unknown");
@@ -91,7 +93,15 @@
   const fits = (model, row, agents, parts, wu = row.wu) => {
     if (filter.wu && wu !== filter.wu) return false;
     if (filter.agent && !agents(row).includes(filter.agent)) return false;
-    return !filter.text || words(model, row, () => parts(row)).includes(filter.text);
+    if (!filter.text) return true;
+    const text = words(model, row, () => parts(row));
+    return searched().every((word) => text.includes(word));
+  };
+  /** The words of the search: all of them must be there, anywhere. */
+  let [searchedText, searchedWords] = ["", []];
+  const searched = () => {
+    if (searchedText !== filter.text) [searchedText, searchedWords] = [filter.text, filter.text.split(/\s+/u).filter(Boolean)];
+    return searchedWords;
   };
   const state = (thread) => (thread ? `${thread.state} ${(Object.hasOwn(STATES, thread.state) ? STATES[thread.state][0] : "")}` : "");
   const role = (model, id) => model.agents.get(id)?.role;
@@ -150,7 +160,7 @@
   /** Prepare the texts that are searched, so that the first key of a search is as fast as the next. */
   const warm = (model) => {
     const before = filter.text;
-    filter.text = "\n\n"; // no text has it
+    filter.text = " "; // no word, which any text has
     for (const rows of Object.values(kept)) rows(model);
     filter.text = before;
   };

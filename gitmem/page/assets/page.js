@@ -84,11 +84,13 @@
     $("repository").textContent = `${data.repository || "Repository"} · gitmem`;
     document.title = `${page.cut(data.repository, 80) || "Repository"} · gitmem`;
     const limits = Object.entries(data.filters ?? {}).map(([name, value]) => (name === "since" ? `since ${page.when(value)}` : `${name} ${value}`));
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const zone = page.utc ? "UTC" : page.localZone();
+    $("zone").parentNode.hidden = page.localZone() === "UTC" && !page.utc;
+    $("zone").options[0].textContent = `local (${page.localZone()})`;
     $("made").textContent = [`${page.when(data.made, true)} (${zone})`, `${count(data.signals.length, "signal")}, ${count(data.agents.length, "agent")}`, ...limits].join(" · ");
     const left = Object.entries(data.omitted ?? {}).filter(([, n]) => n).map(([name, n]) => count(n, ...[OMITTED[name] ?? name].flat()));
     $("notes").replaceChildren(...[...(left.length ? [`Not on this page, the oldest: ${left.join(", ")}. Narrow it with gitmem view --since, --wu or --agent.`] : []), ...data.notes].flatMap((note) => [note, el("br")]));
-    $("generator").textContent = `Written by ${data.generator || "gitmem"}. Times are in the time zone of this browser.`;
+    $("generator").textContent = `Written by ${data.generator || "gitmem"}. Times are ${zone === "UTC" ? "in UTC" : `local (${zone})`}.`;
     page.filter.agent = options($("filter-agent"), data.agents.map((each) => [each.id, page.cut(each.name, 60)]).sort((a, b) => a[1].localeCompare(b[1])), page.filter.agent);
     page.filter.wu = options($("filter-wu"), page.model.units.map((each) => [each, page.cut(each, 60)]), page.filter.wu);
   };
@@ -172,6 +174,10 @@
       });
       $("filter-intents").append(el("label", {}, box, icon(intent), intent.toLowerCase()));
     }
+    $("zone").addEventListener("change", () => {
+      page.useZone($("zone").value || undefined);
+      if (page.data) page.update(page.data);
+    });
     $("filter-text").addEventListener("input", () => { page.filter.text = $("filter-text").value.trim().toLowerCase(); apply(); });
     $("filter-agent").addEventListener("change", () => { page.filter.agent = $("filter-agent").value; apply(); });
     $("filter-wu").addEventListener("change", () => { page.filter.wu = $("filter-wu").value; apply(); });

@@ -53,9 +53,15 @@
       const isTask = span.kind === "task";
       const y = top + MARKS + 10 + (span.row + (isTask ? 0 : lane.taskRows)) * ROW;
       const fill = isTask ? c.task : c.claim;
-      const drawn = bar(span.start, span.end, y, ROW - 2, fill, isTask && span.taken ? 0.45 : isTask ? 0.6 : 0.55);
+      const isFailed = isTask && page.words.isFailed(span.item);
+      const drawn = bar(span.start, span.end, y, ROW - 2, fill, isTask ? 0.45 : ["held", "contested", "behind", "perhaps renewed"].includes(span.item.state) ? 0.9 : 0.45);
       if (isTask && span.taken) bar(span.taken, span.end, y, ROW - 2, fill);
       if (!drawn) continue;
+      if (isFailed) { // struck through, whatever the colour
+        to.fillStyle = c.bad;
+        to.fillRect(drawn[0], y + (ROW - 2) / 2 - 1, Math.max(2, drawn[1] - drawn[0]), 2);
+        to.fillRect(drawn[1] - 3, y - 1, 3, ROW);
+      }
       if (isTask ? span.item.mismatch : span.item.state === "contested") {
         to.strokeStyle = c.bad;
         to.lineWidth = 1.6;
@@ -64,6 +70,8 @@
     }
   };
 
+  /** Whether a signal is drawn: no line leads to where a filter has left nothing. */
+  const isKept = (signal) => signal && (!state.keptIds || state.keptIds.has(signal.id));
   const drawArc = (path, from, fromY, to, toY) => {
     const [x0, x1] = [x(from), x(to)];
     path.moveTo(x0, fromY);
@@ -78,6 +86,7 @@
     to.beginPath();
     for (const signal of signals) {
       const before = page.model.signal.get(signal.reply);
+      if (!isKept(before) || !isKept(signal)) continue;
       const [y, y0] = [yOf(signal), before && yOf(before)];
       if (y === undefined || y0 === undefined) continue;
       if (Math.max(y, y0) < scroll || Math.min(y, y0) > scroll + state.height) continue;
@@ -215,12 +224,14 @@
       for (const row of state.plan.branches) to.fillText(fit(to, row.name || "(no branch)", state.gutter - 16), 10, row.y - scroll + BRANCH / 2 + 4);
     }
   };
-  const FORMATS = [[d3.timeSecond, ".%L"], [d3.timeMinute, "%H:%M:%S"], [d3.timeDay, "%H:%M"], [d3.timeMonth, "%a %d"], [d3.timeYear, "%b"]].map(([unit, form]) => [unit, d3.timeFormat(form)]);
-  const YEAR = d3.timeFormat("%Y");
-  const tickText = (tick) => (FORMATS.find(([unit]) => unit(tick) < tick)?.[1] ?? YEAR)(tick);
+  const scaleOf = (units, form, scale) => ({ scale, day: form("%Y-%m-%d"), year: form("%Y"), forms: units.map((unit, at) => [unit, form([".%L", "%H:%M:%S", "%H:%M", "%a %d", "%b"][at])]) });
+  const LOCAL = scaleOf([d3.timeSecond, d3.timeMinute, d3.timeDay, d3.timeMonth, d3.timeYear], d3.timeFormat, d3.scaleTime);
+  const UTC = scaleOf([d3.utcSecond, d3.utcMinute, d3.utcDay, d3.utcMonth, d3.utcYear], d3.utcFormat, d3.scaleUtc);
+  const zone = () => (page.utc ? UTC : LOCAL);
+  const tickText = (tick) => (zone().forms.find(([unit]) => unit(tick) < tick)?.[1] ?? zone().year)(tick);
   const drawAxis = (to) => {
     const c = state.colours;
-    const scale = d3.scaleTime(state.view, [state.gutter, state.width]);
+    const scale = zone().scale(state.view, [state.gutter, state.width]);
     const ticks = scale.ticks(Math.max(2, (state.width - state.gutter) / 110));
     to.fillStyle = c.panel;
     to.fillRect(0, 0, state.width, AXIS);
@@ -229,7 +240,7 @@
     to.textAlign = "center";
     for (const tick of ticks) to.fillText(tickText(tick), Math.min(state.width - 24, Math.max(state.gutter + 20, scale(tick))), 16);
     to.textAlign = "left";
-    to.fillText(fit(to, d3.timeFormat("%Y-%m-%d")(state.view[0]), state.gutter - 16), 8, 16);
+    to.fillText(fit(to, zone().day(state.view[0]), state.gutter - 16), 8, 16);
     to.fillStyle = c.line;
     to.fillRect(0, AXIS - 1, state.width, 1);
     return ticks.map(scale);

@@ -151,8 +151,17 @@
   };
 
   const PRINTED = 1000; // rows of each table on paper
-  const FOLDS = [["signals", "Signals as a table"], ["tasks", "Tasks"], ["claims", "Claims"], ["commits", "Commits"], ["sessions", "Sessions"], ["passed", "Rules passed with a reason"]];
+  const FOLDS = [["signals", "Signals as a table"], ["tasks", "Tasks"], ["claims", "Claims"], ["commits", "Commits"], ["sessions", "Sessions"], ["passed", "Passed with a reason"]];
   let filling = 0;
+  const unfolded = new Set(); // by a search: who closes one meanwhile keeps it closed
+  /** Open what a search has hits in, and close it after the search; the threads say what the signals do. */
+  const unfold = (kind, fold) => {
+    const isFound = page.filter.text && state.kept[kind].length > 0;
+    if (isFound && !fold.open && !unfolded.has(kind) && kind !== "signals") {
+      unfolded.add(kind);
+      fold.open = true;
+    } else if (!isFound && unfolded.delete(kind)) fold.open = false;
+  };
   /** Fill the tables that are open; the others wait until they are. */
   const tables = (most) => {
     const kept = state.kept;
@@ -160,6 +169,7 @@
     parts.threads.replaceChildren(page.tables.threads(threads, { first: most ?? 25, hideCaption: true, empty: page.filtered() ? "No thread fits the filters." : "No signals yet." }));
     for (const [kind] of FOLDS) {
       const fold = parts.folds[kind];
+      unfold(kind, fold);
       fold.querySelector("summary").lastChild.textContent = ` (${page.number.format(kept[kind].length)})`;
       fold.querySelector("div").replaceChildren();
       if (fold.open || most) fold.querySelector("div").replaceChildren(page.tables[kind](kind === "signals" ? kept[kind].toReversed() : kept[kind], { first: most ?? 40, hideCaption: true }));
@@ -178,7 +188,7 @@
     parts.box = el("div", { class: "lanes", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-describedby": "timeline-keys" }, parts.canvas, parts.spacer);
     const swatch = (kind, words) => el("span", {}, el("span", { class: `swatch ${kind}` }), words);
     for (const [kind, title] of FOLDS) {
-      const fold = el("details", { class: "fold", ontoggle: () => { if (fold.open && !fold.querySelector("div").hasChildNodes()) tables(); } }, el("summary", {}, title, el("span", { class: "quiet" })), el("div"));
+      const fold = el("details", { class: "fold", ontoggle: () => { if (fold.open && !fold.querySelector("div").hasChildNodes()) tables(); } }, el("summary", {}, title, el("span", { class: "quiet" })), kind === "claims" ? el("p", { class: "quiet" }, "Claims that were refused are not on the log, and so not here.") : "", el("div"));
       parts.folds[kind] = fold;
     }
     section.append(
@@ -186,7 +196,7 @@
         button("−", "Zoom out", () => view.zoomAt(middle(), 1 / 1.6)), button("+", "Zoom in", () => view.zoomAt(middle(), 1.6)),
         button("◀", "Earlier", () => view.pan(-0.4)), button("▶", "Later", () => view.pan(0.4)), button("All", "Show all times", () => view.setView(state.all)),
         parts.hint,
-        el("div", { class: "legend" }, swatch("session", "session"), swatch("task", "task"), swatch("claim", "claim"), swatch("commit", "commit"), swatch("passed", "passed a gate"),
+        el("div", { class: "legend" }, swatch("session", "session"), swatch("task pale", "task asked"), swatch("task", "taken"), swatch("failed", "failed"), swatch("claim", "claim"), swatch("claim pale", "ended"), swatch("commit", "commit"), swatch("agents", "of an agent"), swatch("tipped", "tip of a branch"), swatch("answer", "answers"), swatch("passed", "passed with a reason"),
           swatch("outline", "mismatch or contested"), swatch("ring", "an answer, or the start of a task, is owed"))),
       parts.overview, parts.box,
       el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → signal by signal, ↑ ↓ lane by lane, Enter opens the thread, + − 0 zoom, [ ] pan."),
@@ -203,6 +213,7 @@
     show(fresh) {
       state.kept = {};
       for (const kind of ["signals", "tasks", "claims", "commits", "sessions", "passed"]) state.kept[kind] = page.kept[kind](page.model);
+      state.keptIds = page.filtered() ? new Set(state.kept.signals.map((each) => each.id)) : null;
       state.plan = page.layout(page.model, state.kept);
       if (fresh || !state.view) {
         const spans = page.spans(page.model);

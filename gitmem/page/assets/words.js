@@ -9,7 +9,8 @@
     stale: ["agreed to an earlier proposal", "warn"], pending: ["has not answered", "warn"] };
   const CLAIMS = { held: "good", contested: "bad", behind: "warn", "perhaps renewed": "warn" };
   const has = (all, key) => (Object.hasOwn(all, key) ? all[key] : [String(key), ""]);
-  const taskState = (task) => badge(task.state_text ?? task.state, task.open ? "warn" : /fail|reject|cancel|refus|expire/u.test(task.state) ? "bad" : "good");
+  const isFailed = (task) => !task.open && /fail|reject|cancel|refus|expire/u.test(task.state);
+  const taskState = (task) => badge(task.state_text ?? task.state, task.open ? "warn" : isFailed(task) ? "bad" : "good");
   const threadState = (thread) => { // nobody owes an answer to the request for a task once it is taken: its state says more
     const task = thread.state === "open" && page.model.taskOf.get(thread.id);
     return task ? taskState(task) : badge(...has(STATES, thread.state));
@@ -79,7 +80,12 @@
   const RULES = { gate: "the gate", "checkpoint-gate": "the gate for checkpoints", claim: "a claim", "claim-release": "the claim of somebody else" };
   /** Say which rule somebody passed. */
   const passing = (row) => [name(row.agent), row.rule === "claim-release" ? " released " : " passed ", Object.hasOwn(RULES, row.rule) ? RULES[row.rule] : row.rule,
-    row.past ? `: ${cut(row.past, 120)}` : row.wu ? ` of ${row.wu}` : "", row.signals.length ? ` although ${count(row.signals.length, "signal")} blocked it` : ""];
+    row.past ? `: ${cut(row.past, 120)}` : row.wu ? ` of ${row.wu}` : "", row.signals.length ? ` although ${blocking(row.signals)}` : ""];
+  /** Say why signals closed a gate: information can only be unread. */
+  const blocking = (ids) => {
+    const isNotice = ids.every((key) => { const each = page.model.signal.get(key); return each?.intent === "INFO" && !each.ack; });
+    return `${count(ids.length, "signal was", "signals were")} ${isNotice ? "unread" : "unread or unanswered"}`;
+  };
 
   /** Say which paths of two claims overlap, who came first, and whether they knew of one another. */
   const contest = ({ sides: [first, second], overlaps, why }) => {
@@ -100,5 +106,5 @@
   const owes = (row) => (Object.hasOwn(OWED, row.what) ? OWED[row.what] : OWED.answer);
   const debtor = (row) => (row.agent ? name(row.agent) : cut(row.target, 60) || "anyone");
 
-  page.words = { waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
+  page.words = { isFailed, waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
 })();
