@@ -123,7 +123,17 @@ def missing_path_warnings(store: Store, nodes: Sequence[VersionedNode]) -> list[
 
 
 def stale(store: Store, nodes: Iterable[VersionedNode]) -> dict[str, str]:
-    """Return the nodes whose files changed since, by id: `stale (3 commits behind in a.py, 1 in b.py)`.
+    """Return the nodes whose files changed since, by id: `stale (3 commits behind in a.py, 1 in b.py)`; see `changed`."""
+    return {id: stale_text(each) for id, each in changed(store, nodes).items()}
+
+
+def stale_text(behind: dict[str, PathChanges]) -> str:
+    """Return what `stale` says of a node with these changes."""
+    return f"stale ({_format_stale(behind)})"
+
+
+def changed(store: Store, nodes: Iterable[VersionedNode]) -> dict[str, dict[str, PathChanges]]:
+    """Return what changed of the files of nodes since, by id and path, of the nodes of which something did.
 
     A file is stale if its content at HEAD differs from that at the node's commit, and HEAD has commits that changed
     it and that the node's commit lacks. So neither a reverted change nor a file of another branch makes a node
@@ -144,7 +154,7 @@ def stale(store: Store, nodes: Iterable[VersionedNode]) -> dict[str, str]:
     for node in anchored:
         behind = {path: moved[key] for path in node.paths if (key := (str(node.head), path)) in moved}
         if behind:
-            found[node.id] = f"stale ({_format_stale(behind)})"
+            found[node.id] = behind
     return found
 
 

@@ -225,6 +225,7 @@ class MemoryNode(TypedDict):
     paths: list[str]
     decay: float
     stale: NotRequired[str]
+    stale_by: NotRequired[list[str]]  # the newest commit of each path that made it stale
     superseded_by: NotRequired[str]
     history: list[NodeChange]
 

@@ -9,6 +9,7 @@ from .texts import millis, millis_of, put, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..git.port import PathChanges
     from ..memory.load import Parsed
     from ..memory.versioned_node import PatchChange, VersionedNode
     from ..signals.many_threads import Selection
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 NODES_MAX = 3_000
 RELATIONS_MAX = 10_000
 CHANGES_MAX = 30  # of a node
+STALE_BY_MAX = 5  # commits that made a node stale
 LISTED_MAX = 20  # tags and paths of a node
 _RELATIONS = (
     "SELECT r.from_id, r.to_id, r.type FROM json_each(?) j CROSS JOIN relation r ON r.from_id = j.value"
@@ -56,9 +58,9 @@ class NodeMarks:
         self.omitted = total - len(found)
         patches = load.patches_of(db, ids, parsed)
         ends = superseded.ends_of(db, ids)
-        stale = anchors.stale(store, found)
+        changed = anchors.changed(store, found)
         self.nodes = [
-            self._node(each, patches.get(each.id, ()), stale.get(each.id), ends.get(each.id))
+            self._node(each, patches.get(each.id, ()), changed.get(each.id), ends.get(each.id))
             for each in found
         ][::-1]
         known = set(ids)
@@ -70,7 +72,11 @@ class NodeMarks:
         ]
 
     def _node(
-        self, node: VersionedNode, patches: list[PatchChange] | tuple[()], stale: str | None, end: str | None
+        self,
+        node: VersionedNode,
+        patches: list[PatchChange] | tuple[()],
+        changed: dict[str, PathChanges] | None,
+        end: str | None,
     ) -> MemoryNode:
         at = millis(node.created)
         text, cut = self._texts.cut(node.content)
@@ -92,7 +98,10 @@ class NodeMarks:
         if node.updated is not None:
             shown["updated"] = millis(node.updated)
         put(shown, "wu", node.wu_id)
-        put(shown, "stale", stale)
+        if changed:
+            put(shown, "stale", anchors.stale_text(changed))
+            commits = dict.fromkeys(each.last for each in changed.values() if each.last)
+            shown["stale_by"] = list(commits)[:STALE_BY_MAX]
         put(shown, "superseded_by", end)
         return shown
 

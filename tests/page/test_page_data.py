@@ -145,6 +145,25 @@ def test_private_nodes_and_other_folders_never_get_into_a_page(page_log: Path) -
     assert "4712" in data and "4711" not in data and str(page_log.parent) not in data
 
 
+def test_a_stale_node_names_the_commit_that_made_it_stale(page_log: Path, git: Git) -> None:
+    """The newest that changed its file."""
+    oids = []
+    for text in ("one", "two", "three"):
+        (page_log / "feed.py").write_text(text)
+        git("add", "feed.py", cwd=page_log)
+        git("-c", "user.name=A", "-c", "user.email=a@b.org", "commit", "--quiet", "-m", text, cwd=page_log)
+        oids.append(git("rev-parse", "HEAD", cwd=page_log).strip())
+        if text == "one":
+            with opened(page_log) as log:
+                session = log.sessions.start(name="Curie").session_id
+            with opened(page_log, session=session) as log:
+                log.memory.append("It holds the whole feed", paths=["feed.py"])
+
+    node = next(each for each in data_of(page_log)["nodes"] if each["text"] == "It holds the whole feed")
+
+    assert node["stale"] == "stale (2 commits behind in feed.py)" and node["stale_by"] == oids[-1:]
+
+
 def test_hostile_texts_are_data_and_have_limits(page_log: Path, git: Git) -> None:
     """Signs that act are escaped in every text, long ones are cut, and a subject can't break the list of commits."""
     text = HOSTILE + "x" * 60_000

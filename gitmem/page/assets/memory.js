@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, cut, badge, count, table, colour, say } = page;
-  const { name, facts, opens, id: idOf, text, nodeKind: kind, nodeState: state } = page.words;
+  const { name, facts, opens, reference, id: idOf, text, nodeKind: kind, nodeState: state } = page.words;
   const time = (ms) => page.time(ms, true);
   const LIST = 100;
   const LETTER = 10; // the size of labels on the screen
@@ -162,7 +162,7 @@
     const history = node.history ?? [];
     return [
       el("h2", { id: "node-title", tabindex: "-1" }, badge(kind(node)), ...state(node)), text(node),
-      node.stale ? el("p", {}, "Not to be relied on as it is: ", cut(node.stale, 300), ".") : "",
+      node.stale ? el("p", {}, "Not to be relied on as it is: ", cut(node.stale, 300), ".", ...(node.stale_by ?? []).flatMap((key, at) => [at ? ", " : " Last changed by ", ...reference("commit", key)])) : "",
       later.length ? el("p", {}, "Superseded by ", ...later.flatMap((each, at) => [at ? ", then " : "", opens("node", each.id, cut(each.text, 60) || each.id)])) : "",
       facts([["Fresh", decay(node)], ["By", name(node.agent)], ["Made", time(node.at)], ["Changed", node.updated && time(node.updated)], ["Kept", node.lifecycle], ["Work unit", node.wu],
         ["Tags", node.tags.join(", ")], ["Paths", node.paths.length ? el("ul", { class: "plain" }, node.paths.map((path) => el("li", {}, el("code", {}, path)))) : ""], ["Id", idOf(node.id)]]),
