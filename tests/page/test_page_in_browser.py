@@ -305,6 +305,34 @@ def test_filters_and_search_reach_every_section(show: Show) -> None:
     assert data["board"]["passed"][0]["reason"] in said
 
 
+def test_no_line_leads_to_what_a_filter_has_left_out_and_a_failed_task_looks_failed(show: Show) -> None:
+    """Lines to answers need both ends; a failed task is struck through, whatever else is red on the page."""
+    data = sample()
+    data["board"]["owed"], data["board"]["gates"], data["claims"] = [], [], data["claims"][:0]
+    data["board"]["contested"] = []
+    browser = show(data)
+    lines = """
+        const kind = CanvasRenderingContext2D.prototype;
+        const [bend, curve] = [kind.bezierCurveTo, kind.quadraticCurveTo];
+        let count = 0;
+        kind.bezierCurveTo = kind.quadraticCurveTo = () => { count += 1; };
+        gitmemPage.timelineView.draw();
+        [kind.bezierCurveTo, kind.quadraticCurveTo] = [bend, curve];
+        return count"""
+    assert browser.run(lines) > 10
+    browser.run("for (const box of document.querySelectorAll('#filter-intents input')) if (box.value !== 'REJECT') box.click()")  # fmt: skip
+    rejects = {each["id"] for each in data["signals"] if each["intent"] == "REJECT"}
+    both = sum(each["id"] in rejects and each.get("reply") in rejects for each in data["signals"])
+    assert browser.run(lines) == both
+
+    browser.frame()
+    assert browser.pixels("bad") == 0
+    data["tasks"][0].update(state="failed", state_text="failed", open=False, ended=data["tasks"][0]["at"] + 3_600_000)  # fmt: skip
+    browser = show(data)
+    browser.frame()
+    assert browser.pixels("bad") > 15
+
+
 def test_a_search_finds_all_words_anywhere_and_opens_what_has_them(show: Show) -> None:
     """In any order, over several fields; a closed section with hits is open until the search is over, others stay closed."""
     data = sample()
@@ -345,6 +373,7 @@ def test_a_filter_does_not_make_the_board_false(show: Show) -> None:
     data = sample()
     for claim in data["claims"]:
         claim["state"] = "contested" if claim["state"] == "contested" else "released"
+    data["board"]["owed"][0].update(agent="a1", wu="WU-none")
     browser = show(data)
     browser.run("gitmemPage.select('board')")
     empty = ("Nobody owes", "Everybody has read", "Every worker is", "No two agents", "Nobody passed", "No path", "No open task", "Nothing closes")  # fmt: skip
@@ -361,6 +390,8 @@ def test_a_filter_does_not_make_the_board_false(show: Show) -> None:
     assert browser.run(numbers) == {
         name: row for name, row in whole.items() if name == data["agents"][1]["name"]
     }
+    browser.run("gitmemPage.setFilter({ agent: '', wu: 'WU-1' })")
+    assert browser.run(numbers) == {name: whole[name] for name in browser.run(numbers)} != {}
 
 
 def test_tasks_say_what_they_wait_for_who_has_them_and_that_a_lease_is_over(show: Show) -> None:
