@@ -295,6 +295,8 @@ def test_filters_and_search_reach_every_section(show: Show) -> None:
     browser.run(set_filter, {"agent": "", "wu": "WU-1"})
     said = browser.text("#board")
     assert "has 2 unread signals on WU-1" in said
+    of_unit = sum(each["wu"] == "WU-1" for each in data["signals"])
+    assert browser.text("#shown") == f"{of_unit} of 60 signals"
     assert "cannot pass the gate of WU-1" in said and "asked for a reviewer, taken by a coder" in said
     assert data["board"]["passed"][0]["reason"] not in said
     browser.run(set_filter, {"wu": "WU-2"})

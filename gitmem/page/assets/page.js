@@ -33,7 +33,7 @@
     section.show(fresh || undefined);
   };
   const tell = () => {
-    const shown = page.sections[current].shown?.() ?? page.sections.timeline.shown();
+    const shown = page.sections[current].shown?.() ?? [page.kept.signals(page.model).length, page.model.signals.length]; // the timeline may not have the filter yet
     const found = current === "memory" ? [] : page.sections[current].found?.() ?? [];
     const also = page.filter.text ? found.filter(([n]) => n).map(([n, ...words]) => `, ${count(n, ...words)}`).join("") : "";
     $("shown").textContent = current === "memory" ? `${page.number.format(shown[0])} of ${count(shown[1], "node")}` : `${page.number.format(shown[0])} of ${count(shown[1], "signal")}${also}`;
