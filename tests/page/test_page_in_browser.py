@@ -119,7 +119,7 @@ def test_the_keyboard_reaches_everything(show: Show) -> None:
     assert browser.run(chosen) == order[-2]["id"]
     browser.keys("ArrowDown")
     assert browser.run(chosen) != order[-2]["id"]
-    browser.keys("Home", "Enter")
+    browser.keys("Escape", "Home", "Enter")
     assert browser.run(IS_OPEN)
     assert order[0]["text"] in browser.run("return document.activeElement.innerText")
     browser.keys("Escape")
@@ -135,6 +135,31 @@ def test_the_keyboard_reaches_everything(show: Show) -> None:
     browser.run("document.getElementById('tab-timeline').focus()")
     browser.keys("ArrowRight")
     assert browser.run("return [document.activeElement.id, document.getElementById('board').hidden]") == ["tab-board", False]  # fmt: skip
+
+
+def test_arrow_keys_reach_passed_rules_and_commits(show: Show) -> None:
+    """Down through the lanes to the last branch; what is chosen is said, Enter opens it, and new data leave it chosen."""
+    data = sample()
+    browser = show(data)
+    browser.run("document.querySelector('.lanes').focus()")
+    browser.keys("Home", *["ArrowUp"] * 9)
+    kinds = set()
+    for _ in range(20):
+        browser.keys("ArrowDown")
+        kinds.add(browser.run("return gitmemPage.timelineView.state.other?.kind ?? 'signal'"))
+    assert kinds == {"signal", "passed", "commit"}
+    browser.keys("Home", "ArrowRight")
+    chosen = browser.run("const { other, plan } = gitmemPage.timelineView.state; return [other.item.id, plan.branches.at(-1).commits[1].id]")  # fmt: skip
+    assert chosen[0] == chosen[1]
+    commit = next(each for each in data["commits"] if each["id"] == chosen[0])
+    browser.until(
+        "return document.getElementById('said').textContent.includes(arguments[0])", commit["subject"]
+    )
+    browser.run("gitmemPage.update(gitmemPage.data)")
+    browser.keys("Enter")
+    assert commit["subject"] in browser.text("#detail-title")
+    browser.keys("Escape", "ArrowUp", "Escape")
+    assert browser.run("return gitmemPage.timelineView.state.other") is None
 
 
 def test_the_wheel_and_a_drag_move_what_is_in_view(show: Show) -> None:

@@ -6,7 +6,7 @@
   const { AXIS, MARKS, ROW, BRANCH } = page.measures;
   const RADIUS = 4.6;
   const ARCS_MAX = 4000; // in view; with more, only those of the chosen thread are drawn
-  const state = { view: null, all: null, plan: null, kept: null, focus: null, over: null, width: 0, height: 0, gutter: 140, colours: {} };
+  const state = { view: null, all: null, plan: null, kept: null, focus: null, other: null, over: null, width: 0, height: 0, gutter: 140, colours: {} };
   let parts = null;
 
   const COLOURS = ["paper", "panel", "stripe", "line", "ink", "quiet", "accent", "focus", "good", "bad", "warn", "session", "task", "claim", "commit", "info", "propose", "counter", "agree", "reject"];
@@ -122,6 +122,15 @@
       to.arc(x(signal.at), y - scroll, RADIUS + 5, 0, 7);
       to.stroke();
     }
+  };
+
+  /** A ring around a chosen commit or passed rule. */
+  const drawOther = (to, scroll) => {
+    if (!state.other) return;
+    Object.assign(to, { strokeStyle: state.colours.focus, lineWidth: 2.5 });
+    to.beginPath();
+    to.arc(x(state.other.item.at), state.other.y - scroll, RADIUS + 5, 0, 7);
+    to.stroke();
   };
 
   const drawMarks = (to, lanes, scroll) => {
@@ -274,6 +283,7 @@
     if (shown.length <= ARCS_MAX) strokeArcs(to, shown, scroll, c.quiet, 1, shown.length > 600 ? 0.22 : 0.5);
     drawMarks(to, lanes, scroll);
     drawChosen(to, scroll);
+    drawOther(to, scroll);
     drawGutter(to, scroll);
     drawAxis(to);
     parts.hint.textContent = shown.length > ARCS_MAX ? `${count(shown.length, "arc")} in view are not drawn: zoom in or filter.` : state.apart && state.view[1] - state.view[0] < (state.all[1] - state.all[0]) / 2 ? "Some times are far from the others: “All” shows them." : "";

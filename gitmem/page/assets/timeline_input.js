@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, when, cut, count, say } = page;
-  const { MARKS, ROW } = page.measures;
+  const { MARKS, ROW, BRANCH } = page.measures;
   const view = page.timelineView;
   const { state } = view;
   let parts = null;
@@ -71,16 +71,42 @@
     else if (found.kind !== "session") page.open(found.kind, found.item.id);
   };
 
-  /** Choose a signal: bring it into view, mark it, say it. */
-  const focus = (signal, tell = true) => {
-    state.focus = signal;
-    if (signal.at < state.view[0] || signal.at > state.view[1]) {
+  const reveal = (when_, y) => {
+    if (when_ < state.view[0] || when_ > state.view[1]) {
       const half = (state.view[1] - state.view[0]) / 2;
-      view.setView([signal.at - half, signal.at + half]);
+      view.setView([when_ - half, when_ + half]);
     }
-    const y = view.yOf(signal);
     if (y < parts.box.scrollTop + 40 || y > parts.box.scrollTop + state.height - 30) parts.box.scrollTop = y - state.height / 2;
     view.later();
+  };
+  /** The rows that the arrow keys go through, from the top: signals of a lane, what was passed in it, commits of a branch. */
+  const rows = () => [
+    ...state.plan.lanes.flatMap((lane) => [{ kind: "signal", marks: lane.marks }, { kind: "passed", marks: lane.passed, y: lane.y + MARKS + 4 }]),
+    ...state.plan.branches.map((row) => ({ kind: "commit", marks: row.commits, y: row.y + BRANCH / 2 })),
+  ].filter((row) => row.marks.length);
+  const chosen = () => state.other ?? (state.focus && { kind: "signal", item: state.focus });
+  const rowOf = ({ kind, item }) => rows().findIndex((row) => row.kind === kind && row.marks.some((each) => each.id === item.id));
+  /** Choose a mark of a row, as `focus` does a signal. */
+  const choose = (row, item) => {
+    if (row.kind === "signal") return focus(item);
+    [state.focus, state.other] = [null, { kind: row.kind, item, y: row.y }];
+    reveal(item.at, row.y);
+    const box = parts.canvas.getBoundingClientRect();
+    showTip(state.other, box.left + view.x(item.at), box.top + row.y - parts.box.scrollTop);
+    say(`${[...parts.tip.children].map((line) => line.textContent).join(". ")}. ${row.marks.indexOf(item) + 1} of ${row.marks.length}.`);
+    return undefined;
+  };
+  /** Find the chosen mark again in a new plan. */
+  const again = () => {
+    if (!state.other) return;
+    const row = rows()[rowOf(state.other)];
+    state.other = row ? { ...state.other, item: row.marks.find((each) => each.id === state.other.item.id), y: row.y } : null;
+  };
+  /** Choose a signal: bring it into view, mark it, say it. */
+  const focus = (signal, tell = true) => {
+    [state.focus, state.other] = [signal, null];
+    const y = view.yOf(signal);
+    reveal(signal.at, y);
     if (!tell) return;
     const place = state.kept.signals.indexOf(signal) + 1;
     say(`${signal.intent} from ${page.model.name(signal.from)} to ${signal.to.length ? signal.to.slice(0, 5).map(page.model.name).join(", ") : "everyone"}, ${when(signal.at)}: ${cut(signal.text, 200)}. ${place} of ${state.kept.signals.length}.`);
@@ -88,35 +114,38 @@
     showTip({ kind: "signal", item: signal }, box.left + view.x(signal.at), box.top + y - parts.box.scrollTop);
   };
   const step = (by) => {
+    if (state.other) {
+      const row = rows()[rowOf(state.other)];
+      return choose(row, row.marks[Math.max(0, Math.min(row.marks.length - 1, row.marks.indexOf(state.other.item) + by))]);
+    }
     const all = state.kept.signals;
-    if (!all.length) return;
+    if (!all.length) return undefined;
     const here = state.focus ? all.indexOf(state.focus) : -1;
     if (here < 0) {
       const first = view.bisect.left(all, state.view[0]);
       return focus(all[Math.min(all.length - 1, first)]);
     }
-    focus(all[Math.max(0, Math.min(all.length - 1, here + by))]);
+    return focus(all[Math.max(0, Math.min(all.length - 1, here + by))]);
   };
   const stepLane = (by) => {
-    if (!state.focus) return step(1);
-    const { lanes } = state.plan;
-    let here = lanes.findIndex((lane) => lane.agent === state.focus.from) + by;
-    while (lanes[here] && !lanes[here].marks.length) here += by;
-    if (!lanes[here]) return undefined;
-    const { marks } = lanes[here];
-    const after = Math.min(marks.length - 1, view.bisect.left(marks, state.focus.at));
-    const best = [marks[after], marks[after - 1]].filter(Boolean).sort((a, b) => Math.abs(a.at - state.focus.at) - Math.abs(b.at - state.focus.at))[0];
-    return focus(best);
+    if (!chosen()) return step(1);
+    const { at } = chosen().item;
+    const row = rows()[rowOf(chosen()) + by];
+    if (!row) return undefined;
+    const { marks } = row;
+    const after = Math.min(marks.length - 1, view.bisect.left(marks, at));
+    const best = [marks[after], marks[after - 1]].filter(Boolean).sort((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0];
+    return choose(row, best);
   };
-  const middle = () => (state.focus ? state.focus.at : (state.view[0] + state.view[1]) / 2);
+  const middle = () => chosen()?.item.at ?? (state.view[0] + state.view[1]) / 2;
   const KEYS = {
     ArrowRight: () => step(1), ArrowLeft: () => step(-1), ArrowUp: () => stepLane(-1), ArrowDown: () => stepLane(1),
     PageDown: () => step(20), PageUp: () => step(-20), Home: () => step(-Infinity), End: () => step(Infinity),
     "+": () => view.zoomAt(middle(), 1.6), "=": () => view.zoomAt(middle(), 1.6), "-": () => view.zoomAt(middle(), 1 / 1.6),
     "0": () => view.setView(state.all), "[": () => view.pan(-0.4), "]": () => view.pan(0.4),
-    Enter: () => (state.focus ? activate({ kind: "signal", item: state.focus }) : step(1)),
+    Enter: () => (chosen() ? activate({ ...chosen() }) : step(1)),
     " ": () => KEYS.Enter(),
-    Escape: () => { state.focus = null; hideTip(); view.later(); },
+    Escape: () => { state.focus = state.other = null; hideTip(); view.later(); },
   };
 
   const listen = () => {
@@ -127,7 +156,7 @@
       event.preventDefault();
       KEYS[event.key]();
     });
-    box.addEventListener("focus", () => { if (box.matches(":focus-visible") && !state.focus) step(0); });
+    box.addEventListener("focus", () => { if (box.matches(":focus-visible") && !chosen()) step(0); });
     box.addEventListener("blur", hideTip);
     d3.select(canvas).call(view.zoom.on("zoom.tip", (event) => { if (event.sourceEvent) hideTip(); })).on("dblclick.zoom", null);
     canvas.addEventListener("wheel", (event) => { // the rest, but scrolling through the lanes, is d3's
@@ -199,7 +228,7 @@
         el("div", { class: "legend" }, swatch("session", "session"), swatch("task pale", "task asked"), swatch("task", "taken"), swatch("failed", "failed"), swatch("claim", "claim"), swatch("claim pale", "ended"), swatch("commit", "commit"), swatch("agents", "of an agent"), swatch("tipped", "tip of a branch"), swatch("answer", "answers"), swatch("dots", "to whom"), swatch("passed", "passed with a reason"),
           swatch("outline", "mismatch or contested"), swatch("ring", "an answer, or the start of a task, is owed"))),
       parts.overview, parts.box,
-      el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → signal by signal, ↑ ↓ lane by lane, Enter opens the thread, + − 0 zoom, [ ] pan."),
+      el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → mark by mark, ↑ ↓ lane by lane and to the commits, Enter opens the mark, + − 0 zoom, [ ] pan."),
       el("h2", {}, "Threads"), parts.threads, ...FOLDS.map(([kind]) => parts.folds[kind]));
     document.body.append(parts.tip);
     view.use(parts);
@@ -230,6 +259,7 @@
       }
       if (state.focus && !state.kept.signals.includes(state.focus)) state.focus = null;
       state.over = null;
+      again();
       parts.box.setAttribute("aria-label", `Timeline of ${count(state.kept.signals.length, "signal")} of ${count(state.plan.lanes.length, "agent")}`);
       view.resize();
       clearTimeout(filling);
