@@ -103,7 +103,11 @@ def needs_sdk(what: str) -> AbstractContextManager[None]:
         UsageError: The extra is not installed.
     """
     return needs_extra(
-        "a2a", _THEIRS, ADDED, f"The A2A SDK is not installed; {what} needs it. Nothing was written."
+        "a2a",
+        _THEIRS,
+        ADDED,
+        "no-a2a",
+        f"The A2A SDK is not installed; {what} needs it. Nothing was written.",
     )
 
 

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def needs_extra(extra: str, packages: tuple[str, ...], added: str, what: str) -> Iterator[None]:
+def needs_extra(extra: str, packages: tuple[str, ...], added: str, code: str, what: str) -> Iterator[None]:
     """Import a module that needs the packages of an extra.
 
     Args:
         extra: The extra's name.
-        packages: The top packages that it installs, the best known first.
+        packages: The top packages that it installs.
         added: The requirements that pipx has to add, quoted for a shell.
+        code: The error's code.
         what: What is not installed, and what needs it.
 
     Raises:
@@ -37,6 +38,6 @@ def needs_extra(extra: str, packages: tuple[str, ...], added: str, what: str) ->
         raise UsageError(
             what,
             hint=f"Run `{pip}` if gitmem was installed with pip, `{pipx}` with pipx, or `{uv}` with uv.",
-            code=f"no-{packages[0]}",
+            code=code,
             next=[pip, pipx, uv],
         ) from None

@@ -13,7 +13,9 @@ PACKAGES = ("mcp", "mcp_types", "anyio")
 
 def mcp(at: Environment) -> None:
     """Serve an MCP client on standard input and output. MCP clients run this command. Answers are text; with --json they are fields (structuredContent), for a client that reads these."""
-    with needs_extra("mcp", PACKAGES, "'mcp>=2,<3'", "The MCP SDK is not installed; gitmem mcp needs it."):
+    with needs_extra(
+        "mcp", PACKAGES, "'mcp>=2,<3'", "no-mcp", "The MCP SDK is not installed; gitmem mcp needs it."
+    ):
         from ..mcp import server
     if sys.stdin is not None and sys.stdin.isatty():
         output.write_error("gitmem: waiting for an MCP client on standard input; press Ctrl-D to end.")

@@ -31,7 +31,9 @@ def top(at: Environment) -> None:
             code="no-terminal",
             next=["gitmem watch", "gitmem roster"],
         )
-    with needs_extra("top", PACKAGES, "'textual>=8'", "Textual is not installed; gitmem top needs it."):
+    with needs_extra(
+        "top", PACKAGES, "'textual>=8'", "no-textual", "Textual is not installed; gitmem top needs it."
+    ):
         from ..top import app, ends
     store = at.store()
     at.caller()  # whoever cannot act is told so here

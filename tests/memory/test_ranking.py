@@ -15,7 +15,7 @@ from .desk import Desk, raw
 @pytest.fixture
 def desk(repo: Path) -> Desk:
     """Somebody in a log that is there already: the process that begins one has its index in memory."""
-    Desk(repo).store.close()
+    Desk(repo, name="Curie").store.close()
     return Desk(repo, name="Lovelace")
 
 
