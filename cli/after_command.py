@@ -28,6 +28,24 @@ def look_for_commits(at: Environment) -> None:
         commit_notes.of_command(at)
 
 
+def look_before_answer(at: Environment) -> bool:
+    """Record the new commits of this worktree before an answer that depends on them.
+
+    Without a session it does so only with git's hook: else a session's next command may say more of them.
+
+    Returns:
+        Whether the answer may lack some, because their notes are still on the way.
+    """
+    from gitmem.agents import commit_stamps
+
+    at.store()
+    if not commit_stamps.has_news(at.repo) or (at.own_name is None and not commit_stamps.has_hook(at.repo)):
+        return False
+    from . import commit_notes
+
+    return commit_notes.before_answer(at)
+
+
 def tell_about_claims(at: Environment) -> None:
     """Renew the session's claims and tell it about contested ones. Where it has none, this only tests two files."""
     name = at.own_name or "/"

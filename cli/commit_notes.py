@@ -6,9 +6,12 @@ Commands and hooks import this module only if `commit_stamps` says that there ma
 from __future__ import annotations
 
 import re
+import time
 
+from gitmem.agents import commit_stamps
 from gitmem.commits import find_commits
 from gitmem.commits.find_commits import Clues
+from gitmem.errors import GitmemError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 SECONDS = 5.0
 HOOK_SECONDS = 2.0
+ANSWER_SECONDS, PAUSE_SECONDS = 1.0, 0.02
 OUTPUT_MAX, DEPTH_MAX, PRINTED_MAX = 256 * 1024, 4, 64
 _ASKED = ("tool_input", "toolArgs", "args")
 _PRINTED = ("tool_response", "tool_output", "toolResult", "toolOutput", "output", "result")
@@ -30,8 +34,31 @@ _MADE = re.compile(r"^\[[^\]\n]{1,300} ([0-9a-f]{7,64})\] ", re.MULTILINE)
 
 def of_command(at: Environment) -> None:
     """Record the commits of a command's worktree. An agent's own command runs in the turn of its session."""
-    caller = at.caller_if_any()
-    find_commits.try_note(at.store(), Clues(caller, in_turn=at.client_session is not None), seconds=SECONDS)
+    find_commits.try_note(at.store(), _clues(at), seconds=SECONDS)
+
+
+def before_answer(at: Environment) -> bool:
+    """Record the commits of a command's worktree; wait a moment for another process that does so, and for the note of git's hook.
+
+    Returns:
+        Whether some may still be missing.
+    """
+    until = time.monotonic() + ANSWER_SECONDS
+    while at.repo.worktree is not None:
+        try:
+            find_commits.note(at.store(), _clues(at), seconds=ANSWER_SECONDS)
+        except (GitmemError, OSError, ValueError, KeyError):
+            return False  # they can't be recorded here, now or later
+        if not commit_stamps.has_news(at.repo):
+            return False
+        if time.monotonic() >= until:
+            return True
+        time.sleep(PAUSE_SECONDS)
+    return False
+
+
+def _clues(at: Environment) -> Clues:
+    return Clues(at.caller_if_any(), in_turn=at.client_session is not None)
 
 
 def of_hook(at: Environment, caller: Caller | None, fields: object, *, in_turn: bool) -> None:

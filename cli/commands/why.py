@@ -24,7 +24,9 @@ def why(
     """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
     from gitmem.why import why as operation
 
+    from .. import after_command
     from ..render import why as render
 
-    found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred)
+    is_early = after_command.look_before_answer(at)
+    found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred, is_early=is_early)
     output.answer(at.json, found, render.why)

@@ -10,8 +10,8 @@ from pydantic import Field
 from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
+from .. import after_command, values
 from .. import shared_options as shared
-from .. import values
 from ..render import claims, overlap, why
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu
@@ -101,7 +101,8 @@ class ClaimTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.why import why as operation
 
-            found = operation.why(at.store(), target, folder=at.folder)
+            is_early = after_command.look_before_answer(at)
+            found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
             return tool_results.of(
                 found, why.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
             )

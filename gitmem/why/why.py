@@ -52,19 +52,24 @@ class Why(Outcome):
         self.next: list[str] = []
 
 
-def why(store: Store, text: str, *, folder: str, inferred: bool = True) -> Why:
+def why(store: Store, text: str, *, folder: str, inferred: bool = True, is_early: bool = False) -> Why:
     """Return why lines or a commit are as they are.
 
     Args:
         text: `FILE`, `FILE:LINE`, `FILE:FIRST-LAST` or a commit.
         folder: The current folder: paths are relative to it.
         inferred: Whether what is only inferred, by time and paths, may be in the answer.
+        is_early: Whether commits of a moment ago may not have been recorded yet.
 
     Raises:
         UsageError: There is no such file, line or commit.
         StoreError: git failed, or did not end in time.
     """
-    store.asks_once = True
+    with store.one_look():
+        return _why(store, text, folder, inferred=inferred, is_early=is_early)
+
+
+def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool) -> Why:
     asked = target.find(store, folder, text)
     answer = Why(asked)
     if asked.commit is not None:
@@ -86,6 +91,8 @@ def why(store: Store, text: str, *, folder: str, inferred: bool = True) -> Why:
         story.line_count = sum(each.length for each in behind[oid])
         answer.commits.append(story)
     _add_remarks(store, answer, facts)
+    if is_early and not all(each.made_by for each in answer.commits):
+        answer.remarks.append("A commit of a moment ago is not yet noted: run it again.")
     answer.next = _next(answer, has_hook=commit_stamps.has_hook(store.repo))
     return answer
 

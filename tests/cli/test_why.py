@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ..commits.people import git, install_hook
+from gitmem.agents import commit_stamps
+from gitmem.commits.find_commits import LOCK
+from gitmem.mailbox.delivery_lock import delivery_lock
+
+from ..commits.people import git, install_hook, store_at
 from .conftest import Run
 
 Start = Callable[..., str]
@@ -253,3 +257,37 @@ def test_it_runs_without_a_log_and_starts_none(shop: Path, run: Run) -> None:
     before = sorted(os.listdir(shop / ".git"))
     assert run("why", "README").status == 0
     assert sorted(os.listdir(shop / ".git")) == before or not (shop / ".git" / "refs" / "gitmem").exists()
+
+
+@pytest.mark.parametrize("asks", ["its session", "nobody"])
+def test_the_first_answer_has_the_commit_that_was_just_made(
+    shop: Path, run: Run, start: Start, asks: str
+) -> None:
+    """The note of git's hook says who made it, also if no process with a session has recorded it yet."""
+    bohr = start("Bohr")
+    commit(shop, "a.py", "round\n", "round prices", GITMEM_SESSION=bohr, PATH="/usr/bin:/bin")
+    said = run("why", "HEAD", session=bohr if asks == "its session" else None).out
+    assert "made by Bohr (test:worker:bohr" in said and "not yet noted" not in said
+
+
+def test_an_answer_says_that_another_process_still_records_the_commit(
+    shop: Path, run: Run, start: Start
+) -> None:
+    """The hook's own process may hold the lock: the answer waits a moment, and then does not name a person."""
+    bohr = start("Bohr")
+    commit(shop, "a.py", "round\n", "round prices", GITMEM_SESSION=bohr, PATH="/usr/bin:/bin")
+    with delivery_lock(store_at(shop), LOCK) as mine:
+        assert mine
+        said = run("why", "HEAD", session=bohr).out
+    assert "not yet noted: run it again" in said
+    assert "made by Bohr" in run("why", "HEAD", session=bohr).out
+
+
+def test_without_session_and_hook_an_answer_leaves_new_commits_to_the_next_command_of_a_session(
+    repo: Path, run: Run, start: Start
+) -> None:
+    """That command may know from its client that its session has made them."""
+    start("Bohr")
+    commit(repo, "a.py", "round\n", "round prices")
+    assert run("why", "HEAD").status == 0
+    assert commit_stamps.has_news(store_at(repo).repo)
