@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..index.rows import Rows
+    from .claim_fold import FoldedClaim
 
 DDL = (
     # Times are microseconds since the epoch. The table `claim` is another one: of lines without a valid code.
@@ -26,24 +27,13 @@ _LINES = "SELECT l.id, l.body FROM path_claim_event e JOIN line l ON l.id = e.li
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Add records of claims, in any order of arrival."""
-    from .. import records
-    from . import claim_fold
-
     claims = rows.of("claim")
     ids = claims.column("claim_id")
     db.executemany(
         "INSERT OR IGNORE INTO path_claim_event VALUES (?, ?)", sorted(zip(ids, claims.ids, strict=True))
     )
     for claim_id in sorted(set(ids)):
-        numbers: dict[bytes, int] = {}
-        lines = []
-        for number, body in db.execute(_LINES, (claim_id, claim_fold.READ_MAX)).fetchall():
-            line = body.encode()
-            record = records.read_kind("claim", line)
-            if record is not None:
-                numbers[line] = number
-                lines.append((record, line))
-        found = claim_fold.fold(lines)
+        found, numbers = _fold(db, claim_id)
         if found is None:
             continue
         record = found.record
@@ -52,6 +42,27 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
             int(found.released is not None), record.get("task_id"), unit_key(record.get("wu_id")),
         )  # fmt: skip
         db.execute("INSERT OR REPLACE INTO path_claim VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def folded(db: sqlite3.Connection, claim_id: str) -> FoldedClaim | None:
+    """Return a claim, folded from its lines; None if none of them begins it."""
+    return _fold(db, claim_id)[0]
+
+
+def _fold(db: sqlite3.Connection, claim_id: str) -> tuple[FoldedClaim | None, dict[bytes, int]]:
+    """Return a claim, and the number of each of its lines."""
+    from .. import records
+    from . import claim_fold
+
+    numbers: dict[bytes, int] = {}
+    lines = []
+    for number, body in db.execute(_LINES, (claim_id, claim_fold.READ_MAX)).fetchall():
+        line = body.encode()
+        record = records.read_kind("claim", line)
+        if record is not None:
+            numbers[line] = number
+            lines.append((record, line))
+    return claim_fold.fold(lines), numbers
 
 
 VIEW = View(("claim",), DDL, add)

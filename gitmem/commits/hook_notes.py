@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from .. import atomic_write
 from ..agents import commit_stamps, own_sessions
 from ..git.objects import is_oid
 from ..git.reflog import POST_COMMIT, read_tail
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 READ_MAX = 256 * 1024
 ROTATE_BYTES = 128 * 1024
+FILES_MAX = 40  # of notes: two for each worktree
 SESSION, TASK, HOOK = "GITMEM_SESSION", "GITMEM_TASK", "hook"
 ODD = "?"
 SECOND = 1_000_000
@@ -33,17 +35,32 @@ SECOND = 1_000_000
 
 def read(repo: Repo) -> dict[str, set[Variables]]:
     """Return the variables of each run of the hook, by the commit that it saw at HEAD, in the order of their first notes."""
-    found: dict[str, set[Variables]] = {}
     where = commit_stamps.noted(repo)
-    for path in (f"{where}.1", where):
-        for line in read_tail(path, READ_MAX)[0].decode("ascii", "replace").splitlines():
-            oid, *words = line.split(" ")
-            if is_oid(oid):
-                variables = frozenset(
-                    (name, value) for name, _, value in (word.partition("=") for word in words)
-                )
-                found.setdefault(oid, set()).add(variables)
+    found = _notes(f"{where}.1")
+    for oid, notes in _notes(where).items():
+        found.setdefault(oid, set()).update(notes)
     return found
+
+
+def _notes(path: str) -> dict[str, set[Variables]]:
+    found: dict[str, set[Variables]] = {}
+    for line in read_tail(path, READ_MAX)[0].decode("ascii", "replace").splitlines():
+        oid, *words = line.split(" ")
+        if is_oid(oid):
+            variables = frozenset((name, value) for name, _, value in (word.partition("=") for word in words))
+            found.setdefault(oid, set()).add(variables)
+    return found
+
+
+def without_session(repo: Repo, commit: str) -> bool:
+    """Return whether git's hook has noted a commit in a worktree of this clone, by a process without a variable of any session."""
+    prefix = os.path.basename(commit_stamps.noted(repo)).removesuffix(os.path.basename(repo.git_dir))
+    folder = os.path.dirname(commit_stamps.noted(repo))
+    paths = [os.path.join(folder, name) for name in atomic_write.names_in(folder) if name.startswith(prefix)]
+    found: set[Variables] = set()
+    for path in sorted(paths)[:FILES_MAX]:
+        found |= _notes(path).get(commit, set())
+    return bool(found) and all({name for name, _ in each} <= {HOOK} for each in found)
 
 
 def rotate(repo: Repo) -> None:

@@ -119,7 +119,7 @@ def find(
         return search.found
     if here is not None and authored == committed and here.action(commit, committed) in MADE:
         return search.found  # it repeats none
-    search.is_first = False
+    search.is_first, search.found.is_whole = False, True
     search.of_patch(patch_id, format_at(authored * SECOND))
     return search.found
 
@@ -184,6 +184,10 @@ class _Search:
             self.of(source)
         if any(each.record["action"] == "squash" for each in lines) and len(sources) < 2:
             self.found.is_whole = False  # what was added is of no known commit
+        if not amended and any(
+            each.record["action"] == "amend" and each.record.get("parts") for each in lines
+        ):
+            self.found.is_whole = False  # somebody without a session has changed it
         if not sources and not amended:
             self._repeated(lines)
 
@@ -204,7 +208,8 @@ class _Search:
         own = [each for each in same if each.is_own]
         if own or (same and self._here is not None and self._here.has_second(micros(authored_at) // SECOND)):
             same = own
-        self.found.is_whole = bool(same)
+        if not same:
+            self.found.is_whole = False
         for each in same:
             self.of(each.record["commit"])
 

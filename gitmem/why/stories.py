@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..agents import presence
-from ..claims import path_patterns
-from ..commits import made_by
+from ..claims import claim_view, path_patterns
+from ..commits import hook_notes, made_by
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import role_of
+from ..tasks.task_facts import micros
 from ..text.sanitize import title
 from . import agreed, known
 
@@ -148,8 +149,8 @@ def story(
     ]
     found.is_whole = makers.is_whole
     moment = (facts.authored if makers.made else facts.committed) * SECOND + SECOND - 1
-    if inferred and not found.made_by:
-        found.possible = _possible(db, paths, moment)
+    if inferred and not found.made_by and not hook_notes.without_session(store.repo, commit):
+        found.possible = _possible(db, paths, facts.authored * SECOND + SECOND - 1)
     _add_context(store, found, makers, moment)
     found.now = _now(found)
     return found
@@ -193,10 +194,16 @@ def _role(db: sqlite3.Connection, session_id: str | None, agent: str) -> str | N
     return role_of({"agent_identity": agent, **{key: value for key, value in stated.items() if value}})
 
 
+def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
+    """Return when a claim was released, in microseconds; 0 if that can't be read."""
+    claim = claim_view.folded(db, claim_id)
+    return micros(claim.released["at"]) if claim is not None and claim.released is not None else 0
+
+
 def _possible(db: sqlite3.Connection, paths: Sequence[str], moment: int) -> list[PossibleMaker]:
     """Return the sessions whose claims covered a file at a time, by the latest claims that stood then."""
     rows = db.execute(
-        "SELECT c.claim_id, c.owner, c.session, c.wu_id, l.body FROM path_claim c JOIN line l ON l.id = c.line"
+        "SELECT c.claim_id, c.owner, c.session, c.wu_id, c.released, l.body FROM path_claim c JOIN line l ON l.id = c.line"
         " WHERE c.until BETWEEN ? AND ? AND c.since <= ? AND c.line NOT IN (SELECT line FROM forged) ORDER BY c.until LIMIT ?",
         (moment, moment + DAY, moment, CLAIMS_MAX),
     ).fetchall()
@@ -205,10 +212,12 @@ def _possible(db: sqlite3.Connection, paths: Sequence[str], moment: int) -> list
     budget = path_patterns.Budget(STEPS_MAX)
     names = presence.names_by_session(db)
     found: dict[str, PossibleMaker] = {}
-    for claim_id, owner, session, wu_id, body in rows:
+    for claim_id, owner, session, wu_id, released, body in rows:
         record = records.read_kind("claim", body.encode())
         patterns = path_patterns.prepared(record["paths"]) if record is not None else ()
-        if any(each.covers(path_patterns.normal(path), budget) for path in paths for each in patterns):
+        if not any(each.covers(path_patterns.normal(path), budget) for path in paths for each in patterns):
+            continue
+        if not released or _released_at(db, claim_id) > moment:
             name = (session and names.get(session)) or title(owner)
             found.setdefault(session or owner, PossibleMaker(owner, session, name, claim_id, wu_id or None))
     return list(found.values())[:POSSIBLE_MAX]

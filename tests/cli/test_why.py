@@ -148,6 +148,7 @@ def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
         GIT_AUTHOR_NAME="\x1b[31mEve",
         GIT_COMMITTER_DATE=f"@{int(time.time()) + 2} +0000",
     )
+    (shop / ".git" / "gitmem" / "commits" / "by-.git").unlink()  # as if git's hook had not run
     assert run("whoami", session=bohr).status == 0
     (one,) = run("why", "a.txt:1", "--json").json["commits"]
     assert (one["made_by"], [each["name"] for each in one["possible"]]) == ([], ["Bohr"])
@@ -155,6 +156,46 @@ def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
     assert (one["made_by"], one["possible"]) == ([], [])
     said = run("why", "a.txt").out
     assert "somebody without a record; perhaps by Bohr" in said and "\x1b" not in said
+
+
+def test_who_claims_a_file_is_not_named_where_it_cannot_have_been_that_agent(
+    shop: Path, run: Run, start: Start
+) -> None:
+    """The claim was released before, or came after the change that is rebased; git's hook saw a process of no session."""
+    bohr = start("Bohr")
+    now = int(time.time())
+    commit(
+        shop,
+        "a.py",
+        "one\n",
+        "before the claim",
+        GIT_AUTHOR_DATE=f"@{now - 60} +0000",
+        GIT_COMMITTER_DATE=f"@{now + 2} +0000",
+    )
+    run("claim", "b.py", "a.py", session=bohr)
+    late = commit(
+        shop,
+        "b.py",
+        "one\n",
+        "within the claim",
+        GIT_AUTHOR_DATE=f"@{now + 2} +0000",
+        GIT_COMMITTER_DATE=f"@{now + 2} +0000",
+    )
+
+    def possible(of: str) -> list[str]:
+        (found,) = run("why", of, "--json").json["commits"]
+        return [each["name"] for each in found["possible"]]
+
+    noted = shop / ".git" / "gitmem" / "commits" / "by-.git"
+    noted.unlink()
+    assert (possible("a.py"), possible("b.py")) == ([], ["Bohr"])
+    noted.write_text(f"{late} GITMEM_SESSION=sess-gone\n")
+    assert possible("b.py") == ["Bohr"]
+    noted.write_text(f"{late}\n")
+    assert possible("b.py") == []
+    noted.unlink()
+    assert run("claim", "release", session=bohr).status == 0
+    assert possible("b.py") == []
 
 
 def test_lines_ranges_and_uncommitted_lines(shop: Path, run: Run) -> None:

@@ -81,15 +81,18 @@ class Somebody:
 
     def makers(self, commit: str | None = None, *, inferred: bool = True) -> set[str]:
         """The sessions that records say have made a commit."""
+        return set(self.found(commit, inferred=inferred).made)
+
+    def found(self, commit: str | None = None, *, inferred: bool = True) -> made_by.Makers:
+        """What records say of who has made a commit."""
         assert self.store is not None
         commit = commit or self.head()
         facts = commit_facts.of_commits(self.store.repo.common, [commit], 9.0)[commit]
         patch = commit_facts.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
-        found = made_by.find(
+        return made_by.find(
             self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed, inferred=inferred,
             here=made_by.MadeHere(self.store.repo),
         )  # fmt: skip
-        return set(found.made)
 
 
 def install_hook(folder: Path) -> None:

@@ -204,6 +204,25 @@ def test_a_repeated_commit_of_a_person_stays_the_persons(bohr: Somebody) -> None
     assert [bohr.makers(each) for each in (theirs, picked, again, rebased)] == [set()] * 4
 
 
+def test_what_a_person_adds_to_an_agents_commit_is_not_the_agents(bohr: Somebody) -> None:
+    """By an amend: the commit is only partly the agent's. A person who only words it anew adds nothing."""
+    person = Somebody("p", bohr.folder)
+    bohr.commit()
+    person.git("commit", "--quiet", "--amend", "-m", "better words")
+    reworded = bohr.head()
+    bohr.look()
+    person.write()
+    person.git("commit", "--quiet", "--amend", "--no-edit")
+    added = bohr.head()
+    bohr.look()
+    person.git("commit", "--quiet", "--amend", "-m", "other words")
+    twice = bohr.head()
+    bohr.look()
+    found = [bohr.found(each) for each in (reworded, added, twice)]
+    assert [set(each.made) for each in found] == [{bohr.session}] * 3
+    assert [each.is_whole for each in found] == [True, False, False]
+
+
 def test_the_same_change_made_again_is_not_the_same_commit(bohr: Somebody) -> None:
     """A person who repeats an agent's commit keeps its author's time; one who types the same change does not."""
     person = Somebody("p", bohr.folder)
