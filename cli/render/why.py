@@ -37,7 +37,7 @@ def _story(each: Story) -> list[str]:
         lines.append(
             f"  task {each.task.task_id} ({plain(each.task.state)}): {plain(each.task.title) or 'not here'}"
         )
-    elif each.wu_id:
+    if each.wu_id:
         lines.append(f"  work unit {plain(each.wu_id)}")
     lines += [f"  {_thread(thread)}" for thread in each.threads]
     lines += [f"  {_node(node)}" for node in each.nodes]

@@ -8,6 +8,7 @@ from ..commits import hook_notes, made_by
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import role_of
+from ..tasks import find_task
 from ..tasks.task_facts import micros
 from ..text.sanitize import title
 from . import agreed, known
@@ -38,6 +39,7 @@ class MakerRow(Outcome):
         agent, name, role: Of the session: agent identity or session id, display name, role.
         evidence: `environment`, `output`, or `alone`, which is inferred.
         here: Whether this clone has recorded it; otherwise the writer says so.
+        wu_id: The work unit of its task, else that of the session, as for claims.
     """
 
     __slots__ = (
@@ -66,8 +68,8 @@ class MakerRow(Outcome):
         self.evidence = record["evidence"]
         self.inferred = self.evidence == made_by.ALONE
         self.here = line.is_own
-        self.wu_id = record.get("wu_id")
         self.task_id = record.get("task_id")
+        self.wu_id = find_task.unit_of(db, self.task_id) or record.get("wu_id")
 
 
 class PossibleMaker(Outcome):

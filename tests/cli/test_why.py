@@ -332,3 +332,22 @@ def test_without_session_and_hook_an_answer_leaves_new_commits_to_the_next_comma
     commit(repo, "a.py", "round\n", "round prices")
     assert run("why", "HEAD").status == 0
     assert commit_stamps.has_news(store_at(repo).repo)
+
+
+def test_the_work_unit_of_a_commit_is_that_of_its_task(shop: Path, run: Run, start: Start) -> None:
+    """A session of one work unit has a task of another: agreement and memory are those of the task's, as for claims."""
+    bohr, curie = start("Bohr"), start("Curie")
+    run("session", "set", "--wu", "WU-7", session=curie)
+    task = run(
+        "delegate", "Round", "--to", "Curie", "--role", "reviewer", "--wu", "WU-8", "-q", session=bohr
+    ).out.strip()
+    for unit in ("WU-7", "WU-8"):
+        run("mem", "create", f"Of {unit}", "--type", "note", "--wu", unit, session=bohr)
+    assert run("task", "take", task, session=curie).status == 0
+    time.sleep(0.05)
+    commit(shop, "a.py", "round\n", "round prices", GITMEM_SESSION=curie, GITMEM_TASK=task)
+    (one,) = run("why", "HEAD", "--json", session=curie).json["commits"]
+    assert (one["wu_id"], one["made_by"][0]["wu_id"], one["task"]["task_id"]) == ("WU-8", "WU-8", task)
+    assert [each["text"] for each in one["nodes"]] == ["Of WU-8"]
+    said = run("why", "HEAD").out
+    assert f"task {task}" in said and "work unit WU-8" in said and "WU-7" not in said
