@@ -14,7 +14,7 @@ from .log_access import sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from textual.app import App
 
@@ -58,7 +58,7 @@ class Answers:
         self._show = show
         self._drafts: dict[str, str] = {}
 
-    def signal(self, signal: ShownSignal, intent: str | None) -> None:
+    async def signal(self, signal: ShownSignal, intent: str | None) -> None:
         """Answer a signal.
 
         Args:
@@ -75,9 +75,9 @@ class Answers:
             )
 
         title = [f"{word} to {to}{everybody}, as {self.who}", asked]
-        self._ask(Write(f"{word} {signal_id}", title, f"Record {word}", send, WORDS.get(word, "")))
+        await self._ask(Write(f"{word} {signal_id}", title, f"Record {word}", send, WORDS.get(word, "")))
 
-    def detail(self, detail: Detail) -> None:
+    async def detail(self, detail: Detail) -> None:
         """Write about a task to its other side, or a signal to an agent."""
         id, to = detail.id, detail.to
         if detail.kind == TASKS:
@@ -87,16 +87,16 @@ class Answers:
                 return await self._record(lambda store, caller: actions.answer_task(store, caller, id, text))
 
             title = [f"{word} {id}, as {self.who}", detail.head]
-            self._ask(Write(f"task {id}", title, "Record answer", answer))
+            await self._ask(Write(f"task {id}", title, "Record answer", answer))
         elif to is not None:
 
             async def write(text: str) -> str | None:
                 return await self._record(lambda store, caller: actions.write_to(store, caller, to, text))
 
             title = [f"Signal to {to}, as {self.who}", detail.head]
-            self._ask(Write(f"to {to}", title, "Record signal", write))
+            await self._ask(Write(f"to {to}", title, "Record signal", write))
 
-    def gate(self, wu: str) -> None:
+    async def gate(self, wu: str) -> None:
         """Ask for a work unit, show its gate, and ask for the reason to pass it if it is closed.
 
         Args:
@@ -116,14 +116,14 @@ class Answers:
             closed.extend([] if found.open else [wu])
             return None
 
-        def then() -> None:
+        async def then() -> None:
             if closed:
-                self._pass(closed[0])
+                await self._pass(closed[0])
 
         title = ["The work unit whose gate to check; nothing is recorded by that."]
-        self._ask(Write("", title, "Check", check, wu), then)
+        await self._ask(Write("", title, "Check", check, wu), then)
 
-    def _pass(self, wu: str) -> None:
+    async def _pass(self, wu: str) -> None:
         """Ask for the reason to pass a closed gate."""
 
         async def passed(text: str) -> str | None:
@@ -133,19 +133,20 @@ class Answers:
             f"Pass the closed gate of {wu}, as {self.who}",
             "Why its signals may wait; everybody can read it:",
         ]
-        self._ask(Write(f"gate {wu}", title, "Record pass", passed))
+        await self._ask(Write(f"gate {wu}", title, "Record pass", passed))
 
-    def _ask(self, what: Write, then: Callable[[], object] = lambda: None) -> None:
-        def ended(draft: str | None) -> None:
+    async def _ask(self, what: Write, then: Callable[[], Awaitable[object]] | None = None) -> None:
+        async def ended(draft: str | None) -> None:
             self._drafts.pop(what.key, None)
             if draft and what.key:
                 self._drafts[what.key] = draft
-            then()
+            if then is not None:
+                await then()
 
         what.title = [sanitize(each, keep="") for each in what.title]
         dialog = WriteDialog(what, self._drafts.get(what.key))
         dialog.set_class(self._app.size.height < LOW, "low")
-        self._app.push_screen(dialog, ended)
+        await self._app.push_screen(dialog, ended)  # keys that were typed ahead are for its text
 
     async def _record(self, job: Callable[[Store, Caller], list[str]]) -> str | None:
         """Run an operation and say what it has recorded; return an error as a sentence."""

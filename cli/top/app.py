@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.message import Message
 from textual.widgets import Footer, Input, Static
@@ -14,7 +13,7 @@ from . import actions, board, details, lines, screen_text
 from .answers import Answers
 from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, Board
 from .detail_pane import DetailPane, MainScreen
-from .dialogs import Help
+from .dialogs import Help, KeyOrderApp
 from .list_pane import ListPane
 from .log_access import LogAccess, sentence
 from .screen_text import Tabs
@@ -22,13 +21,14 @@ from .screen_text import Tabs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from textual import events
+    from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from ..environment import Environment
     from .details import Detail
 
 
-class TopApp(App[None]):
+class TopApp(KeyOrderApp):
     """The screen.
 
     Args:
@@ -95,8 +95,7 @@ class TopApp(App[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Divide the screen as its size allows."""
         body, now = self.query_one("#body"), screen_text.mode(event.size.width, event.size.height)
-        for each in ("wide", "middle", "narrow"):
-            body.set_class(each == now, each)
+        body.remove_class("wide", "middle", "narrow").add_class(now)
         self._show_tabs()
 
     def on_top_app_refreshed(self, event: TopApp.Refreshed) -> None:
@@ -180,7 +179,7 @@ class TopApp(App[None]):
         self.query_one("#body").remove_class("reading")
         for each in PANES:
             self._list(each).set_class(each == pane, "active")
-        self._list(pane).focus()
+        self.set_focus(self._list(pane))
         self._show_tabs()
 
     def action_leave(self) -> None:
@@ -197,7 +196,7 @@ class TopApp(App[None]):
             self.action_pane(self.active)
         box = self.query_one("#filter", Input)
         box.add_class("open")
-        box.focus()
+        self.set_focus(box)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter all lists."""
@@ -225,26 +224,26 @@ class TopApp(App[None]):
         if id is not None:
             self._load(kind, id)
 
-    def action_help(self) -> None:
+    async def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(Help(screen_text.HELP))
+        await self.push_screen(Help(screen_text.HELP))
 
-    def action_reply(self) -> None:
+    async def action_reply(self) -> None:
         """Answer what is open."""
         if self.pane.signal is not None:
-            self.answers.signal(self.pane.signal, None)
+            await self.answers.signal(self.pane.signal, None)
         elif self.pane.detail is not None:
-            self.answers.detail(self.pane.detail)
+            await self.answers.detail(self.pane.detail)
 
-    def action_decide(self, intent: str) -> None:
+    async def action_decide(self, intent: str) -> None:
         """Decide on the chosen signal."""
         if self.pane.signal is not None:
-            self.answers.signal(self.pane.signal, intent)
+            await self.answers.signal(self.pane.signal, intent)
 
-    def action_gate(self) -> None:
+    async def action_gate(self) -> None:
         """Ask for a work unit, check its gate, and ask for the reason to pass it if it is closed."""
         found = self.pane.detail
-        self.answers.gate((found.wu if found is not None else None) or "")
+        await self.answers.gate((found.wu if found is not None else None) or "")
 
     def _list(self, pane: str) -> ListPane:
         return self.query_one(f"#{pane}", ListPane)

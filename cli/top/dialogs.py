@@ -1,15 +1,16 @@
-"""Dialogs: what is about to be recorded, with its text, and the keys."""
+"""Dialogs: what is about to be recorded, with its text, and the keys; typed ahead they are for the dialog that opens."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from rich.text import Text
-from textual import work
+from textual import events, work
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Button, Static, TextArea
+from textual.widgets import Button, Input, Static, TextArea
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class WriteDialog(ModalScreen[str | None]):
         """Begin at the end of the text."""
         area = self.query_one(TextArea)
         area.move_cursor(area.document.end)
-        area.focus()
+        self.set_focus(area)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Do what the button says."""
@@ -137,3 +138,21 @@ class Help(ModalScreen[None]):
     def action_close(self) -> None:
         """End the dialog."""
         self.dismiss(None)
+
+
+class KeyOrderApp(App[None]):
+    """An application whose keys take effect one after the other.
+
+    Textual hands all keys of a burst to the widget that has the focus before the first of them takes effect. Here a key has
+    opened its field or dialog before the next one is looked at.
+    """
+
+    async def on_event(self, event: events.Event) -> None:
+        """Run the action of a key at once; a field for text gets its keys as usual."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            is_text = isinstance(self.focused, (Input, TextArea))
+            found = None if is_text else self.active_bindings.get(event.key)
+            if found is not None and found.enabled:
+                await self.run_action(found.binding.action, found.node)
+                return
+        await super().on_event(event)

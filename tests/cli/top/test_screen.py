@@ -13,8 +13,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
-from textual.widgets import Static, TextArea
+from textual.widgets import Input, Static, TextArea
 
 from cli import main as front
 from cli.environment import Environment
@@ -82,6 +83,13 @@ class Screen:
 
     async def keys(self, *keys: str) -> None:
         await self.pilot.press(*keys)
+
+    async def burst(self, keys: str) -> None:
+        """Send keys as a terminal does that reads them with one call."""
+        for each in keys:
+            key = {"/": "slash", "\x1b": "escape", "\x13": "ctrl+s"}.get(each, each)
+            self.app.post_message(events.Key(key, each if each.isprintable() else None))
+        await self.pilot.pause()
 
     async def until(self, what: Callable[[], object]) -> None:
         deadline = time.monotonic() + WAIT_MAX_SECONDS
@@ -196,6 +204,30 @@ def test_a_person_answers_everything_from_the_screen(run: Run, desk: Screen) -> 
 
     run(script)
     assert ("INFO", "warm") in desk.said()
+
+
+def test_keys_typed_ahead_are_for_the_field_or_dialog_that_a_key_opens(run: Run, desk: Screen) -> None:
+    """`/gate` in one write once opened the dialog of `g` and lost the rest."""
+    for text in ("an old one", "watch the gate"):
+        desk.say(text, to=["Curie"])
+
+    async def script(screen: Screen) -> None:
+        await screen.burst("/gate")
+        assert not isinstance(screen.app.screen, WriteDialog)
+        await screen.until(lambda: screen.rows("threads") == ["watch the gate"])
+        assert screen.app.query_one("#filter", Input).value == "gate"
+        await screen.burst("\x1b")
+        await screen.burst("jk")
+        await screen.open()
+        for key in "racxg":
+            await screen.burst(f"{key}qx/ya")
+            assert isinstance(screen.app.screen, WriteDialog), key
+            await screen.until(lambda: screen.app.screen.query_one(TextArea).text.endswith("qx/ya"))
+            await screen.keys("escape")
+        await screen.burst("npr?")  # in the order in which they were typed
+        await screen.until(lambda: screen.app.screen.query_one(TextArea).text.endswith("?"))
+
+    run(script)
 
 
 def test_a_refused_answer_leaves_its_text_and_says_why(run: Run, desk: Screen) -> None:
@@ -418,7 +450,7 @@ def test_on_a_real_terminal_without_colour_it_begins_and_ends_cleanly(repo: Path
     with (repo / ".git" / "config").open("a") as config:
         config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
 
-    status, drawn = pseudo_terminal.run(["top"], repo, typed=b"q", both=True, variables={"NO_COLOR": "1"})
+    status, drawn = pseudo_terminal.run(["top"], repo, typed=b"2?qq", both=True, variables={"NO_COLOR": "1"})
 
     assert status == 0
     assert "\x1b[?1049h" in drawn and drawn.rindex("\x1b[?1049l") > drawn.rindex("\x1b[?1049h")
