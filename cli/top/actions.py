@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 from gitmem.mailbox import delivery_lock
+from gitmem.signals import INTENTS, inbox, send
 from gitmem.signals import gate as gates
-from gitmem.signals import inbox, send
+from gitmem.signals import reply as reply_context
 from gitmem.signals.inbox_owner import resolve_owner
 from gitmem.tasks import task_decisions
 
 from .. import remote_call
 from ..commands.signal import lines_of
-from ..render import signals as signal_text
 from ..render import tasks as task_text
+from ..render.text import sender_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from gitmem.agents.caller import Caller
     from gitmem.signals.gate import Gate
@@ -33,6 +34,18 @@ def reply(store: Store, caller: Caller, signal_id: str, text: str, intent: str |
         StoreError: It can't be recorded.
     """
     return lines_of(send.send(store, caller, text, reply_to=signal_id, intent=intent))
+
+
+def look_at_reply(
+    store: Store, caller: Caller, signal_id: str, intent: str | None
+) -> tuple[str, Sequence[str]]:
+    """Return whom an answer would go to, for people, and why its decision would not count.
+
+    Raises:
+        UsageError: It cannot be answered so.
+    """
+    to, remarks = reply_context.look_ahead(store, caller, signal_id, intent or INTENTS[0])
+    return ", ".join(sender_text(each.display_name, each.address) for each in to), remarks
 
 
 def write_to(store: Store, caller: Caller, address: str, text: str) -> list[str]:
@@ -71,14 +84,14 @@ def look_at_gate(store: Store, caller: Caller, wu: str) -> Gate:
     return gates.check(store, caller, wu=wu)
 
 
-def pass_gate(store: Store, caller: Caller, wu: str, reason: str) -> list[str]:
-    """Pass the closed gate of a work unit.
+def pass_gate(store: Store, caller: Caller, wu: str, reason: str) -> Gate:
+    """Pass the closed gate of a work unit; return it as it is now.
 
     Raises:
         UsageError: The reason is empty, or the work unit invalid. Nothing was written.
         StoreError: It can't be recorded.
     """
-    return signal_text.gate(gates.check(store, caller, wu=wu, reason=reason))
+    return gates.check(store, caller, wu=wu, reason=reason)
 
 
 def mark_shown(store: Store, caller: Caller, shown: Mapping[str, Collection[str]]) -> int:

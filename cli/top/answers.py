@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitmem.signals import message_frame
 from gitmem.text.sanitize import SEPARATOR, within
 
+from ..render import signals as signal_text
 from ..render.output import sanitize
-from ..render.text import sender_text
 from . import actions, details
 from .board import TASKS
 from .dialogs import Write, WriteDialog
@@ -14,18 +14,20 @@ from .log_access import sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from textual.app import App
 
     from gitmem.agents.caller import Caller
     from gitmem.records.shown_types import ShownSignal
+    from gitmem.signals.gate import Gate
     from gitmem.store import Store
 
     from .details import Detail
     from .log_access import LogAccess
 
 TITLE_COLUMNS = 200
+QUESTION_LINES = 20
 LOW = 14  # lines of a screen on which a dialog takes all
 REPLY = "REPLY"
 WORDS = {"AGREE": "agreed"}  # the text that is proposed
@@ -64,9 +66,7 @@ class Answers:
         Args:
             intent: The decision; None for a reply without one.
         """
-        signal_id, to = signal["signal_id"], sender_text(signal.get("sender_name"), signal["sender_identity"])
-        word = intent or REPLY
-        everybody = " and the whole thread" if intent == "COUNTER" else ""
+        signal_id, word = signal["signal_id"], intent or REPLY
         asked = within(message_frame.quote_lines(signal["message"])[0], TITLE_COLUMNS)
 
         async def send(text: str) -> str | None:
@@ -74,8 +74,25 @@ class Answers:
                 lambda store, caller: actions.reply(store, caller, signal_id, text, intent)
             )
 
-        title = [f"{word} to {to}{everybody}, as {self.who}", asked]
-        await self._ask(Write(f"{word} {signal_id}", title, f"Record {word}", send, WORDS.get(word, "")))
+        async def look() -> tuple[list[str], str]:
+            try:
+                to, remarks = await self._log_access.run(
+                    lambda store, caller: actions.look_at_reply(store, caller, signal_id, intent)
+                )
+            except Exception as error:
+                return [f"{word}, as {self.who}", asked], sentence(error)
+            title = [f"{word} to {within(to, TITLE_COLUMNS)}, as {self.who}", asked]
+            return _clean(title), " ".join(_clean(remarks))
+
+        what = Write(
+            f"{word} {signal_id}",
+            [f"{word}, as {self.who}", asked],
+            f"Record {word}",
+            send,
+            WORDS.get(word, ""),
+            look,
+        )
+        await self._ask(what)
 
     async def detail(self, detail: Detail) -> None:
         """Write about a task to its other side, or a signal to an agent."""
@@ -86,14 +103,18 @@ class Answers:
             async def answer(text: str) -> str | None:
                 return await self._record(lambda store, caller: actions.answer_task(store, caller, id, text))
 
-            title = [f"{word} {id}, as {self.who}", detail.head]
+            about = message_frame.quote_lines(detail.question) if detail.question else [detail.head]
+            title = [
+                f"{word} {id}, as {self.who}",
+                *(within(each, TITLE_COLUMNS) for each in about[:QUESTION_LINES]),
+            ]
             await self._ask(Write(f"task {id}", title, "Record answer", answer))
         elif to is not None:
 
             async def write(text: str) -> str | None:
                 return await self._record(lambda store, caller: actions.write_to(store, caller, to, text))
 
-            title = [f"Signal to {to}, as {self.who}", detail.head]
+            title = [f"Signal to {detail.to_name}, as {self.who}"]
             await self._ask(Write(f"to {to}", title, "Record signal", write))
 
     async def gate(self, wu: str) -> None:
@@ -124,10 +145,18 @@ class Answers:
         await self._ask(Write("", title, "Check", check, wu), then)
 
     async def _pass(self, wu: str) -> None:
-        """Ask for the reason to pass a closed gate."""
+        """Ask for the reason to pass a closed gate, and show it as passed."""
+        found: list[Gate] = []
+
+        def record(store: Store, caller: Caller, text: str) -> list[str]:
+            found.append(actions.pass_gate(store, caller, wu, text))
+            return signal_text.gate(found[0])
 
         async def passed(text: str) -> str | None:
-            return await self._record(lambda store, caller: actions.pass_gate(store, caller, wu, text))
+            wrong = await self._record(lambda store, caller: record(store, caller, text))
+            if wrong is None:
+                self._show(details.gate(found[0]))
+            return wrong
 
         title = [
             f"Pass the closed gate of {wu}, as {self.who}",
@@ -143,7 +172,7 @@ class Answers:
             if then is not None:
                 await then()
 
-        what.title = [sanitize(each, keep="") for each in what.title]
+        what.title = _clean(what.title)
         dialog = WriteDialog(what, self._drafts.get(what.key))
         dialog.set_class(self._app.size.height < LOW, "low")
         await self._app.push_screen(dialog, ended)  # keys that were typed ahead are for its text
@@ -157,3 +186,7 @@ class Answers:
         self._say(SEPARATOR.join(said))
         self._log_access.look_again()
         return None
+
+
+def _clean(lines: Iterable[str]) -> list[str]:
+    return [sanitize(each, keep="") for each in lines]

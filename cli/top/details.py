@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gitmem.signals.gate import Gate
     from gitmem.signals.threads import Thread
     from gitmem.store import Store
+    from gitmem.tasks.task_list import TaskDetail
 
     from .board import Board
 
@@ -68,10 +69,13 @@ class Detail:
         wu: Its work unit.
         task, thread: The task or the thread that belongs to it.
         asks: Whether it is a task with a question to whoever wrote it.
-        to: The address of the agent that it is about.
+        question: That question.
+        to, to_name: The address of the agent that it is about, and its name for people.
     """
 
-    __slots__ = ("asks", "blocks", "head", "id", "kind", "limit", "more", "task", "thread", "to", "wu")
+    __slots__ = (
+        "asks", "blocks", "head", "id", "kind", "limit", "more", "question", "task", "thread", "to", "to_name", "wu",
+    )  # fmt: skip
 
     def __init__(self, kind: str, id: str, head: str, blocks: Sequence[Block]) -> None:
         self.kind = kind
@@ -83,6 +87,7 @@ class Detail:
         self.task: str | None = None
         self.thread: str | None = None
         self.asks = False
+        self.question = self.to_name = ""
         self.to: str | None = None
 
 
@@ -147,7 +152,20 @@ def task(store: Store, caller: Caller, id: str, limit: int = SIGNALS) -> Detail:
     shown = Detail(TASKS, found.task["task_id"], title, [Block(task_text.detail(found))])
     shown.wu, shown.task, shown.thread = found.task.get("wu_id"), shown.id, found.task["thread_id"]
     shown.asks, shown.limit = found.state in WAITING, limit
+    shown.question = _question(found) if shown.asks else ""
     return shown
+
+
+def _question(found: TaskDetail) -> str:
+    """Return what the holder of a task asked last."""
+    if found.holder is None:
+        return ""
+    who = (found.holder["event_id"], found.holder["sender_identity"])
+    for each in reversed(found.events):
+        is_asked = each["event"] == "status" and each.get("state") in WAITING
+        if is_asked and (each.get("take"), each["sender_identity"]) == who:
+            return each.get("message") or ""
+    return ""
 
 
 def listed(board: Board, kind: str, id: str) -> Detail | None:
@@ -175,6 +193,7 @@ def claim(found: ClaimRow, every: Sequence[ClaimRow]) -> Detail:
         blocks.append(Block(["in each other's way:", *(f"  {each}" for each in others)]))
     shown = Detail(CLAIMS, found.claim_id, ", ".join(found.paths), blocks)
     shown.wu, shown.task, shown.to = found.wu_id, found.task_id, found.session_id or found.owner
+    shown.to_name = sender_text(found.name, found.owner)
     return shown
 
 
@@ -191,6 +210,7 @@ def agent(found: SessionRow) -> Detail:
     here = [] if found["here"] else ["in another clone"]
     shown = Detail(AGENTS, found["session_id"], found["display_name"], [Block([*_facts(facts), *here])])
     shown.wu, shown.task, shown.to = found["wu_id"], found["task_id"], found["session_id"]
+    shown.to_name = sender_text(found["display_name"], found["agent_identity"])
     return shown
 
 

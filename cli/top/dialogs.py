@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import ClassVar
 
 from rich.text import Text
@@ -30,9 +31,10 @@ class Write:
         key: What a draft of the text is kept for.
         text: The text that is proposed.
         record: Records the text; returns an error as a sentence, or None.
+        look: Returns the title once it is known, and a warning about what is recorded or an empty text.
     """
 
-    __slots__ = ("key", "label", "record", "text", "title")
+    __slots__ = ("key", "label", "look", "record", "text", "title")
 
     def __init__(
         self,
@@ -41,12 +43,14 @@ class Write:
         label: str,
         record: Callable[[str], Awaitable[str | None]],
         text: str = "",
+        look: Callable[[], Awaitable[tuple[Sequence[str], str]]] | None = None,
     ) -> None:
         self.key = key
-        self.title = list(title)
+        self.title: Sequence[str] = list(title)
         self.label = label
         self.record = record
         self.text = text
+        self.look = look
 
 
 class WriteDialog(ModalScreen[str | None]):
@@ -62,6 +66,7 @@ class WriteDialog(ModalScreen[str | None]):
         self.what = what
         self._draft = draft
         self._is_busy = False
+        self._looked = asyncio.Event()
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
@@ -80,6 +85,16 @@ class WriteDialog(ModalScreen[str | None]):
         area = self.query_one(TextArea)
         area.move_cursor(area.document.end)
         self.set_focus(area)
+        self._look()
+
+    @work(group="look")
+    async def _look(self) -> None:
+        """Complete the title."""
+        if self.what.look is not None:
+            self.what.title, warning = await self.what.look()
+            self.query_one("#title", Static).update(Text("\n".join(self.what.title)))
+            self.query_one("#wrong", Static).update(Text(warning))
+        self._looked.set()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Do what the button says."""
@@ -93,6 +108,10 @@ class WriteDialog(ModalScreen[str | None]):
         """Record the text; after an error the dialog stays, with the text."""
         if self._is_busy:
             return
+        if not self._looked.is_set():  # what was not on the screen is not recorded
+            await self._looked.wait()
+            if self.query_one("#wrong", Static).content:
+                return
         self._is_busy = True
         try:
             wrong = await self.what.record(self.query_one(TextArea).text)

@@ -40,18 +40,30 @@ def remarks(
     if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"
         found.append(f"This {intent} does not answer a signal; use `gitmem reply ID 'your words' {flag}`.")
-    if answers and thread and intent in ("AGREE", "REJECT"):
-        from . import causality
+    return [*found, *not_counted(intent, answers, thread, readers)]
 
-        asked = causality.root(thread).record["recipients"]
-        if not asked:
-            found.append(f"The root of this thread has no recipients, so this {intent} does not count.")
-        elif not any(reader in asked for reader in readers):
-            found.append(
-                f"You are not a recipient of this thread's root, so this {intent} does not count; "
-                f"its recipients are {', '.join(asked)}."
-            )
-    return found
+
+def not_counted(
+    intent: str, answers: str | None, thread: Mapping[str, ThreadSignal], readers: Collection[str | None]
+) -> list[str]:
+    """Return why an AGREE or REJECT in a thread does not count; see `remarks`.
+
+    Args:
+        answers: The id of the answered signal.
+    """
+    if not (answers and thread and intent in ("AGREE", "REJECT")):
+        return []
+    from . import causality
+
+    asked = causality.root(thread).record["recipients"]
+    if not asked:
+        return [f"The root of this thread has no recipients, so this {intent} does not count."]
+    if any(reader in asked for reader in readers):
+        return []
+    return [
+        f"You are not a recipient of this thread's root, so this {intent} does not count; "
+        f"its recipients are {', '.join(asked)}."
+    ]
 
 
 def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Resolved]) -> None:

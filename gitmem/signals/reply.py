@@ -16,6 +16,7 @@ from . import DECISIONS, causality, next_steps, threads, turn_limit
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
@@ -135,6 +136,23 @@ class ReplyContext:
     def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `turn_limit.limit_loop`."""
         return turn_limit.limit_loop(store, caller, self.signals, fields)
+
+
+def look_ahead(
+    store: Store, caller: Caller, signal_id: str, intent: str
+) -> tuple[Sequence[Resolved], Sequence[str]]:
+    """Return whom an answer to a signal would go to, and why its decision would not count. Record nothing.
+
+    Raises:
+        UsageError: It cannot be answered so.
+    """
+    context = find(store.db(), signal_id, None)
+    assert context.parent is not None
+    context.refuse_conflicting(intent)
+    return (
+        context.members(store, caller, intent),
+        next_steps.not_counted(intent, context.parent.id, context.signals, caller.ids),
+    )
 
 
 def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:

@@ -151,7 +151,7 @@ def test_answers_are_recorded_as_the_caller(desk: Desk) -> None:
         actions.pass_gate(desk.store, desk.curie, "WU-7", " ")
     assert not actions.look_at_gate(desk.store, desk.curie, "WU-7").open
 
-    assert actions.pass_gate(desk.store, desk.curie, "WU-7", "it is small")[0].startswith("gate passed")
+    assert actions.pass_gate(desk.store, desk.curie, "WU-7", "it is small").passed
     assert "REJECT" in actions.reply(desk.store, desk.curie, asked, "no", "REJECT")[0]
     assert "INFO" in actions.write_to(desk.store, desk.curie, desk.planck.session_id or "", "hello")[0]
 

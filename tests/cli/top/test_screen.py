@@ -19,6 +19,7 @@ from textual.widgets import Input, Static, TextArea
 
 from cli import main as front
 from cli.environment import Environment
+from cli.top import actions
 from cli.top.app import TopApp
 from cli.top.dialogs import Help, WriteDialog
 from cli.top.list_pane import ListPane
@@ -34,6 +35,7 @@ WAIT_MAX_SECONDS = 60.0
 HOSTILE = (
     "[bold red]x[/] [link=http://evil]y[/link] \x1b]8;;http://evil\x07z\x1b]8;;\x07 \u202eabc \x9b31m @click"
 )
+LOOK_AT_REPLY = actions.look_at_reply
 Script = Callable[["Screen"], Awaitable[None]]
 
 
@@ -103,6 +105,12 @@ class Screen:
         await self.keys(key)
         await self.until(lambda: self.app.pane.detail is not before)
         await self.pilot.pause()
+
+    @property
+    def dialog(self) -> str:
+        """What the terminal shows while a dialog is open."""
+        screen = self.app.screen
+        return "\n".join(strip.text for strip in screen._compositor.render_strips(screen.size))
 
     async def write(self, key: str, text: str = "") -> None:
         """Answer by a key, a text in place of the proposed one, and the button."""
@@ -183,6 +191,9 @@ def test_a_person_answers_everything_from_the_screen(run: Run, desk: Screen) -> 
         screen.app.action_pane("tasks")
         await screen.open()
         assert "Cold or warm?" in screen.text()
+        await screen.keys("r")
+        await screen.until(lambda: "| Cold or warm?" in screen.dialog)
+        await screen.keys("escape")
         await screen.write("r", "warm")
         await screen.until(lambda: screen.status.startswith(f"{task} · answered"))
         await screen.keys("2", "end")
@@ -230,6 +241,30 @@ def test_keys_typed_ahead_are_for_the_field_or_dialog_that_a_key_opens(run: Run,
     run(script)
 
 
+def test_the_dialog_says_for_whom_an_answer_is_and_whether_it_counts(run: Run, desk: Screen) -> None:
+    """An answer to one's own proposal goes to its recipients; an AGREE that does not count is recorded only after it was said."""
+    send.send(desk.store, desk.curie, "Shall we?", to=["Planck"], intent="PROPOSE")
+
+    async def script(screen: Screen) -> None:
+        await screen.open()
+        with mock.patch("cli.top.actions.look_at_reply", side_effect=slow_look):
+            await screen.burst("a\x13")  # Ctrl-S before anything was said
+            await screen.until(lambda: "does not count" in screen.dialog)
+        assert "AGREE to Planck (claude:architect:shop), as Curie" in screen.dialog
+        await screen.pilot.pause()
+        assert screen.said() == [("PROPOSE", "Shall we?")]
+        await screen.keys("ctrl+s")
+        await screen.until(lambda: "to Planck" in screen.status)
+        assert ("AGREE", "agreed") in screen.said()
+
+    run(script)
+
+
+def slow_look(*args: object) -> object:
+    time.sleep(0.3)
+    return LOOK_AT_REPLY(*args)  # type: ignore[arg-type]
+
+
 def test_a_refused_answer_leaves_its_text_and_says_why(run: Run, desk: Screen) -> None:
     """Nothing is recorded, no traceback; the text is there again after Escape."""
     desk.say("look", to=["Curie"], wu="WU-7")
@@ -267,6 +302,7 @@ def test_a_closed_gate_is_passed_with_a_reason(run: Run, desk: Screen) -> None:
         screen.app.screen.query_one(TextArea).text = "it is small"
         await screen.keys("ctrl+s")
         await screen.until(lambda: screen.status.startswith("gate passed"))
+        await screen.until(lambda: "gate passed" in screen.text() and "gate closed" not in screen.text())
         assert screen.unread() == ["look first"]
 
     run(script)
