@@ -75,15 +75,18 @@ class WriteDialog(ModalScreen[str | None]):
             text = self.what.text if self._draft is None else self._draft
             yield TextArea(text, soft_wrap=True, tab_behavior="focus", compact=True)
             yield Static("", id="wrong", markup=False)
+            yield Static("^s records · Esc cancels", id="hint", markup=False)
             with Horizontal(id="buttons"):
                 yield Button(self.what.label, id="record", compact=True, variant="primary")
                 yield Button(CANCEL, id="cancel", compact=True)
-                yield Static("^s records · Esc cancels", id="hint", markup=False)
 
     def on_mount(self) -> None:
-        """Begin at the end of the text."""
+        """Begin at the end of a draft; a text that is only proposed is selected, so that typing replaces it."""
         area = self.query_one(TextArea)
-        area.move_cursor(area.document.end)
+        if area.text == self.what.text:
+            area.select_all()
+        else:
+            area.move_cursor(area.document.end)
         self.set_focus(area)
         self._look()
 

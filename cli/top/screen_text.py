@@ -46,14 +46,16 @@ WriteDialog, Help { align: center middle; }
 #title { height: auto; max-height: 40%; }
 #wrong { height: auto; max-height: 4; }
 TextArea { height: 1fr; min-height: 1; }
-#buttons { height: 1; }
+#hint, #buttons { height: 1; }
 #buttons Button { margin: 0 2 0 0; }
 Button:focus { text-style: reverse bold; }
 WriteDialog.low #dialog { border: none; height: 100%; width: 100%; padding: 0; }
-WriteDialog.low #hint { display: none; }
 """
 MIDDLE, WIDE = (60, 16), (100, 22)  # the least columns and lines
-KEYS = (
+KEYS = (  # a narrow footer shows the first ones
+    Binding("escape", "leave", "Back"),
+    Binding("question_mark", "help", "Help"),
+    Binding("q", "quit", "Quit"),
     *(
         Binding(str(number), f"pane('{pane}')", pane.capitalize(), show=False)
         for number, pane in enumerate(PANES, 1)
@@ -65,10 +67,7 @@ KEYS = (
     Binding("t", "other", "Task/thread"),
     Binding("o", "older", "Older"),
     Binding("slash", "filter", "Filter"),
-    Binding("question_mark", "help", "Help"),
-    Binding("q", "quit", "Quit"),
     Binding("g", "gate", "Gate"),
-    Binding("escape", "leave", "Back"),
 )
 HELP = (
     "1 2 3 4     agents, threads, tasks, claims; Tab goes on",

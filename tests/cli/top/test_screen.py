@@ -366,6 +366,44 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run
     run(script, (40, 10))
 
 
+def test_a_narrow_screen_shows_the_keys_that_lead_out(run: Run, desk: Screen) -> None:
+    """At 40 columns: Back, Help and Quit in the footer; in a dialog what records and what cancels."""
+    desk.say("look", to=["Curie"], wu="WU-7")
+
+    async def script(screen: Screen) -> None:
+        await screen.open()
+        await screen.until(
+            lambda: all(each in screen.dialog.splitlines()[-1] for each in ("Back", "Help", "Quit"))
+        )
+        await screen.keys("x")
+        await screen.until(lambda: "^s records · Esc cancels" in screen.dialog)
+        assert "Record REJECT" in screen.dialog and "REJECT to Planck" in screen.dialog
+
+    run(script, (40, 10))
+
+
+def test_typing_replaces_a_proposed_text_and_goes_on_with_a_draft(run: Run, desk: Screen) -> None:
+    """`agreed` stays unless something is typed; one's own words stay in any case."""
+    desk.say("Agreed?", to=["Curie"], intent="PROPOSE", wu="WU-7")
+
+    async def script(screen: Screen) -> None:
+        await screen.open()
+        for keys, expected in (
+            ("a", "agreed"),
+            ("aok", "ok"),
+            ("a too", "ok too"),
+            ("gWU-9", "WU-9"),
+            ("gWU-9", "WU-9"),
+        ):
+            await screen.burst(keys)
+            await screen.until(
+                lambda expected=expected: screen.app.screen.query_one(TextArea).text == expected
+            )  # type: ignore[misc]
+            await screen.keys("escape")
+
+    run(script)
+
+
 def test_a_pane_that_cuts_its_rows_shows_nothing_whole(run: Run, desk: Screen) -> None:
     """A terminal of one column marks nothing; wide enough, the same rows do."""
     desk.say("agreed: we delete it all", to=["Curie"])
