@@ -127,6 +127,8 @@ class Answers:
 
         async def check(typed: str) -> str | None:
             wu = typed.strip()
+            if not wu:
+                return "Type a work unit, such as WU-123."
             try:
                 found = await self._log_access.run(
                     lambda store, caller: actions.look_at_gate(store, caller, wu)
@@ -153,6 +155,8 @@ class Answers:
             return signal_text.gate(found[0])
 
         async def passed(text: str) -> str | None:
+            if not text.strip():
+                return "Type the reason; without one the gate is not passed."
             wrong = await self._record(lambda store, caller: record(store, caller, text))
             if wrong is None:
                 self._show(details.gate(found[0]))

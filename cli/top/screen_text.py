@@ -46,6 +46,7 @@ WriteDialog, Help { align: center middle; }
 #title { height: auto; max-height: 40%; }
 #wrong { height: auto; max-height: 4; }
 TextArea { height: 1fr; min-height: 1; }
+TextArea .text-area--selection { color: ansi_default; background: ansi_default; text-style: reverse; }
 #hint, #buttons { height: 1; }
 #buttons Button { margin: 0 2 0 0; }
 Button:focus { text-style: reverse bold; }

@@ -293,12 +293,17 @@ def test_a_closed_gate_is_passed_with_a_reason(run: Run, desk: Screen) -> None:
     desk.say("look first", to=["Curie"], wu="WU-7")
 
     async def script(screen: Screen) -> None:
+        await screen.keys("g", "ctrl+s")
+        await screen.until(lambda: "Type a work unit" in screen.dialog)
+        await screen.keys("escape")
         await screen.write("g", "WU-7")
         await screen.until(
             lambda: (
                 isinstance(screen.app.screen, WriteDialog) and "Pass the" in screen.app.screen.what.title[0]
             )
         )
+        await screen.keys("ctrl+s")
+        await screen.until(lambda: "Type the reason" in screen.dialog)
         screen.app.screen.query_one(TextArea).text = "it is small"
         await screen.keys("ctrl+s")
         await screen.until(lambda: screen.status.startswith("gate passed"))
@@ -383,11 +388,21 @@ def test_a_narrow_screen_shows_the_keys_that_lead_out(run: Run, desk: Screen) ->
 
 
 def test_typing_replaces_a_proposed_text_and_goes_on_with_a_draft(run: Run, desk: Screen) -> None:
-    """`agreed` stays unless something is typed; one's own words stay in any case."""
+    """`agreed` stays unless something is typed, and can be read on any background; one's own words stay in any case."""
     desk.say("Agreed?", to=["Curie"], intent="PROPOSE", wu="WU-7")
 
     async def script(screen: Screen) -> None:
         await screen.open()
+        await screen.keys("a")
+        (piece,) = [
+            piece
+            for strip in screen.app.screen._compositor.render_strips(screen.app.size)
+            for piece in strip
+            if piece.text == "agreed"
+        ]
+        assert piece.style is not None and piece.style.reverse
+        assert piece.style.color is None or piece.style.color.is_default
+        await screen.keys("escape")
         for keys, expected in (
             ("a", "agreed"),
             ("aok", "ok"),
@@ -432,7 +447,13 @@ def test_it_follows_the_log_and_the_mouse(run: Run, desk: Screen) -> None:
         await screen.pilot.click("#tabs", offset=(2, 0))
         await screen.until(lambda: screen.app.active == "agents")
         await screen.open()
-        assert "claude:architect:shop" in screen.text() or "codex:builder:host" in screen.text()
+        name = (
+            "Planck (claude:architect:shop)"
+            if "claude:architect" in screen.text()
+            else "Curie (codex:builder:host)"
+        )
+        await screen.keys("r")
+        await screen.until(lambda: f"Signal to {name}, as Curie" in screen.dialog)
 
     run(script)
 
