@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 SHORT = 12
 RANGES_SHOWN = 4
+HOLDS = "holds"
+REWRITTEN = {
+    "amend": "amended",
+    "apply": "applied",
+    "cherry-pick": "cherry-picked",
+    "commit": "committed",
+    "merge": "merged",
+    "rebase": "rebased",
+    "revert": "reverted",
+    "rewrite": "rewritten",
+    "squash": "squashed",
+}  # what the actions of records mean for who only rewrote a commit
 
 
 def why(found: Why) -> list[str]:
@@ -43,22 +55,29 @@ def _story(each: Story) -> list[str]:
     lines += [f"  {_node(node)}" for node in each.nodes]
     if each.now:
         lines.append(f"  {paint('no longer as it was', 'bad')}: {plain('; '.join(each.now))}")
-    elif each.threads or each.nodes:
+    elif _holds(each):
         lines.append("  still holds")
     return lines
 
 
+def _holds(each: Story) -> bool:
+    """Return whether something was agreed or known when a commit was made, and nothing shown about it has changed."""
+    agreed = any(one.agreed_then for one in each.threads) and not any(one.rejected for one in each.threads)
+    known = any(one.known_then for one in each.nodes)
+    return (agreed or known) and all(one.now == HOLDS for one in each.nodes)
+
+
 def _who(each: Story) -> str:
     if not each.made_by:
-        text = "made by somebody without a record"
+        text = f"no record of a session: made by {plain(each.author)}, or by a session that was not noted"
         if each.possible:
             names = ", ".join(plain(one.name) for one in each.possible)
             text += f"; perhaps by {names}, who had claimed the file then (inferred)"
     else:
         text = f"made by {' and '.join(map(_maker, each.made_by))}"
-        text += "" if each.is_whole else ", and partly by somebody without a record"
+        text += "" if each.is_whole else "; no record of who made the rest"
     if each.rewritten_by:
-        text += f"; {', '.join(f'{one.action} by {_maker(one)}' for one in each.rewritten_by)}"
+        text += f"; {', '.join(f'{REWRITTEN.get(one.action, one.action)} by {_maker(one)}' for one in each.rewritten_by)}"
     return text
 
 
@@ -97,7 +116,7 @@ def _answer(each: TaskAnswer) -> str:
 
 def _node(each: KnownNode) -> str:
     when = "known then" if each.known_then else "since"
-    state = "" if each.now == "holds" else f" [{plain(each.now)}]"
+    state = "" if each.now == HOLDS else f" [{plain(each.now)}]"
     return f"{when}: {each.id} {plain(each.type)} {plain(each.text)}{state}"
 
 

@@ -128,8 +128,8 @@ def _unquoted(name: bytes) -> str:
     return _ESCAPE.sub(plain, text[1:-1])
 
 
-def deleted_by(common: str, git_dir: str, path: str, *, seconds: float = SECONDS) -> str | None:
-    """Return the last commit in HEAD's history that changed a file which HEAD does not have; None if none did."""
+def last_change(common: str, git_dir: str, path: str, *, seconds: float = SECONDS) -> str | None:
+    """Return the last commit in HEAD's history that changed a file, also one that HEAD does not have; None if none did."""
     args = [
         f"--git-dir={git_dir}", "--literal-pathspecs", "rev-list", "--max-count=1", "HEAD", "--", path,
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..signals import threads
 from ..signals.causality import FoldedThread
-from ..tasks import load
+from ..tasks import SUBMITTED, WAITING, load
 from ..text.sanitize import title
 
 TYPE_CHECKING = False
@@ -130,9 +130,21 @@ def _state(task: FoldedTask, take: TaskEvent) -> tuple[str, TaskEvent]:
         last = max(ends, key=lambda each: each.line)
         return RELEASED if last.event == "release" else str(last.state), last
     if take in task.held:
-        decided = task.seal or task.close
-        return task.state, decided or take
+        return task.state, task.seal or task.close or _since(task, own) or take
     return REPLACED, take
+
+
+def _since(task: FoldedTask, own: list[TaskEvent]) -> TaskEvent | None:
+    """Return the event by which its holder waits for an answer, or has got one; None if neither is so."""
+    if task.state == SUBMITTED:
+        found = [
+            each
+            for each in task.events.values()
+            if each.event == "message" and each.sender[0] == task.caller[0]
+        ]
+    else:
+        found = [each for each in own if each.state in WAITING and each.state == task.state]
+    return max(found, key=lambda each: each.line, default=None)
 
 
 def threads_of(

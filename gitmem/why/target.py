@@ -8,6 +8,7 @@ import re
 from ..errors import UsageError
 from ..git import blame
 from ..memory import anchors
+from ..records.ids import is_id
 from ..repo import READING
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 _LINES = re.compile(r"(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?", re.DOTALL)
 BINARY_BYTES = 8_000  # at the beginning of a file, in which git looks for NUL
 SHOWN_MAX = 120
+_ABOUT_IDS = {
+    "task": ("task", "show"),
+    "mem": ("mem", "show"),
+    "sig": ("thread",),
+}  # commands that show what an id names
 
 
 class Target:
@@ -70,6 +76,14 @@ def find(store: Store, folder: str, text: str) -> Target:
             hint="Give a commit, or run it in a worktree.",
             code="unknown-commit",
         )
+    for kind, words in _ABOUT_IDS.items():
+        if is_id(kind, text):
+            raise UsageError(
+                f"{_shown(text)} is neither a file nor a commit.",
+                hint="Ask about a file, a line as FILE:LINE, or a commit.",
+                code="unknown-target",
+                next=[command("gitmem", *words, text)],
+            )
     raise _missing(store, folder, parts[1] if parts is not None else text)
 
 
@@ -122,7 +136,7 @@ def _range(text: str, parts: re.Match[str]) -> tuple[int, int]:
 def _missing(store: Store, folder: str, typed: str) -> UsageError:
     """Return the error for a file that is not there, with the commit that removed it."""
     path = anchors.from_root(store.repo, folder, typed) if typed.strip() else ""
-    commit = blame.deleted_by(store.repo.common, store.repo.git_dir, path) if path else None
+    commit = blame.last_change(store.repo.common, store.repo.git_dir, path) if path else None
     if commit is not None:
         return UsageError(
             f"{_shown(typed)} is not in the work tree. The last commit that changed it is {commit[:12]}.",

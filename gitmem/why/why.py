@@ -6,7 +6,9 @@ from ..agents import commit_stamps
 from ..commits.made_by import MadeHere
 from ..errors import UsageError
 from ..git import blame, commit_facts, formats
+from ..git.remotes import remotes
 from ..git.run import GitOutputError, GitTimeoutError
+from ..log.ref import LOG_REF
 from ..outcome import Outcome
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -91,9 +93,12 @@ def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool
         story.line_count = sum(each.length for each in behind[oid])
         answer.commits.append(story)
     _add_remarks(store, answer, facts)
+    lacks_log = store.git.tip(LOG_REF) is None and not store.waits() and bool(remotes(common))
+    if lacks_log:
+        answer.remarks.append("This clone has no log yet. It may be on the remote: `gitmem sync` fetches it.")
     if is_early and not all(each.made_by for each in answer.commits):
         answer.remarks.append("A commit of a moment ago is not yet noted: run it again.")
-    answer.next = _next(answer, has_hook=commit_stamps.has_hook(store.repo))
+    answer.next = _next(answer, has_hook=commit_stamps.has_hook(store.repo), lacks_log=lacks_log)
     return answer
 
 
@@ -116,6 +121,15 @@ def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
     except (GitTimeoutError, GitOutputError) as error:
         error.hint = "Ask about a few lines, such as FILE:10-20."
         raise
+    if not found:
+        if blame.last_change(repo.common, repo.git_dir, path) is None:
+            raise target.not_committed(path)
+        answer.remarks.append(f"{sanitize(path, keep='')} is empty: it has no lines.")
+    last = max((each.first + each.length - 1 for each in found), default=0)
+    if found and asked.lines is not None and last < asked.lines[1]:
+        shown = f"line {last} is" if last == asked.lines[0] else f"lines {asked.lines[0]}-{last} are"
+        has = "1 line" if last == 1 else f"{last} lines"
+        answer.remarks.append(f"{sanitize(path, keep='')} has {has}: {shown} shown.")
     behind: dict[str, list[Lines]] = {}
     for each in found:
         if each.commit is None:
@@ -145,20 +159,21 @@ def _add_remarks(store: Store, answer: Why, facts: Mapping[str, CommitFacts]) ->
     cut = formats.shallow_commits(store.repo.common)
     for story in answer.commits:
         if story.commit in cut:
+            older = "the lines may be older" if answer.path is not None else "it seems to add all files"
             answer.remarks.append(
-                f"History ends at {story.commit[:SHORT]}, because this clone is shallow: the lines may be older. `git fetch --unshallow`"
+                f"History ends at {story.commit[:SHORT]}, because this clone is shallow: {older}. `git fetch --unshallow`"
             )
     if answer.path is None and answer.commits and len(facts[answer.commits[0].commit].parents) > 1:
         answer.remarks.append("It is a merge commit: its lines come from the commits that it merges.")
 
 
-def _next(answer: Why, *, has_hook: bool) -> list[str]:
+def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
     """Return the commands that show more: the thread, the node, the task, the memory of that time."""
-    found = []
+    found = ["gitmem sync"] if lacks_log else []
     for story in answer.commits[:2]:
         found += [command("gitmem", "thread", each.thread_id) for each in story.threads[:1]]
         found += [command("gitmem", "task", "show", story.task.task_id)] if story.task is not None else []
-        found += [command("gitmem", "mem", "show", each.id) for each in story.nodes[:1]]
+        found += [command("gitmem", "mem", "show", each.superseded_by or each.id) for each in story.nodes[:1]]
     if answer.path is not None and answer.commits:
         found.append(command("git", "show", answer.commits[0].commit[:SHORT]))
     if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):
