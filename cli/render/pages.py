@@ -37,7 +37,7 @@ def view(found: View) -> list[str]:
 def stats(found: Stats) -> list[str]:
     """Return a table of the last days, and a line for each other figure."""
     if not found.days and not found.tasks and not found.ahead:
-        return ["Nothing was said, and there are no tasks."]
+        return [plain(found.remark) or "Nothing was said, and there are no tasks."]
     shown = found.days[-DAYS_SHOWN:]
     rows: list[tuple[str, ...]] = [("DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS")] if shown else []
     rows += [

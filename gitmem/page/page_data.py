@@ -54,7 +54,7 @@ def collect(
         open_now = OpenNow(store, only, sessions.current, threads, signals, tasks, claims, lanes)
         nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
         history = HistoryMarks(store, only, lanes)
-        notes = [*_format_note(store), *history.notes, *open_now.notes]
+        notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *open_now.notes]
         figures = statistics(store, only, threads)
         signs = life_signs.find(db, tasks.spans, claims.spans, history.commits, open_now.board["passed"])
         life_signs.extend(bars, signs, millis(store.now()))

@@ -72,6 +72,16 @@ class Selection:
         )
         return " AND ".join([*found, *(["l.at >= :since_at"] if self.since else [])]) or "1"
 
+    def remark(self, db: sqlite3.Connection) -> str:
+        """Return the sentence about a work unit of which nothing is in the log; "" if there is something, or none was asked for."""
+        if (
+            not self.unit
+            or db.execute("SELECT 1 FROM unit WHERE key = ?", (self.unit,)).fetchone() is not None
+        ):
+            return ""
+        named = db.execute("SELECT 1 FROM path_claim WHERE wu_id = ? LIMIT 1", (self.unit,)).fetchone()
+        return "" if named is not None else f"Nothing here is of the work unit {sanitize(self.wu or '')}."
+
     def has_unit(self, wu: str | None) -> bool:
         """Return whether something on a work unit, or on none, matches."""
         return not self.unit or unit_key(wu) == self.unit

@@ -84,6 +84,7 @@ class Stats(Outcome):
 
     Attributes:
         older: The number of older signals, of which answers and agreements are not measured.
+        remark: A sentence about a work unit of which there is nothing; "" otherwise.
     """
 
     __slots__ = (
@@ -95,10 +96,11 @@ class Stats(Outcome):
         "unanswered",
         "tasks",
         "older",
+        "remark",
         "next",
     )
 
-    def __init__(self, found: Statistics, older: int) -> None:
+    def __init__(self, found: Statistics, older: int, remark: str = "") -> None:
         self.days = found["days"]
         self.ahead = found.get("ahead", 0)
         self.first_answer = found["first_answer"]
@@ -107,6 +109,7 @@ class Stats(Outcome):
         self.unanswered = found["unanswered"]
         self.tasks = found["tasks"]
         self.older = older
+        self.remark = remark
         self.next = ["gitmem view --open", "gitmem task stats"]
 
 
@@ -132,7 +135,7 @@ def stats(
         db = store.db()
         only = Selection(store, since=since, wu=wu, agent=agent)
         threads = ManyThreads(db, only, most)
-        return Stats(statistics(store, only, threads), threads.more)
+        return Stats(statistics(store, only, threads), threads.more, only.remark(db))
 
 
 def statistics(store: Store, only: Selection, threads: ManyThreads) -> Statistics:

@@ -118,3 +118,17 @@ def test_without_the_extra_serving_says_what_to_install(run: Run, monkeypatch: p
     assert said.status == 2
     assert "gitmem view --serve needs it" in said.err and "gitmem-coord[a2a]" in said.err
     assert run("view").status == 0
+
+
+def test_a_work_unit_of_which_there_is_nothing_is_named(run: Run) -> None:
+    """A typing mistake in --wu is no empty page without a word."""
+    run("session", "start", "--name", "Curie", "--agent-identity", "a:b:curie")
+    run("signal", "Done", "--broadcast", "--wu", "WU-7", "--as", "Curie")
+    run("claim", "a.py", "--wu", "WU-8", "--as", "Curie")
+    said = "Nothing here is of the work unit WU-77."
+    assert run("stats", "--wu", "WU-77").out.startswith(f"{said}\n")
+    assert run("stats", "--wu", "WU-77", "--json").json["remark"] == said
+    assert run("view", "--wu", "WU-77", "--json").json["warnings"] == [said]
+    for unit in ("wu-7", "#wu-7", "WU-8"):
+        assert run("view", "--wu", unit, "--json").json["warnings"] == []
+    assert "Nothing here is of" not in run("stats", "--wu", "wu-7").out
