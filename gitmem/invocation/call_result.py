@@ -235,7 +235,8 @@ def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedT
             if why is not None:
                 task = give_up.seal(store, caller, task, why, asks=True)
             else:
-                result.warnings += task_decisions.seal(store, caller, result.task_id).warnings
+                result.warnings += filter(None, [task_decisions.doubt(store, task)])
+                task_decisions.seal(store, caller, result.task_id)
                 task = find_task.require(store, result.task_id, writing=True)
         except GitmemError as error:
             result.warnings.append(f"The result could not be sealed: {error.message}")
