@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SECONDS = 5.0
 HOOK_SECONDS = 2.0
-ANSWER_SECONDS, PAUSE_SECONDS = 1.0, 0.02
+ANSWER_SECONDS, PAUSE_SECONDS = 1.0, 0.1  # each look runs git
 OUTPUT_MAX, DEPTH_MAX, PRINTED_MAX = 256 * 1024, 4, 64
 _ASKED = ("tool_input", "toolArgs", "args")
 _PRINTED = ("tool_response", "tool_output", "toolResult", "toolOutput", "output", "result")

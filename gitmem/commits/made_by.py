@@ -44,7 +44,7 @@ class MadeHere:
         return next((each.action for each in found if committed in (None, each.seconds)), "")
 
     def has_second(self, seconds: int) -> bool:
-        """Return whether a commit was made here in a second, that is no repetition: one that repeats it keeps its author's time."""
+        """Return whether a commit, merge or revert was made here in a second; cherry-picks, rebases and amends do not count."""
         return any(
             each.seconds == seconds and each.action in MADE for some in self._read().values() for each in some
         )

@@ -67,17 +67,18 @@ def asked(path: Path, who: str, to: str, text: str, wu: str, minutes: float = 1)
         )
 
 
+def delegated(log: Log, text: str, **asked_for: Any) -> str:
+    """Delegate a task; return its id."""
+    return str(log.tasks.delegate(text, **asked_for).task["task_id"])
+
+
 def test_a_closed_gate_is_that_of_the_command(tmp_path: Path) -> None:
     """With its blocking signals; on the unit of a task that the session has, too; not on other units, and not once it is passed."""
     path = start(tmp_path)
     first = asked(path, "Noether", "Curie", "Rename it?", "WU-1")
     asked(path, "Noether", "Curie", "Something on other work", "WU-9")
     with opened(path, "Gauss", 2) as log:
-        task = str(
-            log.tasks.delegate(
-                "Test it", to="Curie", wu="WU-7", role="implementer/general", scopes=["src/**"]
-            ).task["task_id"]
-        )
+        task = delegated(log, "Test it", to="Curie", wu="WU-7", role="implementer/general", scopes=["src/**"])
     with opened(path, "Curie", 3) as log:
         log.tasks.take(task)
         log.inbox(wu="WU-7")
@@ -137,11 +138,7 @@ def test_what_is_owed_names_who_owes_what_to_whom_since_when(tmp_path: Path) -> 
     proposal = asked(path, "Noether", "Curie", "Rename it?", "WU-1")
     with opened(path, "Curie", 2) as log:
         waiting, done, fresh, late = (
-            str(
-                log.tasks.delegate(
-                    text, to=to, wu="WU-2", role="implementer/general", scopes=["src/**"]
-                ).task["task_id"]
-            )
+            delegated(log, text, to=to, wu="WU-2", role="implementer/general", scopes=["src/**"])
             for text, to in (
                 ("Ask me", "Noether"),
                 ("Do it", "Gauss"),
@@ -236,13 +233,7 @@ def test_a_mismatch_of_a_task_that_ended_stays_on_the_board(tmp_path: Path) -> N
     ids = []
     for number, name in enumerate(("Noether", "Gauss")):
         with opened(path, "Curie", 1 + number) as log:
-            ids.append(
-                str(
-                    log.tasks.delegate("Review it", to=name, role="reviewer/general", scopes=["src/**"]).task[
-                        "task_id"
-                    ]
-                )
-            )
+            ids.append(delegated(log, "Review it", to=name, role="reviewer/general", scopes=["src/**"]))
         with opened(path, name, 3 + number) as log:
             log.tasks.take(ids[-1])
     with opened(path, "Noether", 5) as log:
@@ -296,10 +287,8 @@ def test_a_handoff_names_what_it_hands_over(tmp_path: Path) -> None:
     """Its task, its claim and its checkpoint, by the ids under which the page has them."""
     path = start(tmp_path)
     with opened(path, "Gauss", 1) as log:
-        task = str(
-            log.tasks.delegate(
-                "Export it", to="Curie", wu="WU-1", role="implementer/general", scopes=["src/**"]
-            ).task["task_id"]
+        task = delegated(
+            log, "Export it", to="Curie", wu="WU-1", role="implementer/general", scopes=["src/**"]
         )
     with opened(path, "Curie", 2) as log:
         log.tasks.take(task)
@@ -323,8 +312,8 @@ def test_a_task_names_what_it_waits_for_after_that_has_ended(tmp_path: Path) -> 
     """A blocker that failed blocks no more, and stays named."""
     path = start(tmp_path)
     with opened(path, "Curie", 1) as log:
-        first = str(log.tasks.delegate("Try it", to="Gauss", wu="WU-3").task["task_id"])
-        second = str(log.tasks.delegate("Test it", to="Noether", wu="WU-3", blocked_by=[first]).task["task_id"])  # fmt: skip
+        first = delegated(log, "Try it", to="Gauss", wu="WU-3")
+        second = delegated(log, "Test it", to="Noether", wu="WU-3", blocked_by=[first])  # fmt: skip
 
     def waits() -> tuple[list[str], list[str]]:
         task = next(each for each in data_of(path)["tasks"] if each["id"] == second)
@@ -341,7 +330,7 @@ def test_a_mismatch_after_a_handoff_names_who_was_asked(tmp_path: Path) -> None:
     """On the page and in `task show`: the taker was not asked."""
     path = start(tmp_path)
     with opened(path, "Gauss", 1) as log:
-        task = str(log.tasks.delegate("Export", to="Curie", wu="WU-1", role="implementer/delivery", scopes=["src/**"]).task["task_id"])  # fmt: skip
+        task = delegated(log, "Export", to="Curie", wu="WU-1", role="implementer/delivery", scopes=["src/**"])  # fmt: skip
     with opened(path, "Curie", 2) as log:
         log.tasks.take(task)
         handoff = str(log.tasks.handoff("Noether", "My quota ends", wu="WU-1").task["task_id"])
@@ -378,7 +367,7 @@ def test_a_session_lasts_until_its_last_sign_of_life(tmp_path: Path) -> None:
 
     assert last() == 30
     with opened(path, "Noether", 31) as log:
-        task = str(log.tasks.delegate("Try it", to="Curie", wu="WU-1").task["task_id"])
+        task = delegated(log, "Try it", to="Curie", wu="WU-1")
     with opened(path, "Curie", 40) as log:
         log.tasks.take(task)
     with opened(path, "Curie", 41) as log:
@@ -478,7 +467,7 @@ def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> 
     """In questions, agreements, reasons and paths; of many reasons and claims the newest are shown, and the rest is counted."""
     path = start(tmp_path)
     with opened(path, "Curie", 1) as log:
-        task = str(log.tasks.delegate(f"Do {HOSTILE}", to="Gauss", role="implementer/general", scopes=["src/**"]).task["task_id"])  # fmt: skip
+        task = delegated(log, f"Do {HOSTILE}", to="Gauss", role="implementer/general", scopes=["src/**"])  # fmt: skip
     with opened(path, "Gauss", 2) as log:
         log.tasks.take(task)
     with opened(path, "Gauss", 3) as log:
