@@ -22,6 +22,8 @@ from gitmem.store import Store
 
 from . import templates
 
+ROOT = Path(__file__).parents[1]
+
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 SECOND = 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
@@ -57,6 +59,7 @@ def no_role(implied: str | None = None, branch: str | None = "main") -> dict[str
 
 def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.org") -> Store:
     """A store as one process in that folder has it."""
+    assert not where.resolve().is_relative_to(ROOT), f"{where} is the user's checkout"
     found = place.find(str(where))
     if mail is not None:
         config = Path(found.common, "config")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _sqlite3
 import re
 import sqlite3
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,7 +135,7 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
         assert said.status in (0, 1), (line, said)
     assert desk("session", "end", session=curie).status == 0
     assert desk("inbox").status == 0, "of a reader that the log does not know"
-    where = open_store(Path.cwd(), Clock())  # a commit on a work unit
+    where = open_store(desk.repo, Clock())  # a commit on a work unit
     assert agreed.threads_of(where.db(), None, "WU-1", Clock()()) == []
     where.close()
 
