@@ -16,27 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSES = ("gitmem", "cli", "merge_driver")
-FILE_LINES_MAX = 300
 FUNCTION_LINES_MAX = 70
 PATCHES_MAX = 60  # of our own names by tests; lower it whenever there are fewer
-SMALL_LINES = 50
-# Modules below that which are not part of a neighbour, and why.
-SMALL = {
-    "cli.commands": "one command each: a command imports its own alone",
-    "cli.missing_extra": "three commands with an extra each share it, and no other imports contextlib for it",
-    "cli.render.as_json": "the answer path of --json and of hooks imports it alone",
-    "gitmem.agents.name_pool": "data: the display names",
-    "gitmem.conformance.entry": "every pytest beside gitmem loads it",
-    "gitmem.git.formats": "reads files: its users need no git",
-    "gitmem.git.prefetched_network": "only a sync that has something to do imports the network",
-    "gitmem.log.log_state": "the answer path of an empty inbox imports it alone",
-    "gitmem.log.spool_files_0_1": "goes when 0.1 is no longer supported",
-    "gitmem.log.union": "the merge driver imports it alone; it is the rule that all merges share",
-    "gitmem.records": "one kind of record each; `groups` spares few lines the import of `bulk`",
-    "gitmem.sync.withheld_lines": "a sync with nothing to do imports it without the messages",
-    "gitmem.text.ignorable": "generated",
-    "gitmem.text.shell_quote": "fifty modules of all packages import it",
-}
 
 # What starting up may import beside ourselves: built in, or a millisecond at most.
 LIGHT = {
@@ -211,27 +192,6 @@ def test_only_the_screen_imports_textual(module: Module) -> None:
     found = {name.partition(".")[0] for name in module.imports()} & {"textual", "rich"}
 
     assert not found or fits(module.name, ("cli.top",))
-
-
-@each_module
-def test_files_are_short(module: Module) -> None:
-    """A room that passes 300 lines becomes a folder; nobody reads what a tool has written."""
-    is_written_by_a_tool = "Written by `tools/" in module.text.partition("\n")[0]
-    assert is_written_by_a_tool or len(module.text.splitlines()) <= FILE_LINES_MAX
-
-
-def test_small_modules_have_a_reason() -> None:
-    """What is too small to have a reason of its own belongs to its neighbour."""
-    small = {
-        name
-        for name, module in modules().items()
-        if len(module.text.splitlines()) < SMALL_LINES
-        and not module.is_package
-        and not name.endswith(".__main__")
-    }
-
-    assert {name for name in small if not fits(name, tuple(SMALL))} == set()
-    assert {each for each in SMALL if not any(fits(name, (each,)) for name in small)} == set()
 
 
 @each_module
