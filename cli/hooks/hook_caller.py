@@ -60,7 +60,7 @@ def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: 
     about = f" on {sanitize_for_model(caller.wu_id)}" if caller.wu_id else ""
     line = (
         f"You are {sanitize_for_model(caller.name or caller.reader)} ({sanitize_for_model(caller.reader)}) to the other agents in this"
-        f' repository{about}. `gitmem inbox` shows your messages, `gitmem signal "TEXT" --to NAME` sends one,'
+        f" repository{about}. `gitmem inbox` shows your messages, `gitmem signal 'TEXT' --to NAME` sends one,"
         " `gitmem roster` lists the agents."
     )
     if _knows_session(at, call, caller, exported):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +61,22 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Capture
         return Said(status, out.decode(), err.decode())
 
     return command
+
+
+@pytest.fixture
+def shell(run: Run, repo: Path) -> Run:
+    """`shell("gitmem roster", session="sess-…")`: what an agent's shell does with lines that it was shown."""
+
+    def lines(script: str, *, session: str | None = None, cwd: Path = repo, **env: str) -> Said:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        own = {"GITMEM_SESSION": session} if session else {}
+        done = subprocess.run(
+            ["sh", "-c", script], cwd=cwd, env={**os.environ, "PATH": path, **own, **env},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    return lines
 
 
 @pytest.fixture(autouse=True)

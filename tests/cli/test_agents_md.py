@@ -23,9 +23,9 @@ LINES_MAX = 25
 # The options that stand alone in it, and the command that each belongs to.
 ALONE = {
     "--broadcast": "gitmem signal 'Parser is merged'",
-    "--agree": "gitmem reply ID 'Done'",
-    "--reject": "gitmem reply ID 'Done'",
-    "--counter": "gitmem reply ID 'Done'",
+    "--agree": "gitmem reply ID 'agreed'",
+    "--reject": "gitmem reply ID 'a reason'",
+    "--counter": "gitmem reply ID 'a proposal'",
     "--json": "gitmem roster",
     "--help": "gitmem roster",
 }
@@ -48,7 +48,9 @@ def test_it_is_short(run: Run) -> None:
     assert max(map(len, said.out.splitlines())) <= 110
 
 
-def test_every_command_in_it_runs(run: Run, start: Callable[..., str], repo: Path, git: Git) -> None:
+def test_every_command_in_it_runs(
+    run: Run, shell: Run, start: Callable[..., str], repo: Path, git: Git
+) -> None:
     """As it stands, with a name and an id in the places of NAME and ID."""
     hub = repo.parent / "hub.git"
     git("init", "--quiet", "--bare", str(hub))
@@ -81,14 +83,17 @@ def test_every_command_in_it_runs(run: Run, start: Callable[..., str], repo: Pat
     runnable = [each for each in known if "gitmem watch" not in each and "session end" not in each]
 
     for each in [*runnable, "gitmem session end"]:
-        words = shlex.split(each)[1:]
+        words = shlex.split(each.removesuffix(" - <<'EOF'"))[1:]
         words = [
             {"NAME": "Curie", "ID": ids.get(words[0], ""), "TASK": task, "2m": "1s"}.get(word, word)
             for word in words
         ]
         options = {} if words[:2] == ["session", "start"] else {"session": me}
 
-        done = run(*words, **options)  # type: ignore[arg-type]
+        if each.endswith("EOF'"):
+            done = shell(f"{shlex.join(['gitmem', *words])} - <<'EOF'\nDone\nEOF\n", **options)
+        else:
+            done = run(*words, **options)  # type: ignore[arg-type]
 
         statuses = {"converged": (0, 1), "gate": (0, 1), "call": (6,)}  # Curie does not answer
         assert done.status in statuses.get(words[0], (0,)), f"{each}\n{done}"

@@ -35,24 +35,29 @@ def curie(begin: Start) -> str:
     return begin(CURIE)
 
 
-def test_an_agent_can_run_the_line_that_it_is_shown(run: Run, planck: str, curie: str) -> None:
-    """Text and JSON have the same line, and the answer goes to who sent it."""
+# What a shell would expand or end at within double quotes, and what ends single ones.
+DANGEROUS = 'It\'s `touch ran`, $(touch ran), "$HOME" and \\n'
+
+
+def test_an_agent_can_run_the_line_that_it_is_shown(
+    run: Run, shell: Run, repo: Path, planck: str, curie: str
+) -> None:
+    """Text and JSON have the same line, the answer goes to who sent it, and nothing in it runs."""
     sent = run("signal", "Behind one interface?", "--to", CURIE, "--json", session=planck).json["signal"]
     shown = run("inbox", "--no-mark", session=curie)
     of_json = run("inbox", "--json", "--no-mark", session=curie).json["signals"][0]
-    line = f'— from session "Maria". To reply: gitmem reply {sent["signal_id"]} "<your reply>"'
+    line = f"— from session \"Maria\". To reply: gitmem reply {sent['signal_id']} - <<'EOF'"
 
     assert shown.out.split("\n")[3:5] == ["| Behind one interface?", line]
     assert of_json["reply_line"] == line
     assert of_json["sender_headline"] == "Maria"
-    program, *words = line.partition("To reply: ")[2].replace('"<your reply>"', "yes").split()
-    assert program == "gitmem"
-    assert run(*words, session=curie).status == 0
-    assert "| yes" in run("inbox", session=planck).out
+    assert shell(f"{line.partition('To reply: ')[2]}\n{DANGEROUS}\nEOF\n", session=curie).status == 0
+    assert f"| {DANGEROUS}\n" in run("inbox", session=planck).out
+    assert not (repo / "ran").exists()
 
 
 def test_a_reader_who_was_named_answers_as_that_reader(
-    run: Run, planck: str, curie: str, tmp_path: Path
+    run: Run, shell: Run, planck: str, curie: str, tmp_path: Path
 ) -> None:
     """A copy of the line acts as the same and in the same place as the command that showed it."""
     repo = str(Path.cwd())
@@ -61,10 +66,10 @@ def test_a_reader_who_was_named_answers_as_that_reader(
     of_json = run("-C", repo, "inbox", "--as", CURIE, "--no-mark", "--json", cwd=tmp_path)
     line = of_json.json["signals"][0]["reply_line"]
 
-    assert f'To reply: gitmem --as {CURIE} reply {sent["signal_id"]} "<your reply>"' in text
-    assert line.endswith(f'To reply: gitmem -C {repo} --as {CURIE} reply {sent["signal_id"]} "<your reply>"')
-    words = line.partition("To reply: gitmem ")[2].replace('"<your reply>"', "yes").split()
-    answered = run(*words, "--json", cwd=tmp_path)
+    assert f"To reply: gitmem --as {CURIE} reply {sent['signal_id']} - <<'EOF'" in text
+    command = line.partition("To reply: ")[2]
+    assert command == f"gitmem -C {repo} --as {CURIE} reply {sent['signal_id']} - <<'EOF'"
+    answered = shell(f"{command.replace(' - ', ' --json - ')}\nyes\nEOF\n", cwd=tmp_path)
     assert answered.json["signal"]["sender_session"] == curie
 
 
@@ -106,17 +111,22 @@ def test_there_is_no_line_below_an_agreement_or_a_look(run: Run, planck: str, cu
     assert "from session" not in run("inbox", "--for", CURIE, "--all", session=planck).out
 
 
-def test_what_asks_for_a_decision_has_both_commands(run: Run, planck: str, curie: str) -> None:
-    """Each of them runs as it stands."""
+def test_what_asks_for_a_decision_has_both_commands(
+    run: Run, shell: Run, repo: Path, planck: str, curie: str
+) -> None:
+    """Each of them runs as it stands; the reason is data, as an answer is."""
     sent = run("signal", "Shall we?", "--to", CURIE, "--requires-ack", "--json", session=planck).json[
         "signal"
     ]
     line = run("inbox", "--json", session=curie).json["signals"][0]["reply_line"]
-    agree, _, reject = line.partition("To agree: ")[2].removesuffix(")").partition(" (to reject: ")
+    agree, _, reject = line.partition("To agree: ")[2].partition(" · To reject: ")
 
-    assert agree == f'gitmem reply {sent["signal_id"]} "agreed" --agree'
-    assert reject == '"<your reason>" --reject'
-    assert run(*agree.replace('"', "").split()[1:], session=curie).status == 0
+    assert agree == f"gitmem reply {sent['signal_id']} agreed --agree"
+    assert reject == f"gitmem reply {sent['signal_id']} --reject - <<'EOF'"
+    assert shell(f"{reject}\n{DANGEROUS}\nEOF\n", session=curie).status == 0
+    assert f"REJECT · {CURIE}" in (seen := run("inbox", session=planck).out) and f"| {DANGEROUS}\n" in seen
+    assert not (repo / "ran").exists()
+    assert shell(agree, session=curie).status == 0
     again = run("inbox", "--json", "--all", session=curie).json["signals"][0]["reply_line"]
     assert "To reply: " in again
 

@@ -211,7 +211,7 @@ def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> N
     """
     seen = desk.watch("--session", "Curie", pty=True, TERM="xterm").until_ready()
     first = desk.to_curie("Does this reach you?", "--wu", "WU-7")
-    seen.until_said("| Does this reach you?", f'gitmem --as {desk.curie} reply {first} "<your reply>"')
+    seen.until_said("| Does this reach you?", f"gitmem --as {desk.curie} reply {first} - <<'EOF'")
     os.write(seen.fd, b"\x03")
     assert seen.wait() == 0, seen
     assert seen.ids == [first]
@@ -367,7 +367,7 @@ def test_as_json_each_event_is_a_line(desk: Desk) -> None:
     ]  # fmt: skip
     assert {each["reader"] for each in events} == {"test:worker:curie"}
     assert events[0]["message"] == "one\nand two"
-    assert f'gitmem reply {plain} "<your reply>"' in events[0]["reply_line"]
+    assert f"gitmem reply {plain} - <<'EOF'" in events[0]["reply_line"]
     assert events[0]["next"] == [f"gitmem reply {plain} 'your reply'"]
     assert events[1]["next"] == [
         f"gitmem reply {asked} agreed --agree", f"gitmem reply {asked} 'your reason' --reject",

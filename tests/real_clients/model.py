@@ -25,9 +25,9 @@ class Asked:
 
     def reply_command(self, answer: str) -> str:
         """The command of the reply line, filled in as an agent does it."""
-        found = re.search(r'To reply: (gitmem [^"]*"<your reply>")', html.unescape(self.text))
+        found = re.search(r"To reply: (gitmem [^\n]* - <<'EOF')", html.unescape(self.text))
         assert found, f"no reply line: {self.text[-2000:]}"
-        return found[1].replace("<your reply>", answer)
+        return f"{found[1]}\n{answer}\nEOF\n"
 
 
 class Model:

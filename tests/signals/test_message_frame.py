@@ -20,7 +20,7 @@ SIGNAL: dict[str, Any] = {
     "interrupt_class": "priority", "thread_id": "thread-1", "wu_id": "WU-7", "origin": "local",
     "message": "Put the price rules behind one interface?",
 }  # fmt: skip
-LINE = '— from session "sorts the price rules". To reply: gitmem reply sig-abcd1234 "<your reply>"'
+LINE = "— from session \"sorts the price rules\". To reply: gitmem reply sig-abcd1234 - <<'EOF'"
 
 
 def line(reader: str | None = READER, workspace: str | None = None, **changes: object) -> str | None:
@@ -34,7 +34,7 @@ def test_an_agent_gets_the_line_from_an_agent() -> None:
 
 def test_who_has_no_richer_name_is_named_by_its_id() -> None:
     """Without empty quotes; a signal of an older version has the name that its sender had."""
-    bare = '— from session sess-abcd1234. To reply: gitmem reply sig-abcd1234 "<your reply>"'
+    bare = "— from session sess-abcd1234. To reply: gitmem reply sig-abcd1234 - <<'EOF'"
 
     assert line(sender_headline=None, sender_name=None) == bare
     assert line(sender_headline="sess-abcd1234") == bare
@@ -47,8 +47,8 @@ def test_a_request_has_both_ready_commands_until_it_is_decided() -> None:
     asked = line(requires_ack=True, delivery_state="delivered")
 
     assert asked == (
-        '— from session "sorts the price rules". '
-        'To agree: gitmem reply sig-abcd1234 "agreed" --agree (to reject: "<your reason>" --reject)'
+        '— from session "sorts the price rules". To agree: gitmem reply sig-abcd1234 agreed --agree'
+        " · To reject: gitmem reply sig-abcd1234 --reject - <<'EOF'"
     )
     assert line(requires_ack=True, delivery_state="acked") == LINE
     assert line(requires_ack=True, delivery_state="rejected") == LINE
@@ -231,11 +231,9 @@ def test_the_line_is_the_last_one_and_the_only_one_whatever_others_write(
     assert text.split("\n") == text.splitlines()
     assert last == message_frame.reply_line(fields, reader=READER)
     assert last.startswith("— from session ")
-    assert last.endswith('" --agree (to reject: "<your reason>" --reject)' if ack else ' "<your reply>"')
+    assert last.endswith(" --reject - <<'EOF'" if ack else " - <<'EOF'")
     assert last.count("To reply: " if not ack else "To agree: ") == 1
-    assert last.count('"') == (4 if ack else 2) + (
-        0 if last.startswith("— from session sess-abcd1234. ") else 2
-    )
+    assert last.count('"') == (0 if last.startswith("— from session sess-abcd1234. ") else 2)
     assert head[0] == "["
     assert head[-1] == "]"
     assert all(word == "|" or word.startswith("| ") for word in words)

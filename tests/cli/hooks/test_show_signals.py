@@ -42,7 +42,7 @@ def test_a_signal_reaches_the_model_once_in_the_form_of_its_client(
     assert "| The parser drops tabs ‹b>\n" in text
     knows = client in ("claude-code", "codex", "copilot", "opencode")
     program = "gitmem" if knows else f"gitmem --as {ours}"  # where the agent's shell does not know who it is
-    assert text.endswith(f'To reply: {program} reply {sent["signal_id"]} "<your reply>"')
+    assert text.endswith(f"To reply: {program} reply {sent['signal_id']} - <<'EOF'")
     for kind in (events.TOOL, events.PROMPT, events.STOP):
         for each in events.names(client, kind):
             assert hook(client, each).out == ""

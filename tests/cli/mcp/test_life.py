@@ -108,7 +108,7 @@ def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: 
     line = said(agent.answer(1))["signals"][0]["reply_line"]
     other.call("inbox", 1)
 
-    assert line.endswith(f'To reply: gitmem --as {planck} reply {sent} "<your reply>"')
+    assert line.endswith(f"To reply: gitmem --as {planck} reply {sent} - <<'EOF'")
     assert line in other.answer(1)["result"]["content"][0]["text"]
 
 
