@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gitmem.tasks.fold import FoldedTask
 
 TOKEN = "GITMEM_A2A_TOKEN"  # noqa: S105  (the name of a variable)
-PREFIX = "a2a:server:"  # of the identities of servers
 END_SECONDS, SEND_SECONDS, LOOK_SECONDS = 5.0, 10.0, 0.05
 
 
@@ -42,13 +41,13 @@ def serving(store: Store, url: str, ids: set[str]) -> Iterator[str]:
         UsageError: The URL is invalid, or the extra is not installed.
         StoreError: The server can't be remembered.
     """
-    from gitmem.a2a.remote_links import RemoteLinks
+    from gitmem.a2a import remote_links
 
     from .gateway import needs_sdk
 
     with needs_sdk("a call to an A2A server"):
-        from gitmem.a2a import remote
-    identity, links = remote.identity_of(url), RemoteLinks(store.repo.state)
+        from gitmem.a2a import remote  # noqa: F401  (before anything is written)
+    identity, links = remote_links.identity_of(url), remote_links.RemoteLinks(store.repo.state)
     links.add_server(identity, url, variable(TOKEN))
     with _served(store, links, identity, url, "", ids):
         yield identity
@@ -81,11 +80,12 @@ def wait_until_sent(store: Store, found: CallResult) -> None:
 
 def of_server(store: Store, id: str) -> FoldedTask | None:
     """Return a task that is for a server, or None."""
+    from gitmem.invocation import SERVER
     from gitmem.tasks import find_task
 
     with store.lock:
         task = find_task.require(store, id, writing=True)
-    return task if (task.record.get("agent") or "").startswith(PREFIX) else None
+    return task if (task.record.get("agent") or "").startswith(SERVER) else None
 
 
 def is_over(store: Store, id: str) -> bool:
@@ -113,13 +113,14 @@ def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], s
         UsageError: A task is unknown, or the token is not the one that its server got.
     """
     from gitmem.errors import UsageError
+    from gitmem.invocation import SERVER
     from gitmem.tasks import find_task
 
     found: dict[tuple[str, str, str], set[str]] = {}
     for id in ids:
         task = find_task.require(store, id, writing=True)
         identity = task.record.get("agent") or ""
-        if task.is_finished or not identity.startswith(PREFIX):
+        if task.is_finished or not identity.startswith(SERVER):
             continue
         from gitmem.a2a.remote_links import RemoteLinks, digest_of
 
@@ -151,7 +152,7 @@ def _served(
     from gitmem.agents import caller as callers
     from gitmem.agents import presence
     from gitmem.agents.caller import CallerClaims
-    from gitmem.invocation import DEADLINE_SECONDS, WORKER, worker
+    from gitmem.invocation import DEADLINE_SECONDS, SERVER, worker, worker_session
     from gitmem.invocation.runs import FunctionRun
     from gitmem.log.lock import Lock
     from gitmem.sessions import lifecycle
@@ -163,9 +164,7 @@ def _served(
     with store.lock:
         known = presence.get(store, session) if session else None
         if known is None or known.ended is not None or not known.here or known.agent_identity != identity:
-            session = lifecycle.start(
-                store, CallerClaims(), agent_identity=identity, client=WORKER
-            ).session_id
+            session = worker_session.start(store, identity, name=identity.removeprefix(SERVER)).session_id
     shared_mode.make_dirs(links.folder)
     lock = Lock(os.path.join(links.folder, f"{session}.lock"))
     if not lock.take():

@@ -69,7 +69,10 @@ def call(
         "memory": memory_query if memory_query is not None else with_memory,
     }  # fmt: skip
     if dry_run:
-        shown = preview.preview(store, caller, agent, options)
+        from gitmem.a2a import remote_links
+
+        server = remote_links.identity_of(agent) if remote_call.is_url(agent) else None
+        shown = preview.preview(store, caller, agent, options, server)
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
             "--with-memory": with_memory, "--memory-query": memory_query, "--idempotency-key": idempotency_key,
@@ -81,12 +84,12 @@ def call(
     with contextlib.ExitStack() as stack:
         options["stop"] = stack.enter_context(WatchEnded())
         options["tick"] = lambda: autosync.start_if_due(at)
-        if remote_call.is_url(agent):
+        if is_remote := remote_call.is_url(agent):
             ids: set[str] = set()
             options["began"] = ids.update
             agent = stack.enter_context(remote_call.serving(store, agent, ids))
         found = calls.call(store, caller, agent, message, **options)
-        if no_wait and agent.startswith(remote_call.PREFIX):
+        if no_wait and is_remote:
             remote_call.wait_until_sent(store, found)
     return _answer(at, found, is_waiting=not no_wait)
 

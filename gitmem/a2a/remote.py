@@ -16,7 +16,6 @@ from a2a.types import CancelTaskRequest
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 
-from ..errors import UsageError
 from ..invocation.served_task import DirectAnswer
 from .remote_links import Link
 from .remote_task import RemoteError, RemoteTask, text_of
@@ -32,35 +31,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS, READ_SECONDS, CANCEL_SECONDS, LOOK_SECONDS = 10.0, 600.0, 3.0, 0.2
 ANSWER_MAX_BYTES = 8 * 1024 * 1024
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PAUSES = (1.0, 2.0, 4.0)  # before each new connection to a server that has the task, after one was cut
-
-
-def identity_of(url: str) -> str:
-    """Return the agent identity of a server.
-
-    Raises:
-        UsageError: `bad-url`: not https, or http to this machine.
-    """
-    try:
-        found = urlsplit(url)
-        host, port = found.hostname, found.port
-    except ValueError:
-        host = port = None
-    is_allowed = host and (found.scheme == "https" or (found.scheme == "http" and host in LOOPBACK))
-    if (
-        not is_allowed
-        or found.username is not None
-        or not url.isascii()
-        or any(map(str.isspace, url))
-        or "," in url
-    ):
-        raise UsageError(
-            "The URL of an agent is https://HOST/…, or http:// on this machine, without a user. Nothing was written.",
-            code="bad-url",
-        )
-    place = f"{host}{f'-{port}' if port else ''}{found.path.rstrip('/')}"
-    return f"a2a:server:{place.replace(':', '-').replace('/', '-')}"
 
 
 class RemoteAgent:
@@ -107,8 +78,8 @@ class RemoteAgent:
         link = self._links.read(task.task_id) or Link()
         link.session = self._session
         self._links.write(task.task_id, link)
-        async with _connected(self._url, self._token) as client:
-            return await self._follow(client, RemoteTask(task, self._links, link))
+        async with _connected(self._url, self._token) as (client, modes):
+            return await self._follow(client, RemoteTask(task, self._links, link, modes))
 
     async def _follow(self, client: Client, remote: RemoteTask) -> str:
         """Return the result of a task that the server has, or gets now."""
@@ -169,7 +140,7 @@ def cancel(url: str, token: str | None, id: str) -> bool:
     """
 
     async def ask() -> bool:
-        async with asyncio.timeout(CONNECT_SECONDS), _connected(url.rstrip("/"), token) as client:
+        async with asyncio.timeout(CONNECT_SECONDS), _connected(url.rstrip("/"), token) as (client, _):
             return await _cancel(client, id)
 
     try:
@@ -179,8 +150,8 @@ def cancel(url: str, token: str | None, id: str) -> bool:
 
 
 @asynccontextmanager
-async def _connected(url: str, token: str | None) -> AsyncIterator[Client]:
-    """Yield a client of a server, by its card.
+async def _connected(url: str, token: str | None) -> AsyncIterator[tuple[Client, list[str]]]:
+    """Yield a client of a server, and the media types that it takes, by its card.
 
     Raises:
         A2AError, httpx.HTTPError, ValueError: The server can't be used.
@@ -192,7 +163,7 @@ async def _connected(url: str, token: str | None) -> AsyncIterator[Client]:
         card = await A2ACardResolver(http, url).get_agent_card()
         bindings = [TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value]
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=bindings)
-        yield ClientFactory(config).create(_of_same_host(card, url))
+        yield ClientFactory(config).create(_of_same_host(card, url)), list(card.default_input_modes)
 
 
 class _Limited(httpx.AsyncBaseTransport):

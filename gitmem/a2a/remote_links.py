@@ -9,10 +9,12 @@ import json
 import os
 import time
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from .. import atomic_write, shared_mode
 from ..digests import sha256
-from ..errors import StoreError
+from ..errors import StoreError, UsageError
+from ..invocation import SERVER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 FILE_MAX_BYTES, TEXT_MAX = 4 * 1024, 1_024
 KEPT_SECONDS = 30 * 24 * 3600.0  # of files that nobody has asked for
 _PRUNED_MAX = 1_000
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _FOLDER = ("a2a", "servers")
 
 
@@ -119,6 +122,33 @@ class RemoteLinks:
                 with suppress(OSError):  # another process deletes them, too
                     if each.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_SECONDS:
                         os.unlink(each.path)
+
+
+def identity_of(url: str) -> str:
+    """Return the agent identity of a server.
+
+    Raises:
+        UsageError: `bad-url`: not https, or http to this machine.
+    """
+    try:
+        found = urlsplit(url)
+        host, port = found.hostname, found.port
+    except ValueError:
+        host = port = None
+    is_allowed = host and (found.scheme == "https" or (found.scheme == "http" and host in LOOPBACK))
+    if (
+        not is_allowed
+        or found.username is not None
+        or not url.isascii()
+        or any(map(str.isspace, url))
+        or "," in url
+    ):
+        raise UsageError(
+            "The URL of an agent is https://HOST/…, or http:// on this machine, without a user. Nothing was written.",
+            code="bad-url",
+        )
+    place = f"{host}{f'-{port}' if port else ''}{found.path.rstrip('/')}"
+    return f"{SERVER}{place.replace(':', '-').replace('/', '-')}"
 
 
 def digest_of(token: str | None) -> str:

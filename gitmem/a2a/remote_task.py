@@ -15,13 +15,14 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import A2AError
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
+from ..invocation import bundle_encoding
 from ..invocation.served_task import AuthNeededError, InputNeededError, TaskRejectedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from a2a.client import Client
     from a2a.types import Artifact, TaskStatus
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..invocation.served_task import ServedTask
     from .remote_links import Link, RemoteLinks
 
+JSON = "application/json"
 POLL_SECONDS = 2.0  # between two looks at a task that can't be subscribed to
 _ENDS = (
     TaskState.TASK_STATE_COMPLETED,
@@ -49,14 +51,18 @@ class RemoteError(Exception):
 class RemoteTask:
     """A server's task for one of ours.
 
+    Args:
+        modes: The media types that the server takes, as its card says.
+
     Attributes:
         task: Ours.
         link: What is remembered of the server's.
         state, said: The last state, and what the server said with it.
     """
 
-    def __init__(self, task: ServedTask, links: RemoteLinks, link: Link) -> None:
+    def __init__(self, task: ServedTask, links: RemoteLinks, link: Link, modes: Collection[str]) -> None:
         self.task = task
+        self._takes_json = not {JSON, "*/*"}.isdisjoint(modes)
         self.link = link
         self.state = TaskState.TASK_STATE_UNSPECIFIED
         self.said = ""
@@ -76,7 +82,10 @@ class RemoteTask:
         new = answers[self.link.answers :]
         message = Message(message_id=self.task.task_id, role=Role.ROLE_USER)
         if not self.link.id:
-            message.parts.extend(Part(text=text) for text in (self.task.message, *answers))
+            message.parts.append(Part(text=self.task.message))
+            if self.task.handed_over:
+                message.parts.append(self._context())
+            message.parts.extend(Part(text=text) for text in answers)
         elif new:
             message.parts.extend(Part(text=text) for text in new)
             message.task_id, message.context_id = self.link.id, self.link.context_id
@@ -85,6 +94,15 @@ class RemoteTask:
             return None
         self._answers = len(answers)
         return SendMessageRequest(message=message)
+
+    def _context(self) -> Part:
+        """Return all that the caller hands over: as JSON, or in a text where the server, or JSON of the protocol, does not take it."""
+        context = self.task.handed_over
+        if self._takes_json:
+            part = ParseDict({"data": context, "mediaType": JSON}, Part())
+            if MessageToDict(part)["data"] == context:  # whose integers are exact up to 2**53
+                return part
+        return Part(text=f"What the caller hands over:\n{bundle_encoding.shown(context)}")
 
     async def asks(self, client: Client) -> bool:
         """Return whether the server waits for us now: whoever authenticates elsewhere need not answer it."""

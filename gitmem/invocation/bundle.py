@@ -51,6 +51,7 @@ def build(
     memory_query: bool | str | Sequence[str] | None = None,
     budget: int = BUDGET_BYTES,
     allow_secret: bool = False,
+    by_value: bool = False,
 ) -> Bundle:
     """Return what a call hands over. Nothing is written.
 
@@ -61,6 +62,7 @@ def build(
         memory_query: True for the nodes of the caller's work unit and the project; words to search for; or ids of nodes.
         budget: The most bytes. What the caller gives itself must fit; of the rest what fits is handed over.
         allow_secret: Hand over text that looks like a secret.
+        by_value: Hand over the content of nodes too, to an agent that does not read this log.
 
     Raises:
         UsageError: A value is not JSON, or is too large for the budget (`bad-context`); as SecretError, it has a secret.
@@ -72,7 +74,7 @@ def build(
     references = _retrieve(store, caller, bundle, memory_query, allow_secret=allow_secret)
     sources = _derive(store.db(), bundle, references)
     links = _relate(store.db(), bundle, items, references)
-    _utilize(bundle, own, items, references, sources, links)
+    _utilize(bundle, own, items, references, sources, links, by_value=by_value)
     return bundle
 
 
@@ -243,6 +245,8 @@ def _utilize(
     references: Sequence[_Reference],
     sources: Mapping[str, Sequence[str]],
     links: Sequence[tuple[str, str, str]],
+    *,
+    by_value: bool,
 ) -> None:
     """Stage 6: put what fits into the budget, in the order in which the target needs it."""
     if not (own or items or references or bundle.omitted):
@@ -251,7 +255,9 @@ def _utilize(
     packed = PackedContext(bundle, {"format": FORMAT, **own})
     for each in references:
         value = {"id": each.node.id, "digest": bundle_encoding.node_digest(each.node), "why": each.why}
-        more = {"sources": list(sources[each.node.id])} if each.node.id in sources else {}
+        more: dict[str, Any] = {"sources": list(sources[each.node.id])} if each.node.id in sources else {}
+        if by_value:
+            more["node"] = bundle_encoding.node_values(each.node)
         packed.add(MEMORY, each.node.id, {**value, **more})
     for item in items:
         packed.add(item.section, item.id, item.value)

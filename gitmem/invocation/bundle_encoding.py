@@ -32,6 +32,11 @@ def encode(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
+def shown(value: object) -> str:
+    """Return the JSON text of a value for a reader: keys in their order, on several lines."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+
+
 def size(value: object) -> int:
     """Return the bytes of a value as JSON in UTF-8."""
     return len(encode(value).encode())

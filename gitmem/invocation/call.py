@@ -7,7 +7,7 @@ import time
 from ..errors import UsageError
 from ..signals.change_watcher import NeverSet
 from ..tasks import find_task, give_up
-from . import DEADLINE_SECONDS, call_tasks
+from . import DEADLINE_SECONDS, SERVER, agent_lookup, call_tasks
 from .call_result import (
     ALL,
     ANY,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..signals.change_watcher import StopWatching
     from ..store import Store
+    from .agent_lookup import Callee
     from .bundle_content import Bundle
     from .call_tasks import CallOptions
 
@@ -98,22 +99,29 @@ def begin(
         )
         if same is not None:
             return CallResult(join, same[1], same[0])
-        handed = bundle_of(store, caller, options)  # before the snapshot: a search may write to the index
+        handed = bundle_of(
+            store, caller, options, lambda: agent_lookup.find(store, caller, named, waits=False)
+        )  # before the snapshot: a search may write to the index
         results, thread = store.with_one_snapshot(
             lambda: call_tasks.record(store, caller, named, message, options, handed), exact=True
         )
     return CallResult(join, thread, results, handed.transfer if handed is not None else None)
 
 
-def bundle_of(store: Store, caller: Caller, options: CallOptions) -> Bundle | None:
-    """Return what a call hands over, or None if nothing was asked for; errors are those of `bundle.build`."""
+def bundle_of(
+    store: Store, caller: Caller, options: CallOptions, callees: Callable[[], Sequence[Callee]]
+) -> Bundle | None:
+    """Return what a call hands over, or None if nothing was asked for; errors are those of `bundle.build` and `agent_lookup.find`."""
     if all(options.get(name) in (None, False) for name in ("context", "variables", "memory")):
         return None
     from . import bundle
 
+    by_value = options.get("memory") not in (None, False) and any(
+        (each.address or "").startswith(SERVER) for each in callees()
+    )
     return bundle.build(
         store, caller, context=options.get("context"), variables=options.get("variables"),
-        memory_query=options.get("memory"), allow_secret=bool(options.get("allow_secret")),
+        memory_query=options.get("memory"), allow_secret=bool(options.get("allow_secret")), by_value=by_value,
     )  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..agents import addressing
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import agent_lookup, received
+from . import agent_lookup, bundle_encoding, received
+from .agent_lookup import Callee
 from .call import bundle_of
 
 TYPE_CHECKING = False
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .agent_lookup import Callee
     from .bundle_content import Transfer
     from .call_tasks import CallOptions
 
@@ -52,17 +53,31 @@ class CallPreview(Outcome):
         self.next = [command("gitmem", "call", ",".join(each.name for each in self.agents), "your task")]
 
 
-def preview(store: Store, caller: Caller, agents: str | Sequence[str], options: CallOptions) -> CallPreview:
+def preview(
+    store: Store, caller: Caller, agents: str | Sequence[str], options: CallOptions, server: str | None = None
+) -> CallPreview:
     """Return what a call would do; see `call_tasks.CallOptions`.
+
+    Args:
+        server: The identity of an A2A server, whose URL `agents` is. Nothing is sent there.
 
     Raises:
         UsageError: As the call itself.
     """
     with store.lock:
-        found = CallPreview(agent_lookup.find(store, caller, [agents] if isinstance(agents, str) else agents))
-        made = bundle_of(store, caller, options)
+        named = [agents] if isinstance(agents, str) else agents
+        if server is None:
+            callees = agent_lookup.find(store, caller, named)
+        else:
+            callees = [Callee(named[0], addressing.from_addresses(store, [server]))]
+            callees[0].name = named[0]
+        found = CallPreview(callees)
+        made = bundle_of(store, caller, options, lambda: callees)
         if made is not None:
             record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": made.context}
             found.context, found.transfer = made.context, made.transfer
-            found.text = received.receive(store, record).text
+            is_sent = server is not None and made.context
+            found.text = (
+                bundle_encoding.shown(made.context) if is_sent else received.receive(store, record).text
+            )
     return found

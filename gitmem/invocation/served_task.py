@@ -62,6 +62,7 @@ class ServedTask:
         messages: The questions of its worker and the answers of its caller since, as (`question` or `answer`, text).
         context: The working memory that the caller hands over: a copy.
         memory: The nodes that it hands over, as they are in this clone.
+        handed_over: Both as its record has them, for a server without this log.
         is_canceled: Whether to stop, because the caller no longer wants the result, or nobody may wait for it.
         is_given_back: Whether that is because the worker ends: then another one goes on with the task.
     """
@@ -76,6 +77,7 @@ class ServedTask:
         self.caller_name = record.get("sender_name")
         self.context: Mapping[str, Any] = received.context
         self.memory = received.memory_snapshot
+        self.handed_over: Mapping[str, Any] = record.get("context") or {}
         self._inherited = received.text
         self.payload: Mapping[str, Any] = record.get("payload") or {}
         self.messages = _said(task)

@@ -18,34 +18,37 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-def start(store: Store, name: str, options: Sequence[str] = ()) -> SessionStarted:
+def start(
+    store: Store, agent: str, options: Sequence[str] = (), *, name: str | None = None
+) -> SessionStarted:
     """Start the session of a worker; with a name of the pool if another worker of this agent has its name.
 
     Args:
-        name: The name or identity of the agent to serve.
+        agent: The name or identity of the agent to serve.
+        name: The session's name if it is free and valid; by default the agent's, else one of the pool.
         options: Those of `gitmem serve-agent`, which the commands for other names keep.
 
     Raises:
         UsageError: `bad-name`, `bad-identity`, or `name-in-use` by another agent.
         StoreError: It can't be recorded.
     """
-    identity = agent_lookup.identity_of(name)
-    chosen = None if identity == name else name
+    identity = agent_lookup.identity_of(agent)
+    is_wished, name = name is not None, name or (None if identity == agent else agent)
     try:
-        return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=chosen, client=WORKER)
+        return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=name, client=WORKER)
     except UsageError as error:
-        if error.code == "bad-name":
+        if error.code == "bad-name" and not is_wished:
             raise UsageError(
                 error.message,
                 hint="Use letters of one script, digits, dashes and spaces.",
                 code=error.code,
                 next=["gitmem roster"],
             ) from error
-        holders = presence.of_name(store, fold(name)) if error.code == "name-in-use" else []
+        holders = presence.of_name(store, fold(name or "")) if error.code == "name-in-use" else []
         others = [each for each in holders if each.agent_identity != identity]
-        if error.code != "name-in-use":
+        if error.code != "name-in-use" and not (is_wished and error.code == "bad-name"):
             raise
-        if others:
+        if others and not is_wished:
             free = error.suggestions
             raise UsageError(
                 f"The name {name} is in use by {others[0].session_id}. Nothing was recorded.",

@@ -13,7 +13,7 @@ import pytest
 
 import gitmem
 from cli.background import program
-from gitmem.a2a.remote import identity_of
+from gitmem.a2a.remote_links import identity_of
 from gitmem.errors import UsageError
 from tests.a2a.conftest import Local
 from tests.a2a.external_agent import External
