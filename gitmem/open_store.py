@@ -75,15 +75,15 @@ class DomainPackages:
 
         return reply_events.of_reply(store, caller, answered, about, fields)
 
-    def seals_of_results(
+    def cancellations(
         self, store: Store, caller: Caller | None, shown: Sequence[ShownSignal]
     ) -> list[tuple[str, bytes]]:
-        """Return the seals of the tasks of a caller whose results it was shown."""
+        """Return the seals that cancel tasks of a caller that were given back, as it was shown."""
         if caller is None or not any(each.get("task_id") for each in shown):
             return []
-        from .tasks import delivered_results
+        from .tasks import given_back
 
-        return delivered_results.seals(store, caller, shown)
+        return given_back.cancellations(store, caller, shown)
 
     def finished_fences(self, store: Store) -> list[str]:
         """Return the names of this clone's fences whose tasks have an end that nothing changes."""

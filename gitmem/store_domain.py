@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         def answer_task(self, store: Any, caller: Any, answered: Any, about: Any, fields: Any) -> Any:
             """Return what a signal in the thread of a task changes of the task, see `signals.reply.TaskAnswer`."""
 
-        def seals_of_results(self, store: Any, caller: Any, shown: Any) -> list[tuple[str, bytes]]:
-            """Return the seals of the tasks of a caller whose results it was shown."""
+        def cancellations(self, store: Any, caller: Any, shown: Any) -> list[tuple[str, bytes]]:
+            """Return the seals that cancel tasks of a caller that were given back, as it was shown."""
 
         def finished_fences(self, store: Any) -> list[str]:
             """Return the names of this clone's fences whose work is over, see `sync.fences`."""

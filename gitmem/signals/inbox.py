@@ -246,7 +246,7 @@ def mark(store: Store, reading: InboxResult) -> int:
     """
     whose = reading.target
     try:
-        more = store.domain.seals_of_results(store, whose.caller, reading.signals)
+        more = store.domain.cancellations(store, whose.caller, reading.signals)
         more += _keepalive(store, whose.caller)
         delivery_lock.record(store, whose.reader, whose.caller, reading.to_mark, more)
     except StoreError:

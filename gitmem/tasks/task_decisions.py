@@ -91,7 +91,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
 def seal(store: Store, caller: Caller, task_id: str, *, give_up: str | None = None) -> TaskChange:
     """Pin the outcome that the caller acts on: from now on no event changes it. It waits for the next commit.
 
-    A delegation is sealed by itself when its result is shown to the session that wrote it; to seal it again returns that seal.
+    To be shown a result seals nothing. To seal it again returns that seal.
 
     Args:
         give_up: Without an outcome: seal the task as failed, for this reason.

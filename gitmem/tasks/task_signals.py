@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..store import Store
     from .append import EventContent
     from .fold import FoldedTask
-    from .task_facts import TaskEvent
 
 TELLING = (DELEGATION, HANDOFF)  # purposes of tasks whose events tell the other side
 TELL = "tell"  # in the payload of a call whose caller does not wait: its result tells the caller, as that of a delegation does
@@ -118,12 +117,6 @@ def about(
 def tells_caller(task: FoldedTask) -> bool:
     """Return whether the caller of a task learns of its result by a signal."""
     return task.record["purpose"] == DELEGATION or (task.record.get("payload") or {}).get(TELL) is True
-
-
-def result_text(task: FoldedTask, result: TaskEvent) -> str:
-    """Return the message of the signal that tells the caller about a result."""
-    text = result.record.get("message") or result.record.get("reason") or ""
-    return _said(task, WORDS.get(result.state or "") or "", text) or result.state or ""
 
 
 def _said(task: FoldedTask, word: str, text: str) -> str:

@@ -146,7 +146,7 @@ def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = 
     """Give a task back, so that somebody else may take it. Another session of the same agent may do that, too.
 
     A task whose cancellation was asked for ends with it: nobody else may take it. Another session's release ends it when its writer
-    sees that: see `delivered_results`.
+    sees that: see `given_back`.
 
     Raises:
         UsageError: The caller does not hold the task, or it is finished. Nothing was written.

@@ -347,7 +347,7 @@ def test_i7_a_closed_worker_gives_its_task_back(repo: Path, log: Log) -> None:
         thread.join(10)
 
 
-def test_i5_a_caller_that_does_not_wait_is_told_the_result_and_seals_it_by_reading(
+def test_i5_a_caller_that_does_not_wait_is_told_the_result_and_accepts_it_by_waiting(
     repo: Path, log: Log, serve: Serve
 ) -> None:
     """As with a delegation; a caller that waits gets no signal, because it has the result."""
@@ -357,6 +357,8 @@ def test_i5_a_caller_that_does_not_wait_is_told_the_result_and_seals_it_by_readi
     while log.tasks.show(id).state != "completed":
         time.sleep(0.01)
     assert [each["message"] for each in log.inbox().signals] == ["Done: SECOND"]
+    assert find_task.require(log.store, id).decided_by == "status"
+    log.wait_for(id, timeout=20)
     assert find_task.require(log.store, id).decided_by == "seal"
 
 
