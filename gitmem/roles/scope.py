@@ -60,11 +60,16 @@ class OwnershipScope(Outcome):
 def parse(texts: Iterable[str]) -> OwnershipScope:
     """Return the scope that options name: paths, or `KEY=VALUE` with commas between values.
 
+    One text may have several of them, as `OwnershipScope.text` does.
+
     Raises:
         UsageError: `bad-scope`.
     """
+    import re
+
     found = OwnershipScope()
-    for text in texts:
+    begins = re.compile(rf"[\s,]+(?=(?:{'|'.join(KEYS)})=)")
+    for text in (part for each in texts for part in begins.split(each.strip())):
         key, equals, value = text.partition("=")
         if key not in KEYS:
             if equals and key.isidentifier():
@@ -72,6 +77,8 @@ def parse(texts: Iterable[str]) -> OwnershipScope:
                     text, f"unknown key {sanitize(key)[:80]}; a path with = is paths={sanitize(text)[:80]}"
                 )
             key, value = "paths", text
+        if other := key != "paths" and re.search(r"[\s,]([^\W\d]\w*)=", value):
+            raise _bad(text, f"unknown key {sanitize(other[1])[:80]}; known are {', '.join(KEYS)}")
         values = [each.strip() for each in value.split(",")]
         if not all(values):
             raise _bad(text, "it has an empty value")

@@ -154,3 +154,27 @@ def test_the_setting_refuses_what_is_not_in_the_vocabulary(run: Run, repo: Path)
     said = run("session", "start", "--name", "B", "--role", "reviewer/poetry")
 
     assert said.status == 2 and "Unknown role: reviewer/poetry. Nothing was written." in said.err
+
+
+def test_the_scope_that_is_printed_can_be_stated(run: Run) -> None:
+    """As one text, by sessions, tasks and in MCP: `initiative=X wu=Y` is two values."""
+    said = run(
+        "session", "start", "--name", "Ada", "--agent-identity", "a:b:ada", "--scope", "initiative=X wu=WU-7"
+    )
+    assert "\nscope: wu=WU-7 initiative=X" in said.out or "\nscope: initiative=X wu=WU-7" in said.out
+    printed = next(each for each in said.out.split("\n") if each.startswith("scope: ")).removeprefix(
+        "scope: "
+    )
+    again = run(
+        "session", "start", "--name", "Bob", "--agent-identity", "a:b:bob", "--scope", printed, "--json"
+    ).json
+    assert again["actual_ownership_scope"] == {
+        "responsibility_kinds": [],
+        "initiative_id": "X",
+        "wu_ids": ["WU-7"],
+    }
+    task = run(
+        "delegate", "x", "--to", "Bob", "--role", "reviewer", "--scope", printed, "--as", "Ada", "--json"
+    ).json["task"]
+    assert task["requested_ownership_scope"]["wu_ids"] == ["WU-7"]
+    assert task["requested_ownership_scope"]["initiative_id"] == "X"

@@ -149,10 +149,21 @@ def test_the_kinds_of_responsibility_come_from_the_role_unless_stated() -> None:
     assert scope.parse(["paths=a=b", "./c=d/e"]).paths == ["a=b", "c=d/e"]
 
 
+@pytest.mark.parametrize("between", [" ", ",", ", ", "  "])
+def test_a_scope_that_was_printed_is_read_as_it_was(between: str) -> None:
+    """In one text, as `session start` prints it, or in several; spaces within a value stay."""
+    texts = ["paths=docs/my notes,src/**", "wu=WU-1,WU-2", "initiative=X", "lane=Core UI", "kinds=plan"]
+    one = scope.parse(texts)
+
+    assert scope.parse([between.join(texts)]).as_json() == one.as_json()
+    assert scope.parse([one.text]).as_json() == one.as_json()
+    assert scope.parse(["src/** wu=WU-1"]).as_json() == scope.parse(["src/**", "wu=WU-1"]).as_json()
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "a,,b", "wu=", "lane=a,b", "/etc", "../x", "a/../b", "a//b", "~/x", "C:/x", "a\\b", "wu=a b", "wu=unlinked",
-     "kinds=Plan!", "path=docs/**", "WU=WU-7", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))],
+     "kinds=Plan!", "path=docs/**", "WU=WU-7", "initiative=X team=Y", "wu=WU-1,team=Y", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))],
 )  # fmt: skip
 def test_a_scope_that_means_nothing_here_is_refused(text: str) -> None:
     """Paths out of the work tree, and signs that act on a terminal."""
