@@ -116,6 +116,8 @@ def _hint(path: str, message: str, option: str | None, near: Sequence[str] | Non
     """Return advice for frequent mistakes with messages and texts, or ""."""
     if path == "gitmem" and message.startswith("No such command '"):
         return ABSENT.get(message.split("'")[1].lower(), "")
+    if path == "gitmem delegate" and message.startswith("Missing argument"):
+        return "Usage: gitmem delegate 'what to do' --to NAME"
     speaks = path in ("gitmem signal", "gitmem reply")
     if not speaks and path not in TEXTS:
         return ""

@@ -56,9 +56,9 @@ class Claims:
         """Return who else claims some of these paths."""
         return claim_list.check(self._log.store, self._log.caller, paths)
 
-    def release(self, *claim_ids: str) -> Sequence[ClaimChange]:
-        """Release the caller's claims with these ids; without ids all of its session."""
-        return claim_work.release(self._log.store, self._log.caller, claim_ids)
+    def release(self, *named: str) -> Sequence[ClaimChange]:
+        """Release the caller's claims with these ids or paths; without any, all of its session."""
+        return claim_work.release(self._log.store, self._log.caller, named)
 
     def release_of(self, claim_id: str, reason: str) -> ClaimChange:
         """Release somebody else's claim; everybody can read the reason."""

@@ -124,7 +124,8 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
 def release(
     at: Environment,
     id: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Claims of yours (default: all of your session).")
+        list[str] | None,
+        typer.Argument(metavar="ID|PATH", help="Claims of yours (default: all of your session)."),
     ] = None,
     of: Annotated[
         str | None, typer.Option("--of", metavar="ID", help="Somebody else's claim; needs --reason.")
@@ -146,7 +147,8 @@ def release(
     if of is not None and reason is not None:
         found = [claim_work.release_of(at.store(), at.caller(), of, reason, allow_secret=allow_secret)]
     else:
-        found = claim_work.release(at.store(), at.caller(), id or ())
+        named = [each if each.startswith("claim-") else at.paths([each])[0] for each in id or ()]
+        found = claim_work.release(at.store(), at.caller(), named)
     output.answer(at.json, ClaimsReleased(found), render.released)
 
 

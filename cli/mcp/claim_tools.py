@@ -44,7 +44,9 @@ class ClaimTools(ToolCalls):
             _check(wanted, paths, id)
             if wanted == "claim":
                 return self._claim(at, paths, lease, reason, wu)
-            return self._release(at, id, reason) if wanted == "release" else self._show(at, wanted, paths)
+            return (
+                self._release(at, id, paths, reason) if wanted == "release" else self._show(at, wanted, paths)
+            )
 
         return await self._do(ctx, "claim", job)
 
@@ -59,15 +61,15 @@ class ClaimTools(ToolCalls):
         )  # fmt: skip
         return tool_results.of(made, claims.change(made), peers=bool(made.warnings))
 
-    def _release(self, at: CallEnvironment, id: str, reason: str) -> CallToolResult:
+    def _release(self, at: CallEnvironment, id: str, paths: list[str], reason: str) -> CallToolResult:
         from gitmem.claims import claim_work
         from gitmem.claims.claim_answers import ClaimsReleased
 
         store, caller = at.store(), self._session.caller(at)
         try:
-            found = claim_work.release(store, caller, [id] if id else [])
+            found = claim_work.release(store, caller, [*([id] if id else []), *at.paths(paths)])
         except UsageError as error:
-            if error.code != "not-your-claim" or not reason:
+            if error.code != "not-your-claim" or not (reason and id):
                 raise
             found = [claim_work.release_of(store, caller, id, reason)]
         released = ClaimsReleased(found)
@@ -114,14 +116,14 @@ def _check(action: str, paths: list[str], id: str) -> None:
     """Raise UsageError for an argument that the action needs and has not, or has and does not use."""
     if action in ("claim", "check") and not paths:
         problem = f"Missing paths: which to {action}."
-    elif action in ("list", "release") and paths:
-        problem = f"The action {action} takes no paths."
+    elif action == "list" and paths:
+        problem = "The action list takes no paths."
     elif id and action != "release":
         problem = f"The action {action} takes no id; release does."
     else:
         return
     raise UsageError(
         f"{problem} Nothing was written.",
-        hint="Arguments: paths for claim and check; id for release.",
+        hint="Arguments: paths for claim, check and release; id for release.",
         code="usage",
     )

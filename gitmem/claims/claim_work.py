@@ -103,20 +103,24 @@ def claim(
 
 
 def release(
-    store: Store, caller: Caller, claim_ids: Sequence[str] = (), *, allow_secret: bool = False
+    store: Store, caller: Caller, named: Sequence[str] = (), *, allow_secret: bool = False
 ) -> list[ClaimChange]:
-    """Release claims of the caller's agent: those with these ids, otherwise all of the caller's session.
+    """Release claims of the caller's agent: those with these ids or paths, otherwise all of the caller's session.
 
     Raises:
-        UsageError: An id is unknown, ambiguous or of somebody else's claim. Nothing was written.
+        UsageError: An id or path is unknown, ambiguous or of somebody else's claim, or a claim has further paths. Nothing was
+            written.
         StoreError: A release can't be recorded.
     """
     known = standing_claims.standing(store, forged=False)
+    by_path: list[StandingClaim] = []
     own = [each for each in known if each.claim.owner[0] == caller.reader]
-    if not claim_ids:
-        wanted = [each for each in own if each.claim.owner == (caller.reader, caller.session_id)]
-    else:
-        wanted = [_named(known, each) for each in claim_ids]
+    wanted = [each for each in own if each.claim.owner == (caller.reader, caller.session_id)]
+    paths = [_checked([each])[0] for each in named if not each.startswith("claim-")]
+    if named:
+        by_id = [_named(known, each) for each in named if each.startswith("claim-")]
+        by_path = [_of_path([*wanted, *own, *known], each) for each in paths]
+        wanted = list({each.id: each for each in (*by_id, *by_path)}.values())
     for each in wanted:
         if each not in own:
             raise UsageError(
@@ -124,6 +128,14 @@ def release(
                 hint="Releasing somebody else's claim needs a reason, which is recorded.",
                 code="not-your-claim",
                 next=[command("gitmem", "claim", "release", "--of", each.id, "--reason", "why")],
+            )
+        left = [path for path in each.claim.record["paths"] if path not in paths]
+        if left and each in by_path:
+            raise UsageError(
+                f"{each.id} also covers {paths_text(left)}. Nothing was written.",
+                hint="A claim is released as a whole: name all of its paths, or its id.",
+                code="part-of-claim",
+                next=[command("gitmem", "claim", "release", each.id)],
             )
     return [_released(store, caller, each, None, allow_secret) for each in wanted]
 
@@ -280,6 +292,19 @@ def _unwritten(store: Store, fields: ClaimFields) -> StandingClaim:
     record: Any = {"at": format_at(store.now()), **fields}
     folded = claim_fold.FoldedClaim(record, b"")
     return StandingClaim(folded, is_over=False, is_here=True)
+
+
+def _of_path(known: Sequence[StandingClaim], path: str) -> StandingClaim:
+    """Return the first claim that names a path as it was claimed."""
+    found = next((each for each in known if path in each.claim.record["paths"]), None)
+    if found is None:
+        raise UsageError(
+            f"Nobody has claimed {sanitize(path)[:80]}. Nothing was written.",
+            hint="Name a path as it was claimed, or the id of the claim.",
+            code="unknown-claim",
+            next=["gitmem claim list"],
+        )
+    return found
 
 
 def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:

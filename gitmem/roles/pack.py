@@ -28,6 +28,7 @@ KEYS = (
     "pack",
     "builtin",
     "default_specialty",
+    "default_lifecycle",
     "specialty_profiles",
     "responsibility_kinds",
     "lifecycle_roles",
@@ -80,6 +81,7 @@ class Pack:
 
     Attributes:
         name: The name of the pack, which records have.
+        default_lifecycle: The role that is asked for where nobody states one; "" for none.
         lifecycle_roles: Each with the responsibilities of a scope that states none.
         aliases: By their folded names.
         builtin: Whether the built-in pack is part of it.
@@ -89,6 +91,7 @@ class Pack:
         self.name = ""
         self.builtin = True
         self.default_specialty = ""
+        self.default_lifecycle = ""
         self.lifecycle_roles: dict[str, tuple[str, ...]] = {}
         self.specialty_profiles: tuple[str, ...] = ()
         self.responsibility_kinds: tuple[str, ...] = ()
@@ -111,6 +114,7 @@ class Pack:
         both = Pack()
         both.name = self.name or builtin.name
         both.default_specialty = self.default_specialty or builtin.default_specialty
+        both.default_lifecycle = self.default_lifecycle or builtin.default_lifecycle
         both.lifecycle_roles = {**builtin.lifecycle_roles, **self.lifecycle_roles}
         both.specialty_profiles = _united(builtin.specialty_profiles, self.specialty_profiles)
         both.responsibility_kinds = _united(builtin.responsibility_kinds, self.responsibility_kinds)
@@ -174,6 +178,10 @@ class _Reader:
         if known.default_specialty not in known.specialty_profiles:
             self._note("default_specialty", "default_specialty is missing or not one of specialty_profiles")
             known.default_specialty = pack.default_specialty = next(iter(known.specialty_profiles), "")
+        pack.default_lifecycle = self._one(values, "default_lifecycle", "")
+        if pack.default_lifecycle and pack.default_lifecycle not in known.lifecycle_roles:
+            self._note("default_lifecycle", "default_lifecycle is not one of lifecycle_roles")
+            pack.default_lifecycle = ""
         for name, value in self._table(values, "alias", ALIASES_MAX):
             alias = self._alias(name, value, known)
             if alias is not None:

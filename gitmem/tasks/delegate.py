@@ -8,6 +8,7 @@ from ..errors import UsageError
 from ..records.ids import role_id
 from ..roles import lookup, roles_file, scope
 from ..signals import next_steps, send
+from ..text.shell_quote import command
 from . import DELEGATION, collisions, escalate, new_task, task_roles, task_signals
 
 TYPE_CHECKING = False
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .task_options import TaskOptions
 
 _NOBODY = "no-role-holder"
+REPEATED_MAX = (
+    500  # characters of a text that the completed command repeats; it reads a longer one from standard input
+)
 
 
 class Addressees:
@@ -53,16 +57,19 @@ def delegate(
     """Record a delegation, and the signal with which its addressee learns of it.
 
     Args:
-        role: The role that is requested; by default that of `to`.
-        scopes: The scope that is requested, as `roles.scope.parse` reads it; by default the work unit, else that of `to`.
+        role: The role that is requested; by default that of `to`, else the default one of the vocabulary.
+        scopes: The scope that is requested, as `roles.scope.parse` reads it; by default the work unit, else that of `to`, else
+            the responsibilities of the role.
         options: See `TaskOptions`. Here `to` may name a role, too, as `role:reviewer/docs` or by its alias: then any one may take it.
 
     Raises:
-        UsageError: `no-role`, `no-scope`, or another invalid input (also RecordError, SecretError). Nothing was written.
+        UsageError: `no-addressee`, `no-role` in a vocabulary without a default, or another invalid input (also RecordError, SecretError). Nothing was written.
         StoreError: It can't be recorded.
     """
     if (same := new_task.of_key(store, caller, message, options)) is not None:
         return same
+    if options.get("to") is None and not options.get("target_role"):
+        raise _nobody_named(store, caller, message)
     new_task.check(store, options)
     to = options.pop("to", None) or f"{role_holders.PREFIX}{options.get('target_role')}"
     roles = roles_file.read(store.repo.worktree)
@@ -74,12 +81,9 @@ def delegate(
         asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role)
         remarks.append(remark)
     if not asked:
-        raise UsageError(
-            f"No role is asked for: {sanitize(to)} states none. Nothing was written.",
-            hint="Name the role with --role; `gitmem role list` lists them.",
-            code="no-role",
-            next=["gitmem role list"],
-        )
+        asked = task_roles.parts(_default_role(roles, to, message))
+        name = role_id(asked["lifecycle_role"], asked.get("specialty_profile"))
+        remarks.append(f"{sanitize(to)} states no role: {name} is requested. --role names another.")
     if found.role:
         options["target_role"] = role_id(found.role["lifecycle_role"], found.role.get("specialty_profile"))
     else:
@@ -87,7 +91,8 @@ def delegate(
     options["purpose"] = DELEGATION
     options["requested_role"] = asked
     if scopes or not options.get("requested_ownership_scope"):
-        options["requested_ownership_scope"] = _scope(roles, to, scopes, asked, options.get("wu"), found)
+        options["requested_ownership_scope"], remark = _scope(roles, scopes, asked, options.get("wu"), found)
+        remarks.append(remark)
     if caller.workspace is not None:
         next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
 
@@ -148,24 +153,54 @@ def _session(store: Store, address: str) -> Mapping[str, str]:
 
 
 def _scope(
-    roles: Roles, to: str, scopes: Sequence[str], asked: Mapping[str, Any], wu: str | None, found: Addressees
-) -> Mapping[str, Any]:
-    """Return the requested scope.
+    roles: Roles, scopes: Sequence[str], asked: Mapping[str, Any], wu: str | None, found: Addressees
+) -> tuple[Mapping[str, Any], str | None]:
+    """Return the requested scope, and a remark if nobody states one.
 
     Raises:
-        UsageError: `bad-scope`, or `no-scope` if nothing says it.
+        UsageError: `bad-scope`.
     """
     texts = [*scopes, *([f"wu={wu}"] if wu else [])]
     if not texts and (theirs := task_roles.scope_of(found.session)):
-        return theirs
-    if not texts:
-        raise UsageError(
-            f"No scope is asked for: {sanitize(to)} states none. Nothing was written.",
-            hint="Name the paths with --scope 'docs/**', or the work unit with --wu.",
-            code="no-scope",
-            next=["gitmem role list"],
-        )
-    return scope.with_default_kinds(scope.parse(texts), asked["lifecycle_role"], roles.pack).as_json()
+        return theirs, None
+    whole = scope.with_default_kinds(scope.parse(texts), asked["lifecycle_role"], roles.pack)
+    shown = whole.text or "any"
+    said = f"No scope is stated: {shown} is requested. --scope or --wu names another."
+    return whole.as_json(), None if texts else said
+
+
+def _default_role(roles: Roles, to: str, message: str) -> lookup.Role:
+    """Return the role that is requested where nobody states one.
+
+    Raises:
+        UsageError: `no-role` if the vocabulary of the repository has no default.
+    """
+    if roles.pack.default_lifecycle:
+        return lookup.resolve(roles, roles.pack.default_lifecycle, policy=lookup.KNOWN)
+    raise UsageError(
+        f"No role is asked for: {sanitize(to)} states none, and this repository has no default_lifecycle. Nothing was written.",
+        hint="Name the role with --role.",
+        code="no-role",
+        next=[*(_completed(message, "--to", to, "--role", each) for each in list(roles.pack.lifecycle_roles)[:1]),
+              "gitmem role list"],
+    )  # fmt: skip
+
+
+def _nobody_named(store: Store, caller: Caller, message: str) -> UsageError:
+    """Return the error for a delegation without addressee, with the command for each agent at work."""
+    others = [
+        each for each in presence.shown(store).values() if each.is_current and each.reader not in caller.ids
+    ]
+    return UsageError(
+        "A task needs somebody who may take it: an agent or a role. Nothing was written.",
+        hint="Name an agent with --to NAME, or a role with --to role:ROLE.",
+        code="no-addressee",
+        next=[*(_completed(message, "--to", each.name) for each in others[:2]), "gitmem roster"],
+    )
+
+
+def _completed(message: str, *options: str) -> str:
+    return command("gitmem", "delegate", message if len(message) <= REPEATED_MAX else "-", *options)
 
 
 def signal_about(

@@ -146,6 +146,25 @@ def test_bad_input_is_exit_2_with_a_sentence(
     )
 
 
+def test_a_claim_is_released_by_the_paths_that_were_claimed(run: Run, start: Start, repo: Path) -> None:
+    """From any folder, and as a whole: a part of it, what nobody claimed and others' paths are refused."""
+    planck, curie = start("Planck"), start("Curie")
+    (repo / "src").mkdir()
+    id = run("claim", "src/**", "docs", "-q", session=planck).out.strip()
+    run("claim", "lib", "-q", session=curie)
+    for paths, code in (
+        (["docs"], "part-of-claim"),
+        (["other"], "unknown-claim"),
+        (["lib"], "not-your-claim"),
+    ):
+        refused = run("claim", "release", *paths, "--json", session=planck)
+        assert (refused.status, refused.json["error"]["code"]) == (2, code)
+        assert "Nothing was written." in refused.json["error"]["message"]
+    done = run("claim", "release", "**", "../docs/", "--json", cwd=repo / "src", session=planck).json
+    assert [each["claim_id"] for each in done["released"]] == [id]
+    assert run("claim", "src", session=curie).status == 0
+
+
 def test_only_who_has_claims_is_told_how_to_release_them(run: Run, start: Start) -> None:
     """Others would copy a command that does nothing; one claim is named, more are the session's."""
     bohr, curie = start("Bohr"), start("Curie")

@@ -40,7 +40,7 @@ def test_the_task_and_its_signal_are_one_entry(
 def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addressee(
     run: Run, start: Start
 ) -> None:
-    """R16, M10: without either nothing is written."""
+    """R16, M10: what nobody states is requested by a default, and said."""
     planck = start("Planck")
     start("Bohr", "--role", "implementer/test", "--scope", "src/**")
     start("Curie")
@@ -53,10 +53,20 @@ def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addresse
     assert named["requested_role"] == {"lifecycle_role": "reviewer", "specialty_profile": "docs"}
     assert named["requested_ownership_scope"] == {"responsibility_kinds": ["verify"], "paths": ["docs/**"]}
 
+    general, implement = "implementer/general is requested.", "kinds=implement is requested."
+    for args, role, kinds, said in [
+        (["--to", "Curie"], "general", "implement", [general, implement]),
+        (["--to", "Curie", "--wu", "WU-7"], "general", "implement", [general]),
+        (["--to", "Curie", "--role", "reviewer"], "general", "verify", ["kinds=verify is requested."]),
+        (["--to", "role:implementer/test"], "test", "implement", [implement]),
+    ]:
+        found = run("delegate", "x", *args, "--json", session=planck).json
+        assert found["task"]["requested_role"]["specialty_profile"] == role
+        assert found["task"]["requested_ownership_scope"]["responsibility_kinds"] == [kinds]
+        notes = [each for each in found["warnings"] if "is requested." in each]
+        assert [any(each in note for note in notes) for each in said] == [True] * len(notes), found
+
     for args, sentence in [
-        (["--to", "Curie", "--wu", "WU-7"], "No role is asked for: Curie states none."),
-        (["--to", "Curie", "--role", "reviewer"], "No scope is asked for: Curie states none."),
-        (["--to", "role:implementer/test"], "No scope is asked for"),
         (["--to", "Bohr,Curie", "--role", "reviewer", "--wu", "WU-7"], "has one addressee"),
         (["--to", "role:revewer", "--wu", "WU-7"], "Unknown role: revewer."),
         (["--wu", "WU-7"], "needs somebody who may take it"),
@@ -70,7 +80,7 @@ def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addresse
         assert (said.status, sentence in said.err, "Nothing was written." in said.err) == (2, True, True), (
             said
         )
-    assert len(run("task", "list", "--json").json["tasks"]) == 2
+    assert len(run("task", "list", "--json").json["tasks"]) == 6
     own = run("delegate", "x", "--to", "Planck", "--role", "reviewer", "--wu", "WU-7", session=planck).out
     assert "You are one of the recipients" in own and "told" not in own
 
@@ -202,3 +212,39 @@ def test_a_workers_delegations_are_within_the_task_it_was_started_for(run: Run, 
     back = run("delegate", "back", "--to", "Planck", "--again", "-q", session=bohr).out.strip()
     assert run("task", "take", back, session=planck).status == 0
     assert f"  {inner.json['task']['task_id']}" in run("task", "tree", top).out
+
+
+def test_the_command_of_the_readme_works_for_whoever_has_just_started(
+    run: Run, shell: Run, start: Start
+) -> None:
+    """Text and addressee are enough; without the addressee the answer has the whole command for each agent at work."""
+    planck, curie = start("Planck"), start("Curie")
+    text = "It's `touch ran`"
+    refused = run("delegate", text, "--as", "Planck", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (2, "no-addressee")
+
+    said = shell(refused.json["next"][0])
+    assert (said.status, " · to Curie · as implementer/general · told Curie\n" in said.out) == (0, True), said
+    assert f"| {text}\n" in run("inbox", session=curie).out
+    assert "Usage: gitmem delegate 'what to do' --to NAME" in run("delegate", session=planck).err
+
+
+def test_a_vocabulary_may_have_another_default_role_or_none(run: Run, repo: Path, start: Start) -> None:
+    """Of `.gitmem/roles.toml`; one that is no role of it does not count."""
+    planck = start("Planck")
+    start("Curie")
+    file = repo / ".gitmem" / "roles.toml"
+    file.parent.mkdir()
+    own = 'builtin = false\ndefault_specialty = "any"\nspecialty_profiles = ["any"]\n[lifecycle_roles]\neditor = []\n'
+    for text, role in (
+        ('default_lifecycle = "reviewer"\n', "reviewer"),
+        ('default_lifecycle = "editor"\n' + own, "editor"),
+    ):
+        file.write_text(text)
+        found = run("delegate", "x", "--to", "Curie", "--json", session=planck).json
+        assert found["task"]["requested_role"]["lifecycle_role"] == role
+    for text in (own, 'default_lifecycle = "reviewer"\n' + own):
+        file.write_text(text)
+        refused = run("delegate", "x", "--to", "Curie", "--json", session=planck)
+        assert (refused.status, refused.json["error"]["code"]) == (2, "no-role")
+        assert refused.json["next"][0] == "gitmem delegate x --to Curie --role editor"

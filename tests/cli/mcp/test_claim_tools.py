@@ -48,10 +48,7 @@ def test_paths_are_claimed_listed_checked_and_released(
             for wrong, sentence in (
                 ({"action": "claim"}, "Missing paths: which to claim."),
                 ({"action": "list", "paths": ["src"]}, "The action list takes no paths."),
-                (
-                    {"action": "release", "paths": ["src"]},
-                    "Arguments: paths for claim and check; id for release.",
-                ),
+                ({"action": "release", "paths": ["src"]}, "Nobody has claimed src. Nothing was written."),
                 ({"paths": ["src/a.py"], "id": "claim-1"}, "The action claim takes no id"),
                 ({"action": "check", "paths": ["src"], "id": "claim-1"}, "takes no id"),
                 ({"action": "claim", "paths": [""]}, "Empty path."),

@@ -71,7 +71,7 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             read = await curie.call_tool("inbox")
             asked = sent["signal"]["signal_id"]
             assert text(read).count("| Split the parser?") == 1
-            assert f'reply {asked} "agreed" --agree' in text(read)
+            assert f"reply {asked} agreed --agree" in text(read)
             assert text(read).count(tool_results.LIMIT) == 1
             again = await curie.call_tool("inbox")
             assert text(again).startswith("Nothing new")
