@@ -32,7 +32,7 @@ DAY = 24 * HOUR
 
 def pool_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sessions without a name of their own get names in the order of the pool: each clone has another beginning."""
-    monkeypatch.setattr(display_names, "_pool_offset", lambda store: 0)
+    monkeypatch.setattr(display_names, "_turn", lambda store, place, count: place)
 
 
 class Clock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..environment import Environment
 from ..render import output, sessions
 
@@ -59,9 +61,15 @@ def start(
         client=client, workspace=workspace, role=role, scope=scope, model=model, capabilities=capabilities,
         allow_secret=allow_secret,
     )  # fmt: skip
-    started.remark = (
-        " ".join(filter(None, (started.remark, consent_messages.consent_remark(at.store())))) or None
-    )
+    started.add_remark(consent_messages.consent_remark(at.store()))
+    acting = at.caller_if_any()
+    if acting is None or acting.session_id != started.session_id:  # as for a person in a terminal
+        where = "In this terminal" if acting is not None and acting.source == "terminal" else "Here"
+        still = (
+            f"{where} you are still {acting.name or acting.reader}" if acting else "Here you are nobody yet"
+        )
+        started.add_remark(f"{still}; to act as {started.display_name}: {started.next[0]}")
+        started.next = started.next[:1]
     if at.json:
         output.answer(True, started, sessions.session)
     else:
@@ -91,7 +99,7 @@ def change(
         lane=lane, client=client, workspace=workspace, role=role, scope=scope, model=model,
         capabilities=capabilities, allow_secret=allow_secret,
     )  # fmt: skip
-    output.answer(at.json, changed, sessions.session)
+    output.answer(at.json, changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
 
 def note(
@@ -108,7 +116,7 @@ def note(
     changed = completion.change_session(
         at.store(), at.caller(), activity=text, milestone=milestone, allow_secret=allow_secret
     )
-    output.answer(at.json, changed, sessions.session)
+    output.answer(at.json, changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
 
 def end(

@@ -95,6 +95,7 @@ def lines_of(found: Sent) -> list[str]:
             (
                 signal["signal_id"],
                 output.paint(signal["intent"]),
+                f"from {sender_text(signal['sender_name'], None if signal['sender_name'] else signal['sender_identity'])}",
                 f"to {to}",
                 output.record_position(found.commit),
             )

@@ -23,6 +23,7 @@ def given(found: NewHandoff) -> list[str]:
     told = f"told {', '.join(found.signaled[:3])}" if found.signal_id else ""
     parts = [
         found.task["task_id"] if found.recorded else "not written",
+        f"from {found.task.get('sender_name') or found.task['sender_identity']}",
         f"to {found.to}",
         found.task.get("wu_id"),
         told,

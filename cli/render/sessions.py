@@ -36,14 +36,14 @@ def started(found: SessionStarted) -> list[str]:
     """Return a new session. The last line is the command that selects it for the caller's shell."""
     rest = with_options([command for command in found.next if not command.startswith("export ")])
     return [
-        *session(found),
+        *session(found, "You are " if rest else "Started: "),
         *(f"next: {sanitize(command)}" for command in rest[:3]),
         f"export GITMEM_SESSION={found.session_id}",
     ]
 
 
-def session(found: SessionResult) -> list[str]:
-    """Return a session's name, ids, work and activity."""
+def session(found: SessionResult, head: str = "You are ") -> list[str]:
+    """Return a session's name, ids, work and activity, after how it begins: only of the caller's own that it is the caller."""
     about = [found.session_id, found.agent_identity or "no agent identity"]
     about += [each for each in (found.wu_id, found.lane, found.initiative_id) if each]
     if found.role:
@@ -51,7 +51,7 @@ def session(found: SessionResult) -> list[str]:
     about += [each for each in (found.model,) if each]
     if found.worktree:
         about.append(f"in {found.worktree}")
-    lines = [plain(f"You are {found.display_name} ({SEPARATOR.join(about)})")]
+    lines = [plain(f"{head}{found.display_name} ({SEPARATOR.join(about)})")]
     scope = found.actual_ownership_scope
     if scope is not None:
         lines.append(plain(f"scope: {scope.text}"))

@@ -58,7 +58,15 @@ def delegated(found: NewTask) -> list[str]:
         if found.resolved
         else f"whoever is {task.get('target_role')}"
     )
-    parts = [task["task_id"], f"to {whom}", f"as {role}" if found.resolved else "", task.get("wu_id"), *told]
+    sender = f"from {task.get('sender_name') or task['sender_identity']}"
+    parts = [
+        task["task_id"],
+        sender,
+        f"to {whom}",
+        f"as {role}" if found.resolved else "",
+        task.get("wu_id"),
+        *told,
+    ]
     lines = [plain(SEPARATOR.join(str(part) for part in parts if part))]
     return [*lines, *_notes(found.warnings)]
 

@@ -117,20 +117,17 @@ def _may_be_unseen(text: str) -> bool:
 
 
 def reader_of(store: Store, text: str) -> Resolved:
-    """Return the reader that `--for` names. A misspelt name gives one that is not `exact`, for read commands only.
+    """Return the reader that `--for` names, exactly: looking at somebody else's mail by a guess would misinform.
 
     Raises:
         UsageError: `unknown-recipient` or `ambiguous-recipient`.
     """
     found = _exact(store, text, None) if text else None
-    if found is not None:
-        return found
-    from . import suggestions, unknown_recipients
+    if found is None:
+        from . import unknown_recipients
 
-    guess = suggestions.nearest(store, text) if text else None
-    if guess is None:
         raise unknown_recipients.error(store, text, "--for")
-    return _of_session(store, guess, text, "fuzzy")
+    return found
 
 
 def from_addresses(store: Store, addresses: Iterable[str]) -> list[Resolved]:
@@ -257,13 +254,21 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
     else:
         found = Resolved(query, session.session_id, resolved_by)
         _describe(found, session, store.now())
-        if changed is not None:
+        if changed is not None and (
+            _is_pinned(store, session) or not own_recipients.took_first_identity(store, session)
+        ):
             found.remark = changed
         elif session.ended is not None:
             found.remark = _ended_session(store, session)
     found.display_name = session.name
     found.session_id = session.session_id
     return found
+
+
+def _is_pinned(store: Store, session: Presence) -> bool:
+    """Return whether somebody here has written to a session by its name."""
+    pin = name_pins.read(store, session.asked)
+    return pin is not None and pin.session_id == session.session_id
 
 
 def _ended_session(store: Store, session: Presence) -> str:

@@ -110,8 +110,8 @@ class Caller:
 
     @property
     def role(self) -> str | None:
-        """The actual role of its session; else the label in the middle of the agent identity."""
-        return role_of({"agent_identity": self.identity or "", **(self.record or {})})
+        """The role that its session states."""
+        return role_of(self.record or {})
 
     def trailers(self) -> list[tuple[str, str]]:
         """Return the trailers that identify the caller in a commit message."""

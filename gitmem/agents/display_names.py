@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NEAR_EDITS = 2  # names in the pool differ by more edits than this, so a typo does not give another name
 NAME_MAX = 64
+GOLDEN_SECTION = (5**0.5 - 1) / 2
 
 
 class PoolName(Outcome):
@@ -224,7 +225,8 @@ def _held(store: Store, now: int) -> dict[str, str]:
 def _by_use(store: Store) -> Iterator[str]:
     """Return the pool: names that were never used first, then the least recently used.
 
-    Each clone starts at a position of its own, so two clones that never synced seldom give out the same name.
+    Each clone starts at a position of its own, so two clones that never synced seldom give out the same name. The pool is
+    sorted, and goes on in steps of the golden section: names given out one after another do not look alike.
     """
     db = store.db()
     pool = {fold(name): name for name in POOL}
@@ -233,11 +235,10 @@ def _by_use(store: Store) -> Iterator[str]:
             pool.setdefault(folded, name)
         else:
             pool.pop(folded, None)
-    first = _pool_offset(store)
     used = [
         (
             db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0,
-            (place - first) % len(pool),
+            _turn(store, place, len(pool)),
             name,
         )
         for place, (folded, name) in enumerate(pool.items())
@@ -245,8 +246,10 @@ def _by_use(store: Store) -> Iterator[str]:
     return (name for _, _, name in sorted(used))
 
 
-def _pool_offset(store: Store) -> int:
-    return int.from_bytes(store.log.clone_id().encode(), "big")
+def _turn(store: Store, place: int, count: int) -> float:
+    """Return what sorts the places of a pool: from this clone's beginning on, with neighbours far apart."""
+    first = int.from_bytes(store.log.clone_id().encode(), "big")
+    return (place - first) % count * GOLDEN_SECTION % 1.0
 
 
 def _change(

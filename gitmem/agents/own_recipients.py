@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _IDENTITIES = (
     "SELECT DISTINCT coalesce(agent_identity, '') FROM session_event"
-    " WHERE session_id = ? AND (agent_identity IS NOT NULL OR event = 'start') LIMIT 2"
+    " WHERE session_id = ? AND (agent_identity IS NOT NULL OR event = 'start') LIMIT 3"
 )
 _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'sess.'"
 
@@ -184,12 +184,22 @@ def changed_identity(store: Store, session: Presence) -> str | None:
     """Return why signals to a session go to its id and not to its identity, or None if they go to the identity."""
     if session.agent_identity is None or sender_tables.is_own(store.db(), session.session_id):
         return None
-    if len(store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()) < 2:
+    if len(_identities(store, session)) < 2:
         return None
     return (
         f"The identity of {session.session_id} has changed to {sanitize(session.agent_identity)}. The session "
         "itself receives this, by its id; if you trust the identity, send with --to and that identity."
     )
+
+
+def took_first_identity(store: Store, session: Presence) -> bool:
+    """Return whether a session has had no other identity than its present one, but none when it began."""
+    return _identities(store, session) == {"", session.agent_identity}
+
+
+def _identities(store: Store, session: Presence) -> set[str]:
+    rows = store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()
+    return {str(row[0]) for row in rows}
 
 
 def refuse_changed_identity(store: Store, name: str, identity: str, holder: Presence, code: str) -> None:

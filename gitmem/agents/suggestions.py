@@ -1,4 +1,4 @@
-"""Similar names: for suggestions, for read commands and, under strict conditions, for writes.
+"""Similar names: for suggestions, for searches of the roster and, with --fuzzy and under strict conditions, for writes.
 
 Imported where needed, and rapidfuzz only for a comparison: its import costs twice the start of Python.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 SUGGESTIONS_MAX = 3
-# Share of equal characters, for read commands and suggestions: half accepts `plnk` → Planck and rejects unrelated
+# Share of equal characters, for searches and suggestions: half accepts `plnk` → Planck and rejects unrelated
 # names. No share is safe for identifiers: `…:host8` has 0.95 of `…:host7`.
 SIMILARITY_MIN = 0.5
 # For a write: one or two edits, and at most one in three characters. Names of the pool are more than two edits
@@ -70,14 +70,6 @@ def describe(one: Presence, typed: str) -> str:
     seen = f"{one.status}, seen {format_age(one.age)}"
     about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
     return f"{typed} ({', '.join([*about, *_location(one), seen])})"
-
-
-def nearest(store: Store, text: str) -> Presence | None:
-    """Return the one most similar session, for read commands; None if none or several are."""
-    ranked = [each for each in _ranked(store, text) if each[0] >= SIMILARITY_MIN]
-    if not ranked or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):
-        return None
-    return ranked[0][1]
 
 
 def clearly_nearest(store: Store, text: str) -> Presence | None:

@@ -216,11 +216,9 @@ def descriptor_of(text: str) -> Descriptor | None:
 
 
 def role_of(session: Mapping[str, Any]) -> str | None:
-    """Return the role of a session as its signals have it: the stated one, else the label in its agent identity."""
-    stated, identity = session.get("role"), session["identity"] or ""
-    if stated:
-        return f"{stated['lifecycle_role']}/{stated['specialty_profile']}"
-    return str(identity).split(":")[1] if str(identity).count(":") == 2 else None
+    """Return the role of a session as its signals have it: the stated one, never a label in its agent identity."""
+    stated = session.get("role")
+    return f"{stated['lifecycle_role']}/{stated['specialty_profile']}" if stated else None
 
 
 def holds(session: Mapping[str, Any], role: str) -> bool:

@@ -84,12 +84,12 @@ def test_roles_and_delegation_travel_with_a_signal(bus: FullBus) -> None:
     assert (got.get("target_role"), got.get("delegation_id")) == ("tester", "deleg-1")
 
 
-def test_a_signal_has_the_role_of_its_sender(bus: FullBus) -> None:
-    """gitmem: “The role of a sender with the agent identity `owner:role:purpose` is the second part.”"""
+def test_a_signal_has_no_role_that_its_sender_does_not_state(bus: FullBus) -> None:
+    """gitmem: “A sender without a stated role has no `sender_role`, whatever the parts of its agent identity are.”"""
     a, b = sessions(bus, A, B)
     bus.send(a, "x", to=[B])
 
-    assert [each.get("sender_role") for each in bus.inbox(b)] == [A.split(":")[1]]
+    assert [each.get("sender_role") for each in bus.inbox(b)] == [None]
 
 
 def test_a_signal_has_the_workspace_of_its_sender(bus: FullBus) -> None:

@@ -79,10 +79,9 @@ def role_id(lifecycle_role: str | None, specialty_profile: str | None) -> str | 
     return "/".join(filter(None, (lifecycle_role, specialty_profile))) if lifecycle_role else None
 
 
-def role_of(record: Mapping[str, str]) -> str | None:
-    """Return the role that a folded session states, else the label in the middle of its agent identity."""
-    stated = role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
-    return stated or implied_role(record.get("agent_identity"))
+def role_of(record: Mapping[str, str | None]) -> str | None:
+    """Return the role that a folded session states; None if it states none, whatever label its agent identity has."""
+    return role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
 
 
 def implied_role(identity: str | None) -> str | None:

@@ -65,9 +65,7 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobo
     latest = presence.latest_of(store.db(), resolved.address) or {}
     found = InboxOwner(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
     somebody = None if nobody else caller
-    if resolved.resolved_by == "fuzzy":
-        found.peek = f"{for_} was resolved to {resolved.display_name or resolved.address}. Nothing is marked as delivered."
-    elif not nobody and (somebody is None or resolved.address not in (somebody.reader, somebody.session_id)):
+    if not nobody and (somebody is None or resolved.address not in (somebody.reader, somebody.session_id)):
         found.peek = f"Inbox of {resolved.display_name or resolved.address}. Nothing is marked as delivered."
     else:
         found.caller = somebody

@@ -7,7 +7,7 @@ from ..claims import claim_view, path_patterns
 from ..commits import hook_notes, made_by
 from ..log.lines import format_at
 from ..outcome import Outcome
-from ..records.ids import role_of
+from ..records.ids import role_id
 from ..tasks import find_task
 from ..tasks.task_facts import micros
 from ..text.sanitize import title
@@ -63,7 +63,7 @@ class MakerRow(Outcome):
         self.name = (
             (self.session_id and names.get(self.session_id)) or record.get("sender_name") or self.agent
         )
-        self.role = _role(db, self.session_id, self.agent)
+        self.role = _role(db, self.session_id)
         self.action = record["action"]
         self.evidence = record["evidence"]
         self.inferred = self.evidence == made_by.ALONE
@@ -184,7 +184,7 @@ def _now(found: Story) -> list[str]:
     return [*changes, *(f"{node.id} {node.now}" for node in changed)]
 
 
-def _role(db: sqlite3.Connection, session_id: str | None, agent: str) -> str | None:
+def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
     row = (
         db.execute(
             "SELECT lifecycle_role, specialty_profile FROM session WHERE session_id = ?", (session_id,)
@@ -192,8 +192,7 @@ def _role(db: sqlite3.Connection, session_id: str | None, agent: str) -> str | N
         if session_id
         else None
     )
-    stated = {"lifecycle_role": row[0], "specialty_profile": row[1]} if row is not None and row[0] else {}
-    return role_of({"agent_identity": agent, **{key: value for key, value in stated.items() if value}})
+    return role_id(*row) if row is not None else None
 
 
 def _released_at(db: sqlite3.Connection, claim_id: str) -> int:

@@ -58,7 +58,7 @@ def test_as_takes_an_exact_id_identity_or_live_name(repo: Path, how: str) -> Non
     me = found(store, as_=text)
 
     assert (me.reader, me.session_id, me.author) == (IDENTITY, one.session_id, f"Planck <{IDENTITY}@gitmem>")
-    assert (me.role, me.workspace, me.raw, me.is_person) == ("implementer", None, False, False)
+    assert (me.role, me.workspace, me.raw, me.is_person) == (None, None, False, False)
 
 
 @pytest.mark.parametrize("text", ["planck", "Planc", "sess-000000", "codex:implementer:host43", "", "nobody"])

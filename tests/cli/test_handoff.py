@@ -62,8 +62,8 @@ def scene(run: Run, start: Start) -> Scene:
 def test_a_dry_run_says_what_would_be_offered_and_writes_nothing(scene: Scene) -> None:
     """The same lines as the offer; the next command is the one without --dry-run."""
     tried = scene.said(scene.bohr, "handoff", "--to", "Curie", "--dry-run")
-    assert tried.out.startswith("not written · to Curie · WU-7 · ") or tried.out.startswith(
-        "not written · to Curie"
+    assert tried.out.startswith("not written · from Bohr · to Curie · WU-7 · ") or tried.out.startswith(
+        "not written · from Bohr · to Curie"
     )
     for line in (
         "checkpoint mem-",

@@ -224,6 +224,13 @@ class TakesTheRoleFromTheIdentity(Reference):
         self.records.sessions[session] = {**self.records.sessions[session], "role": None}
         return found
 
+    def signals(self) -> dict[str, Signal]:
+        label = {id: each["sender_identity"].split(":") for id, each in super().signals().items()}
+        return {
+            id: {**each, "sender_role": label[id][1] if label[id][1:] else None}
+            for id, each in super().signals().items()
+        }
+
 
 class ForgetsTheRoleThatIsMeant(_ForgetsFields):
     forgets = ("target_role",)

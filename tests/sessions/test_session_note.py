@@ -35,7 +35,7 @@ def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> N
     assert seen == [
         ("reading", "reading", "reading"),
         ("writing the tests", "writing the tests", "writing the tests"),
-        (None, None, f"{started.display_name} · architect"),
+        (None, None, started.display_name),
     ]
     assert listed["activity"] is None
 

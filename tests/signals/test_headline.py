@@ -42,7 +42,7 @@ class Desk:
     @property
     def plain(self) -> str:
         """The headline of who chose no name and says nothing."""
-        return f"{self.session.display_name} · architect · WU-7"
+        return f"{self.session.display_name} · WU-7"
 
     def headline(self, caller: Caller | None = None) -> object:
         """The one that the next signal has; the store is opened anew, as by the next command."""

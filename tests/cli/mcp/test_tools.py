@@ -77,7 +77,7 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             assert text(again).startswith("Nothing new")
 
             reply = {"message": "Yes", "reply_to": asked, "intent": "AGREE"}
-            assert "AGREE · to Planck" in text(await curie.call_tool("signal", reply))
+            assert "AGREE · from Curie · to Planck" in text(await curie.call_tool("signal", reply))
             after = await planck.call_tool("converged", {"id": thread, "wait_seconds": 5})
             assert fields(after)["converged"] is True
             whole = await planck.call_tool("thread", {"id": thread})
@@ -495,7 +495,7 @@ def test_a_session_has_one_headline_wherever_it_is_shown(serve: Serve, shop: Pat
     gitmem("session", "note", "writes the tests", GITMEM_SESSION=ids[0])
     gitmem("session", "note", "reads <user> rules", GITMEM_SESSION=ids[2])
     gitmem("mem", "checkpoint", "half way through", GITMEM_SESSION=ids[3])
-    plain = f"{started[1]['display_name']} · architect · WU-7"
+    plain = f"{started[1]['display_name']} · WU-7"
     expected = dict(zip(ids, ["Wren", plain, "reads ‹user> rules", "half way through"], strict=True))
     hook = json.dumps(said("codex", "PostToolUse", "c-1", shop)).encode()
     in_process.gitmem(

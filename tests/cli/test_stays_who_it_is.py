@@ -1,0 +1,114 @@
+"""An agent stays who it is: for commands in a terminal, for names, and across clones."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Git
+
+from .conftest import Run
+
+
+def in_terminal(repo: Path, *args: str) -> str:
+    """What a command prints for a person who sits before it."""
+    window, end = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "cli", *args], cwd=repo, stdin=end, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        )  # fmt: skip
+    finally:
+        os.close(window)
+        os.close(end)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_session_that_starts_in_a_terminal_does_not_act_there_yet(run: Run, repo: Path) -> None:
+    """The person goes on as before, and is told so, with the command; every answer to a send names its sender."""
+    run("init")
+    started = in_terminal(repo, "session", "start", "--name", "Hal")
+    export = started.splitlines()[-1]
+    assert export.startswith("export GITMEM_SESSION=sess-")
+    assert "You are Hal" not in started and "gitmem inbox" not in started
+    assert f"In this terminal you are still Test Person; to act as Hal: {export}" in started
+
+    assert " · from Test Person · to everybody · " in in_terminal(repo, "signal", "one", "--broadcast")
+    session = export.partition("=")[2]
+    sent = run("signal", "two", session=session)
+    assert " · from Hal · to everybody · " in sent.out
+    assert " · from Test Person · to Hal " in in_terminal(repo, "signal", "three", "--to", "Hal")
+    changed = run("session", "set", "--lane", "docs", "--as", session).out
+    assert changed.startswith("Hal (sess-")
+
+
+def test_a_session_that_acts_at_once_is_told_who_it_is(run: Run, repo: Path) -> None:
+    """The only session of a worktree, for a program without a terminal: what is said is true for the next command."""
+    run("init")
+    started = run("session", "start", "--name", "Hal").out
+    assert started.startswith("You are Hal (")
+    assert " · from Hal · " in run("signal", "one").out
+    second = run("session", "start", "--name", "Ida", "--json").json
+    assert "Here you are nobody yet; to act as Ida: export" in second["remark"]
+    assert second["next"] == [f"export GITMEM_SESSION={second['session_id']}"]
+
+
+@pytest.mark.parametrize("text", ["Plank", "plank", "Nobody", "implementer", "codex:implementer:host4"])
+def test_nobodys_inbox_is_guessed(run: Run, text: str) -> None:
+    """Exact, or exit status 2 with suggestions: never somebody's mail under another one's name."""
+    run("init")
+    for name, host in (("Planck", "host42"), ("Plancke", "host43")):
+        run("session", "start", "--name", name, "--agent-identity", f"codex:implementer:{host}")
+    run("signal", "Only for Planck.", "--to", "Planck", "--as", "human:person@example.org")
+
+    looked = run("inbox", "--for", text)
+    assert (looked.status, looked.out) == (2, "")
+    assert f"--for: unknown recipient: {text}" in looked.err and "Only for Planck." not in looked.err
+    assert text.lower() != "plank" or "Planck (codex:implementer:host42" in looked.err
+
+
+def test_names_that_follow_one_another_do_not_look_alike(run: Run, repo: Path) -> None:
+    """No two of six begin with the same letter: nobody mixes up Hadamard, Haldane and Halley."""
+    run("init")
+    first = [json.loads(in_terminal(repo, "session", "start", "--json"))["display_name"][0] for _ in range(6)]
+    assert len(set(first)) >= 5 and all(a != b for a, b in pairwise(first)), first
+
+
+def test_no_role_is_made_of_an_identity(run: Run) -> None:
+    """Its middle is a label: a role is what a session states."""
+    run("init")
+    me = run("session", "start", "--agent-identity", "codex:reviewer:shop", "--json").json["session_id"]
+    assert "sender_role" not in run("signal", "one", "--json", session=me).json["signal"]
+    run("session", "set", "--role", "implementer/test", session=me)
+    assert run("signal", "two", "--json", session=me).json["signal"]["sender_role"] == "implementer/test"
+
+
+def test_a_session_that_takes_its_first_identity_is_written_to_from_another_clone_without_a_warning(
+    run: Run, repo: Path, git: Git, tmp_path: Path
+) -> None:
+    """It does so every day. The signal goes to its id, whoever wrote that line, and it reads it."""
+    git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "hub.git"))
+    there = tmp_path / "there"
+    git("clone", "--quiet", str(tmp_path / "hub.git"), str(there))
+    git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)
+    for clone in (repo, there):
+        run("init", cwd=clone)
+    session = run("session", "start", "--name", "Curie", "--json", cwd=there).json["session_id"]
+    run("session", "set", "--agent-identity", "codex:reviewer:there", cwd=there, session=session)
+    for clone in (there, repo):
+        assert run("sync", "--publish", cwd=clone).status == 0
+    sent = run("signal", "Hello", "--to", "Curie", "--json", "--as", "human:person@example.org").json
+    assert not [each for each in sent["warnings"] if "identity" in each]
+    for clone in (repo, there):
+        assert run("sync", "--publish", cwd=clone).status == 0
+    assert [
+        each["message"] for each in run("inbox", "--json", cwd=there, session=session).json["signals"]
+    ] == ["Hello"]
