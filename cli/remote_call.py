@@ -148,7 +148,7 @@ def _served(
     """Serve some tasks of a server in a thread, as the session that has taken them if any has; do nothing if another process does."""
     import os
 
-    from gitmem import shared_mode
+    from gitmem import state_files
     from gitmem.agents import caller as callers
     from gitmem.agents import presence
     from gitmem.agents.caller import CallerClaims
@@ -165,7 +165,7 @@ def _served(
         known = presence.get(store, session) if session else None
         if known is None or known.ended is not None or not known.here or known.agent_identity != identity:
             session = worker_session.start(store, identity, name=identity.removeprefix(SERVER)).session_id
-    shared_mode.make_dirs(links.folder)
+    state_files.make_dirs(links.folder)
     lock = Lock(os.path.join(links.folder, f"{session}.lock"))
     if not lock.take():
         yield

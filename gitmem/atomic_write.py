@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from . import shared_mode
+from . import state_files
 
 TEMPORARY = ".tmp-"
 
@@ -28,12 +28,12 @@ def replace(
     """
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f"{TEMPORARY}{name}-{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     if private:
         remove_quietly(temporary)
         flags |= os.O_EXCL  # else another user who may write to the folder could have opened it before
     try:
-        handle = os.open(temporary, flags, 0o600) if private else shared_mode.open_file(temporary, flags)
+        handle = state_files.open_file(temporary, flags, 0o600 if private else 0o666, private=private)
         try:
             while content:
                 content = content[os.write(handle, content) :]
@@ -58,7 +58,7 @@ def try_replace(
     """
     try:
         if folders:
-            shared_mode.make_dirs(os.path.dirname(path))
+            state_files.make_dirs(os.path.dirname(path))
         replace(path, content, private=private, keep=keep)
     except OSError:
         return False

@@ -13,9 +13,8 @@ from __future__ import annotations
 import os
 import time
 
-from . import atomic_write
+from . import atomic_write, state_files
 from .errors import GitmemError, StoreError
-from .repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,12 +80,12 @@ def is_wanted(repo: Repo) -> bool:
         lock.release()
     except StoreError:
         return False
-    return not _notice_zombie(repo, read_small(path))
+    return not _notice_zombie(repo, state_files.read(path))
 
 
 def is_off(repo: Repo) -> bool:
     """Return whether commands must commit in process, because ended processes are never reaped here."""
-    return read_small(os.path.join(repo.state, OFF)).strip() == b"off"
+    return state_files.read(os.path.join(repo.state, OFF)).strip() == b"off"
 
 
 def _notice_zombie(repo: Repo, pid: bytes) -> bool:
@@ -96,7 +95,7 @@ def _notice_zombie(repo: Repo, pid: bytes) -> bool:
     yes.
     """
     path = os.path.join(repo.state, OFF)
-    noted, _, since = read_small(path).strip().partition(b" ")
+    noted, _, since = state_files.read(path).strip().partition(b" ")
     now = time.time()
     if noted and _is_zombie(noted) and since.isdigit():
         if now - int(since) < REAPED_SECONDS:
@@ -161,9 +160,8 @@ def _commit(store: StoreIndex) -> bool:
 
 def _note_pid(path: str) -> None:
     try:
-        with open(path, "r+b") as file:
+        with open(state_files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
             file.write(b"%d\n" % os.getpid())
-            file.truncate()
     except OSError:
         return  # the process id is needed only in a container without init
 
@@ -272,5 +270,5 @@ def last_failure(repo: Repo) -> str:
     """Return why the last commit failed; empty if it succeeded."""
     from .text.sanitize import sanitize_for_model
 
-    content = read_small(os.path.join(repo.state, FAILED))[: SENTENCE_MAX * 4]
+    content = state_files.read(os.path.join(repo.state, FAILED))[: SENTENCE_MAX * 4]
     return sanitize_for_model(content.decode("utf-8", "replace").strip())

@@ -19,7 +19,7 @@ ORDER = (
     "gitmem.digests",
     "gitmem.strict_json",
     "gitmem.repo",
-    "gitmem.shared_mode",
+    "gitmem.state_files",
     "gitmem.atomic_write",
     "gitmem.work_tree_files",
     "gitmem.records",

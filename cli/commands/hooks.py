@@ -214,7 +214,7 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     from gitmem.agents import commit_stamps
     from gitmem.clients import hook_paths
     from gitmem.clients.hooks import git_hook as operation
-    from gitmem.shared_mode import make_dirs
+    from gitmem.state_files import make_dirs
 
     found = operation.install(hook)
     make_dirs(at.repo.state)

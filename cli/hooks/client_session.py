@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem import atomic_write, shared_mode
+from gitmem import atomic_write, state_files
 from gitmem.agents import caller as callers
 from gitmem.agents import edited_paths, own_sessions, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
@@ -101,7 +101,7 @@ def _prepare(at: Environment, store: Store) -> None:
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
         try:
             os.mkdir(os.path.join(state, name), mode)
-            shared_mode.adjust(os.path.join(state, name))
+            state_files.adjust(os.path.join(state, name))
         except OSError:
             continue
     checked_scripts.share(state)
@@ -116,7 +116,7 @@ def _create_heartbeat_files(store: Store, *names: str | None) -> None:
         if name and os.path.basename(name) == name and not name.startswith("."):
             path = os.path.join(store.repo.state, BEATS, name)
             try:
-                os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
+                os.close(state_files.open_file(path, os.O_WRONLY | os.O_CREAT))
             except (OSError, ValueError):
                 continue
 

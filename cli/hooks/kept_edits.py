@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 
-from gitmem import atomic_write
+from gitmem import atomic_write, state_files
 from gitmem.agents import edited_paths, own_sessions
 from gitmem.clients.hooks import events
-from gitmem.repo import read_small
 
 from . import edit_input, hook_caller, hook_input
 
@@ -36,7 +35,7 @@ def read(store: Store) -> None:
     folder = edited_paths.inputs(store.repo)
     for name in sorted(atomic_write.names_in(folder))[: edited_paths.INPUTS_MAX]:
         path = os.path.join(folder, name)
-        data = read_small(path, edited_paths.INPUT_MAX_BYTES)
+        data = state_files.read(path, edited_paths.INPUT_MAX_BYTES)
         atomic_write.remove_quietly(path)
         client, _, rest = name.partition("+")
         if data and client in events.EVENTS:

@@ -11,9 +11,8 @@ import os
 import sys
 import time
 
-from gitmem import atomic_write
+from gitmem import atomic_write, state_files
 from gitmem.agents.heartbeats import PROMPTS, WAKES
-from gitmem.repo import read_small
 from gitmem.signals import inbox
 
 from .. import autosync
@@ -57,9 +56,8 @@ class StopWait:
     def is_over(self) -> bool:
         """Return whether to stop: another sleeper, a new prompt, or the session or its client has ended."""
         try:
-            with open(self._mark, "rb") as file:
-                if file.read() != self._token:
-                    return True
+            if state_files.read(self._mark) != self._token:
+                return True
             os.stat(self._session)
         except OSError:
             return True
@@ -74,7 +72,7 @@ class StopWait:
 
     def release_turn(self) -> None:
         """Remove the mark of this sleeper."""
-        if read_small(self._mark) == self._token:
+        if state_files.read(self._mark) == self._token:
             atomic_write.remove_quietly(self._mark)
 
 

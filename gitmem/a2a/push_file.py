@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..errors import StoreError
 
 TYPE_CHECKING = False
@@ -31,8 +31,7 @@ def read(state: str) -> list[dict[str, Any]]:
     """
     path = path_of(state)
     try:
-        with open(path, "rb") as file:
-            content = file.read(FILE_MAX_BYTES + 1)
+        content = state_files.load(path, FILE_MAX_BYTES + 1)
         values = json.loads(content) if len(content) <= FILE_MAX_BYTES else None
     except FileNotFoundError:
         return []
@@ -58,7 +57,7 @@ def write(state: str, entries: Iterable[str]) -> None:
         OSError: It can't be written.
     """
     path = path_of(state)
-    shared_mode.make_dirs(os.path.dirname(path))
+    state_files.make_dirs(os.path.dirname(path))
     atomic_write.replace(path, f"[{','.join(entries)}]".encode(), private=True)
 
 

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..invocation import SERVER
@@ -101,15 +101,14 @@ class RemoteLinks:
 
     def _read(self, name: str) -> Mapping[str, Any]:
         try:
-            with open(os.path.join(self.folder, name), "rb") as file:
-                found = json.loads(file.read(FILE_MAX_BYTES))
-        except (OSError, ValueError, RecursionError):
+            found = json.loads(state_files.read(os.path.join(self.folder, name), FILE_MAX_BYTES))
+        except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         try:
-            shared_mode.make_dirs(self.folder)
+            state_files.make_dirs(self.folder)
             content = json.dumps(values).encode()
             atomic_write.replace(os.path.join(self.folder, name), content, durable=True, private=True)
         except OSError as error:

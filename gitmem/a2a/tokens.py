@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..log.lines import format_at
@@ -136,8 +136,7 @@ class Tokens:
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
-            with open(self.path, "rb") as file:
-                value = json.loads(file.read(FILE_MAX_BYTES + 1))
+            value = json.loads(state_files.load(self.path, FILE_MAX_BYTES + 1))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:
@@ -154,7 +153,7 @@ class Tokens:
     def _write(self, callers: dict[str, dict[str, str]]) -> None:
         content = json.dumps({"callers": callers}, indent=1, sort_keys=True).encode() + b"\n"
         try:
-            shared_mode.make_dirs(os.path.dirname(self.path))
+            state_files.make_dirs(os.path.dirname(self.path))
             atomic_write.replace(self.path, content, durable=True, private=True)
         except OSError as error:
             raise StoreError(f"Cannot write {self.path} ({error.strerror}). Nothing was written.", code="store") from error  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..git import formats
 from . import heartbeats
 
@@ -49,8 +49,8 @@ def update(store: Store) -> None:
         if is_off(store):
             atomic_write.remove_quietly(where)
         elif store.repo.worktree is not None and not os.path.lexists(where):
-            shared_mode.make_dirs(os.path.dirname(where))
-            os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
+            state_files.make_dirs(os.path.dirname(where))
+            os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
             at = changed_at(store.repo)  # what was committed before is not of this session
             os.utime(where, ns=(at, at))
     except OSError:
@@ -62,8 +62,8 @@ def set_hook(state: str, *, installed: bool) -> None:
     where = os.path.join(state, FOLDER, HOOKED)
     try:
         if installed:
-            shared_mode.make_dirs(os.path.dirname(where))
-            os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
+            state_files.make_dirs(os.path.dirname(where))
+            os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
         else:
             atomic_write.remove_quietly(where)
     except OSError:

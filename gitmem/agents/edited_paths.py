@@ -15,10 +15,9 @@ import json
 import os
 from typing import NamedTuple
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..errors import GitmemError
 from ..git import branch_changes
-from ..repo import read_small
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -70,7 +69,7 @@ def update_flags(store: Store) -> None:
     shared = at_work.count(heartbeats.worktree(store)) > 1
     try:
         for name in (INPUTS, BY):
-            shared_mode.make_dirs(path(state, name))
+            state_files.make_dirs(path(state, name))
         _set(path(state, WANTED), len(at_work) > 1 or is_published(store))
         _set_folder(inputs(store.repo), shared)
         for name in atomic_write.names_in(path(state, INPUTS)):
@@ -120,7 +119,7 @@ def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None
         short = sorted({each.rstrip("/") for each in names if len(each) <= PATH_MAX})
         paths = {each: kept.get(each, now) for each in short[:PATHS_MAX]}
         found = EditedPaths(repo.worktree, now, paths, len(names) - len(paths))
-    shared_mode.make_dirs(path(repo.state))
+    state_files.make_dirs(path(repo.state))
     atomic_write.replace(path(repo.state, _name(repo)), json.dumps(found._asdict()).encode())
     return found
 
@@ -146,7 +145,7 @@ def note_edit(store: Store, session_id: str, paths: Iterable[str]) -> None:
         return
     try:
         if not os.path.exists(where) or os.stat(where).st_size < BY_MAX:
-            with os.fdopen(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "w") as file:
+            with os.fdopen(state_files.open_file(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "w") as file:
                 file.write(lines)
     except OSError:
         return
@@ -204,7 +203,7 @@ def _name(repo: Repo) -> str:
 
 def _noted(where: str) -> list[str]:
     found = []
-    for line in read_small(where, 2 * BY_MAX).splitlines():
+    for line in state_files.read(where, 2 * BY_MAX).splitlines():
         try:
             value = json.loads(line)
         except ValueError:
@@ -217,7 +216,7 @@ def _noted(where: str) -> list[str]:
 def _load(where: str) -> EditedPaths | None:
     """Return the content of a file, or None if it is missing or damaged."""
     try:
-        found = EditedPaths(**json.loads(read_small(where, FILE_MAX)))
+        found = EditedPaths(**json.loads(state_files.read(where, FILE_MAX)))
         paths = {str(name): int(at) for name, at in list(found.paths.items())[:PATHS_MAX]}
         return EditedPaths(str(found.worktree), int(found.at), paths, int(found.more))
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -226,7 +225,7 @@ def _load(where: str) -> EditedPaths | None:
 
 def _set(where: str, wanted: bool) -> None:
     if wanted:
-        os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
+        os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
     else:
         atomic_write.remove_quietly(where)
 
@@ -234,7 +233,7 @@ def _set(where: str, wanted: bool) -> None:
 def _set_folder(where: str, wanted: bool) -> None:
     """Create a folder, or remove it with its files."""
     if wanted:
-        shared_mode.make_dirs(where)
+        state_files.make_dirs(where)
     elif _is_folder(where):
         for name in atomic_write.names_in(where):
             atomic_write.remove_quietly(os.path.join(where, name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from .. import state_files
 from ..records.ids import role_of
 from ..records.secrets import find_secret
 from ..text.sanitize import SEPARATOR, title
@@ -126,12 +127,8 @@ def _prompt(store: Store, session_id: str, client_id: str | None) -> str:
     for name in (session_id, client_id or heartbeats.client_of(store, session_id)):
         if not name or name.startswith(".") or os.sep in name or "\0" in name:
             continue
-        try:
-            with open(os.path.join(store.repo.state, PROMPTS, name), "rb") as file:
-                content = file.read(READ_MAX).decode("utf-8", "replace")
-        except (OSError, ValueError):
-            continue
-        found = _prompt_in(content)
+        content = state_files.read(os.path.join(store.repo.state, PROMPTS, name), READ_MAX)
+        found = _prompt_in(content.decode("utf-8", "replace"))
         if found:
             return found
     return ""

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..records.ids import is_id
-from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,11 +96,11 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
             if os.stat(path).st_size or not urgent:
                 continue
         except OSError:
-            shared_mode.make_dirs(os.path.dirname(path))
+            state_files.make_dirs(os.path.dirname(path))
         if urgent:
             atomic_write.replace(path, b"urgent\n")
         else:
-            os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT))
+            os.close(state_files.open_file(path, os.O_WRONLY | os.O_CREAT))
 
 
 def is_safe(name: str) -> bool:
@@ -168,7 +167,7 @@ def start(store: Store, session_id: str, client_session: tuple[str, str] | None)
         + (client_session[1] if client_session else "").encode("utf-8", "replace")
     )
     try:
-        shared_mode.make_dirs(folder)
+        state_files.make_dirs(folder)
         atomic_write.replace(os.path.join(folder, session_id), content)
     except OSError:
         return
@@ -261,7 +260,7 @@ def _modified_micros(path: str) -> int:
 
 def _read(store: Store, session_id: str) -> tuple[str, str]:
     """Return the worktree that a session started in and the client's own id for it, from its file."""
-    where, _, client_session = read_small(os.path.join(_folder(store), session_id)).partition(b"\0")
+    where, _, client_session = state_files.read(os.path.join(_folder(store), session_id)).partition(b"\0")
     return os.fsdecode(where), client_session.decode("utf-8", "replace")
 
 

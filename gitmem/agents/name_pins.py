@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import UsageError
 from ..text.name_matching import fold, is_reserved, strip_numbers
@@ -190,11 +190,7 @@ def _path(store: Store, name: str) -> str:
 
 
 def _content(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read(FILE_MAX_BYTES)
-    except OSError:
-        return None
+    return state_files.read(path, FILE_MAX_BYTES) or None
 
 
 def _parse(content: bytes | None, folded: str | None) -> NamePin | None:
@@ -210,7 +206,7 @@ def _parse(content: bytes | None, folded: str | None) -> NamePin | None:
 
 def _evict_oldest(folder: str) -> None:
     """Create the folder, and keep it below its limit by removing the oldest pins."""
-    shared_mode.make_dirs(folder)
+    state_files.make_dirs(folder)
     names = atomic_write.names_in(folder)
     if len(names) >= PINS_MAX:
         aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))

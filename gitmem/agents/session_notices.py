@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
-from ..repo import read_small
+from .. import atomic_write, state_files
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -45,7 +44,7 @@ def renews(state: str, session: str, now: int) -> bool:
 
 def told(state: str, session: str) -> dict[str, None]:
     """Return the words for what a session was told once, the latest last."""
-    return dict.fromkeys(os.fsdecode(read_small(os.path.join(state, TOLD, session))).split())
+    return dict.fromkeys(os.fsdecode(state_files.read(os.path.join(state, TOLD, session))).split())
 
 
 def note_told(state: str, session: str, words: Iterable[str]) -> None:
@@ -55,7 +54,7 @@ def note_told(state: str, session: str, words: Iterable[str]) -> None:
         OSError: It can't be written.
     """
     where = os.path.join(state, TOLD, session)
-    shared_mode.make_dirs(os.path.dirname(where))
+    state_files.make_dirs(os.path.dirname(where))
     latest = [*told(state, session) | dict.fromkeys(words)][-TOLD_MAX:]
     atomic_write.replace(where, os.fsencode(" ".join(latest)))
 
@@ -89,12 +88,12 @@ def tell(store: Store, session: str, text: str) -> None:
     if not heartbeats.is_safe(session):
         return
     where = os.path.join(store.repo.state, NOTICES, session)
-    before = read_small(where)
+    before = state_files.read(where)
     if len(before) + len(text.encode("utf-8", "replace")) > NOTICES_MAX:
         text = _MORE
         if text.encode() in before:
             return
-    shared_mode.make_dirs(os.path.dirname(where))
+    state_files.make_dirs(os.path.dirname(where))
     atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
     names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
     heartbeats.raise_flags(store.repo.state, names, urgent=True)
@@ -113,7 +112,7 @@ def take(state: str, session: str) -> list[str]:
     if not heartbeats.is_safe(session):
         return []
     where = os.path.join(state, NOTICES, session)
-    lines = read_small(where).decode("utf-8", "replace").splitlines()
+    lines = state_files.read(where).decode("utf-8", "replace").splitlines()
     if lines:
         atomic_write.remove_quietly(where)
     return lines
@@ -124,7 +123,7 @@ def drop(state: str, session: str, beginning: str) -> list[str]:
     if not heartbeats.is_safe(session):
         return []
     where = os.path.join(state, NOTICES, session)
-    lines = read_small(where).splitlines(keepends=True)
+    lines = state_files.read(where).splitlines(keepends=True)
     left = [each for each in lines if not each.startswith(beginning.encode())]
     try:
         if left and len(left) < len(lines):

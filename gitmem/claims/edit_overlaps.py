@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..agents import edited_paths, presence, session_notices
 from ..digests import sha256
 from ..text.sanitize import sanitize_for_model
@@ -90,12 +90,12 @@ def _is_first(state: str, one: EditedPaths, two: EditedPaths, path: str) -> bool
     folder = edited_paths.path(state, TOLD)
     pair = "\0".join([*sorted((one.worktree, two.worktree)), path])
     name = sha256(pair.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    shared_mode.make_dirs(folder)
+    state_files.make_dirs(folder)
     names = atomic_write.names_in(folder)
     for each in names if len(names) >= TOLD_MAX else ():
         atomic_write.remove_quietly(os.path.join(folder, each))
     try:
-        os.close(shared_mode.open_file(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        os.close(state_files.open_file(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return False
     return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import shared_mode
+from .. import state_files
 from ..commit_message import cut
 from ..digests import sha256
 from ..text.sanitize import sanitize_for_model
@@ -100,14 +100,14 @@ def _is_first(state: str, claim_id: str, session: str, path: str) -> bool:
     folder = local_state.path(state, local_state.WARNED)
     digest = sha256(f"{session}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
     try:
-        shared_mode.make_dirs(folder)
+        state_files.make_dirs(folder)
         if len(os.listdir(folder)) >= WARNED_MAX:
             return False
     except OSError:
         return True  # nothing can be noted: better twice than never
     try:
         os.close(
-            shared_mode.open_file(
+            state_files.open_file(
                 os.path.join(folder, f"{claim_id}.{digest}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
             )
         )

@@ -17,7 +17,7 @@ import os
 import time
 from functools import partial
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..agents import heartbeats, session_notices
 from ..agents.heartbeats import ONLY_OWN
 from ..overlap import branches
@@ -65,10 +65,10 @@ def _update(store: Store) -> None:
     found = standing_claims.standing(store, forged=False, db=db)
     folder = path(state)
     if found or os.path.isdir(folder):
-        shared_mode.make_dirs(folder)
+        state_files.make_dirs(folder)
         for name in (SEEN, DUE):
-            shared_mode.make_dirs(path(state, name))
-        shared_mode.make_dirs(os.path.join(state, ONLY_OWN))
+            state_files.make_dirs(path(state, name))
+        state_files.make_dirs(os.path.join(state, ONLY_OWN))
         exclusive = [each for each in found if each.claim.record["mode"] == standing_claims.EXCLUSIVE]
         _set(path(state, CLAIMED), bool(exclusive))
         _see(store, [each for each in found if not os.path.lexists(path(state, SEEN, each.id))])
@@ -170,7 +170,7 @@ def seen_at(state: str, claim_id: str) -> int:
 
 def changed_before(state: str, claim_id: str, worktree: str) -> set[str]:
     """Return the files of a worktree that were changed before this clone first saw a claim, and that it covers."""
-    names = os.fsdecode(read_small(path(state, SEEN, claim_id), CHANGES_BYTES_MAX)).split("\0")
+    names = os.fsdecode(state_files.read(path(state, SEEN, claim_id), CHANGES_BYTES_MAX)).split("\0")
     return {file for folder, file in zip(names[::2], names[1::2], strict=False) if folder == worktree}
 
 
@@ -178,7 +178,7 @@ def _set(where: str, wanted: bool) -> None:
     if not wanted:
         atomic_write.remove_quietly(where)
     elif not os.path.lexists(where):
-        os.close(shared_mode.open_file(where, os.O_WRONLY | os.O_CREAT))
+        os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
 
 
 def _keep(folder: str, names: Collection[str], *, create: bool = False) -> None:

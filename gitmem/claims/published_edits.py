@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..agents import caller as callers
 from ..agents import edited_paths, presence
 from ..errors import GitmemError
@@ -17,7 +17,6 @@ from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..memory import anchors
 from ..records import ids, secrets
-from ..repo import read_small
 from . import claim_work, path_patterns, standing_claims
 
 TYPE_CHECKING = False
@@ -100,12 +99,12 @@ def _has_room(store: Store, session_id: str) -> bool:
 
 def _times(store: Store, session_id: str) -> list[int]:
     """Return when a session has published in the last hour."""
-    words = read_small(edited_paths.path(store.repo.state, FOLDER, session_id), 1_024).split()
+    words = state_files.read(edited_paths.path(store.repo.state, FOLDER, session_id), 1_024).split()
     return [int(each) for each in words if each.isdigit() and int(each) > store.now() - HOUR]
 
 
 def _note(store: Store, session_id: str) -> None:
     where = edited_paths.path(store.repo.state, FOLDER, session_id)
-    shared_mode.make_dirs(os.path.dirname(where))
+    state_files.make_dirs(os.path.dirname(where))
     times = [*_times(store, session_id), store.now()]
     atomic_write.replace(where, " ".join(map(str, times)).encode())

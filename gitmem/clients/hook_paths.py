@@ -14,8 +14,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .. import atomic_write
-from ..repo import read_small
+from .. import atomic_write, state_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,8 +98,7 @@ def add_to_list(folder: str, program: str) -> bool:
         if len(known) >= KEPT_MAX:
             known = [each for each in known if os.path.exists(each)][-KEPT_MAX // 2 :]
             atomic_write.replace(path, _content(known), private=True)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = state_files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, os.fsencode(program) + b"\n")
         finally:
@@ -124,11 +122,11 @@ def _is_private(path: str) -> bool:
 def _keep(path: str, lines: Sequence[str]) -> bool:
     wanted = [line for line in dict.fromkeys(lines) if line and "\n" not in line and "\0" not in line]
     content = _content(wanted)
-    return read_small(path) == content or atomic_write.try_replace(path, content)
+    return state_files.read(path) == content or atomic_write.try_replace(path, content)
 
 
 def _lines(path: str) -> list[str]:
-    return [os.fsdecode(line) for line in read_small(path).split(b"\n") if line]
+    return [os.fsdecode(line) for line in state_files.read(path).split(b"\n") if line]
 
 
 def _content(lines: Sequence[str]) -> bytes:

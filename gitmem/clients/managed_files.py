@@ -10,6 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+from .. import state_files
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..text.shell_quote import command
@@ -178,8 +179,7 @@ def _digest(text: str) -> str:
 def read_record(path: str) -> InstallRecord | None:
     """Return the record in a file, or None if there is no usable one."""
     try:
-        with open(path, "rb") as file:
-            values = json.loads(file.read())
+        values = json.loads(state_files.load(path))
         return InstallRecord(
             is_new=bool(values["is_new"]),
             after=str(values["after"]),

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from .. import shared_mode
+from .. import state_files
 from ..errors import GitmemError, StoreError, UsageError
 from ..text.shell_quote import command
 
@@ -205,9 +205,9 @@ def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         if mode is None:
-            descriptor = shared_mode.open_file(temporary, flags, 0o777 if runs else 0o666)
+            descriptor = state_files.open_file(temporary, flags, 0o777 if runs else 0o666)
         else:  # nobody else may read it before it has the mode of the file, which may hold secrets
-            descriptor = os.open(temporary, flags, 0o600)
+            descriptor = state_files.open_file(temporary, flags, 0o600, private=True)
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
@@ -229,7 +229,7 @@ def _make_folders(folder: str, made: list[str]) -> None:
         folder = os.path.dirname(folder)
     for each in reversed(missing):
         os.mkdir(each)
-        shared_mode.adjust(each)
+        state_files.adjust(each)
         made.append(each)
 
 

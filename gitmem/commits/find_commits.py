@@ -9,7 +9,7 @@ import json
 import os
 import time
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from ..agents import caller as callers
 from ..agents import commit_stamps, heartbeats
 from ..errors import GitmemError
@@ -18,7 +18,6 @@ from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
-from ..repo import read_small
 from ..sessions.session_fields import recordable_branch
 from . import commit_view, hook_notes
 from .hook_notes import NamedSessions, was_open
@@ -294,7 +293,7 @@ def try_note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> None:
 def _kept(store: Store) -> tuple[int, str]:
     """Return up to which byte the reflog was read, and the commit of the entry that ends there."""
     try:
-        found = json.loads(read_small(commit_stamps.read_to(store.repo), STATE_MAX))
+        found = json.loads(state_files.read(commit_stamps.read_to(store.repo), STATE_MAX))
         return int(found["end"]), str(found["last"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return -1, ""

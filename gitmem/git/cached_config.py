@@ -11,6 +11,7 @@ import os
 import stat
 import time
 
+from .. import state_files
 from ..digests import sha256
 
 TYPE_CHECKING = False
@@ -233,17 +234,9 @@ def _load(path: str, sources: ConfigSources) -> tuple[GitConfig, dict[str, str]]
 
 def _content(path: str) -> bytes:
     """Return the bytes of the cache; empty if other users may have written them."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        handle = os.open(path, flags)
+        found = os.lstat(path)
     except OSError:
         return b""
-    try:
-        found = os.fstat(handle)
-        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            return b""
-        return os.read(handle, BYTES_MAX + 1)
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    return state_files.read(path, BYTES_MAX + 1) if is_own else b""

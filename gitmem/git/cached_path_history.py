@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..digests import sha256
-from ..repo import read_small
 from .port import PathChanges
 
 TYPE_CHECKING = False
@@ -55,7 +54,7 @@ class CachedPathChanges:
 
     def read(self) -> dict[Pair, PathChanges] | None:
         """Return the answer; None if it is not cached or not valid."""
-        head, *rows = read_small(self._path, BYTES_MAX).decode("utf-8", "replace").split("\n")
+        head, *rows = state_files.read(self._path, BYTES_MAX).decode("utf-8", "replace").split("\n")
         if head != self._head or not rows or rows.pop():
             return None
         found = {}
@@ -79,7 +78,7 @@ class CachedPathChanges:
             if (each := found.get(pair)) is not None
         ]
         try:
-            shared_mode.make_dir(os.path.dirname(self._path))
+            state_files.make_dir(os.path.dirname(self._path))
             atomic_write.replace(self._path, "\n".join([self._head, *rows, ""]).encode())
         except OSError:
             return

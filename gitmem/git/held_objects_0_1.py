@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..errors import StoreError
 from . import run
 from .objects import is_empty_tree, is_oid
@@ -41,7 +41,7 @@ def restore(common: str) -> None:
         first = loose.get(name, os.path.join(objects, "pack", name))
         try:
             if name in lost or (name.startswith("pack-") and not os.path.exists(first)):
-                shared_mode.make_dirs(os.path.dirname(first))
+                state_files.make_dirs(os.path.dirname(first))
                 os.replace(held, first)
             elif time.time() - os.stat(held).st_mtime > YOUNG_SECONDS:
                 os.unlink(held)

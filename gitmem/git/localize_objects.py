@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..repo import read_small
 from . import durable, formats, queries, run
 
@@ -46,9 +46,8 @@ def localize(common: str, tip: str) -> None:
     try:
         if oids:
             keep = f"{pack}-{packs[-1]}.keep"
-            with open(keep, "w") as file:
+            with open(state_files.open_file(keep, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
                 file.write("gitmem: the log's objects, which a gc here would leave to others\n")
-            shared_mode.adjust(keep)
         atomic_write.replace(state, f"{' '.join(tips)}\n{' '.join(packs)}\n".encode("ascii"))
     except OSError as error:
         raise durable.failed("The log's objects could not be made this repository's own", error) from error
@@ -68,11 +67,7 @@ def _reachable_objects(common: str, tips: list[str], known: list[str]) -> list[b
 
 
 def _words(path: str) -> list[list[str]]:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return [line.split() for line in file]
-    except OSError:
-        return []
+    return [line.split() for line in state_files.read(path).decode("ascii", "replace").splitlines()]
 
 
 def alternates(objects: str) -> list[str]:

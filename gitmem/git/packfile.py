@@ -9,7 +9,7 @@ import os
 import struct
 import zlib
 
-from .. import shared_mode
+from .. import state_files
 from ..digests import sha256
 from ..repo import read_small
 
@@ -110,7 +110,7 @@ def count(index: str, id_length: int) -> int:
 
 
 def _create(path: str) -> BinaryIO:
-    handle = shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+    handle = state_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
     return os.fdopen(handle, "wb")
 
 

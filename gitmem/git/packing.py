@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..errors import StoreError
 from ..repo import read_small
 from . import durable, formats, packfile, queries, run
@@ -46,9 +46,9 @@ def write(common: str, objects: Objects, id_length: int) -> str:
     packs = _packs(common)
     try:
         os.stat(os.path.dirname(packs))
-        shared_mode.make_dirs(packs)
+        state_files.make_dirs(packs)
         _claim(common, name)
-        keep = shared_mode.open_file(
+        keep = state_files.open_file(
             os.path.join(packs, name + ".keep"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
         )
         with os.fdopen(keep, "wb") as file:
@@ -221,8 +221,8 @@ def _to_combine(common: str) -> dict[str, int]:
 
 
 def _claim(common: str, name: str) -> None:
-    shared_mode.make_dirs(_own(common))
-    os.close(shared_mode.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
+    state_files.make_dirs(_own(common))
+    os.close(state_files.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
 
 
 def _packs(common: str) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from typing import NamedTuple
 
-from ..repo import READING
+from .. import state_files
 from . import formats
 from .objects import is_oid
 
@@ -59,11 +58,8 @@ def read(git_dir: str) -> list[Entry]:
 def read_tail(path: str, most: int) -> tuple[bytes, int]:
     """Return the last bytes of a file, at most so many, and where they begin; none if it is missing, unreadable or not a regular file."""
     try:
-        with open(os.open(path, READING), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                return b"", 0
-            start = file.seek(max(0, found.st_size - most))
+        with open(state_files.open_file(path, os.O_RDONLY), "rb") as file:
+            start = file.seek(max(0, os.fstat(file.fileno()).st_size - most))
             return file.read(most), start
     except OSError:
         return b"", 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import shared_mode
+from .. import state_files
 from ..repo import read_small
 from . import packfile, packing, queries, run
 from .objects import is_oid
@@ -105,7 +105,7 @@ def move_aside(common: str, oid: str, folder: str) -> str | None:
     """
     path, to = os.path.join(common, "objects", oid[:2], oid[2:]), os.path.join(folder, oid)
     if os.path.exists(path):
-        shared_mode.make_dirs(folder)
+        state_files.make_dirs(folder)
         os.replace(path, to)
         return to
     id_length = len(oid)
@@ -114,7 +114,7 @@ def move_aside(common: str, oid: str, folder: str) -> str | None:
         oids = packfile.ids(pack + ".idx", id_length)
         if oid not in oids:
             continue
-        shared_mode.make_dirs(folder)
+        state_files.make_dirs(folder)
         whole = _readable(common, oids)
         if whole:
             packing.release(common, packing.write(common, whole, id_length))

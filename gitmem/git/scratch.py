@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import shared_mode
+from .. import state_files
 from . import formats, run
 
 TYPE_CHECKING = False
@@ -96,7 +96,8 @@ class ScratchRepository:
         )  # fmt: skip
 
     def _write(self, name: str, content: str) -> None:
-        with open(os.path.join(self._folder, name), "wb") as file:
+        path = os.path.join(self._folder, name)
+        with open(state_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
             file.write(os.fsencode(content))
 
 
@@ -106,7 +107,7 @@ def make_parent(state: str) -> str:
     Raises:
         OSError: It cannot be made.
     """
-    shared_mode.make_dirs(state)
+    state_files.make_dirs(state)
     return state
 
 

@@ -11,9 +11,8 @@ import os
 import re
 import time
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from ..errors import RemoteError
-from ..repo import read_small
 from . import queries, run
 
 TYPE_CHECKING = False
@@ -54,7 +53,7 @@ class RefusedRef:
 
     def __init__(self, common: str) -> None:
         self._path = os.path.join(common, FILE)
-        rows = (row.partition(" ") for row in os.fsdecode(read_small(self._path)).splitlines())
+        rows = (row.partition(" ") for row in os.fsdecode(state_files.read(self._path)).splitlines())
         self.why = {oid: why or _KNOWN for oid, _, why in rows if len(oid) in (40, 64)}
 
     def add(self, found: Mapping[str, str], there: Iterable[str]) -> None:

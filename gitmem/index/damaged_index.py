@@ -25,7 +25,7 @@ def remove_if_damaged(where: str, error: BaseException) -> bool:
     Returns:
         Whether it was damaged.
     """
-    if not isinstance(error, Exception) or not os.path.isfile(where):
+    if not isinstance(error, Exception) or not index_file.is_sound(where):
         return False
     if not _is_damage(error) and _passes_check(where):
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import shared_mode
+from .. import atomic_write, state_files
 from . import engine
 from .engine import sqlite3
 
@@ -194,7 +194,8 @@ def copy_of(where: str) -> sqlite3.Connection | None:
     check for writers if it cannot lock.
     """
     target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for options in ("mode=ro", "mode=ro&immutable=1") if where not in engine.UNUSABLE else ():
+    is_usable = where not in engine.UNUSABLE and is_sound(where)
+    for options in ("mode=ro", "mode=ro&immutable=1") if is_usable else ():
         source = None
         try:
             before = _stamp(where)
@@ -243,14 +244,18 @@ def in_memory(views: Iterable[View], read: Reader) -> Index:
 
 def connect(where: str) -> sqlite3.Connection:
     """Open a file for writing. The lock timeout is set first: the pragma for WAL already needs a lock."""
-    if shared_mode.setting(where):  # SQLite gives the mode of this file to its `-wal` and `-shm`
+    if state_files.setting(where) or state_files.owner_for(
+        where
+    ):  # SQLite gives the mode of this file to its `-wal` and `-shm`
         try:
             # Only a new file: closing an old one releases the POSIX locks of this process's other connections to it.
-            os.close(shared_mode.open_file(where, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+            os.close(state_files.open_file(where, os.O_RDWR | os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            shared_mode.adjust(where)
+            state_files.adjust(where)
         except OSError:
             pass  # SQLite reports the error
+    for each in _files(where):
+        state_files.clear(each)
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -261,6 +266,8 @@ def connect(where: str) -> sqlite3.Connection:
 
 def connect_to_read(where: str) -> sqlite3.Connection:
     """Open a file for reading only: closing such a connection does not checkpoint SQLite's log."""
+    if not is_sound(where):
+        raise sqlite3.OperationalError("unable to open database file")
     uri = f"file:{_quoted(where)}?mode=ro"
     return sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=engine.OPTIONAL_READ_SECONDS, check_same_thread=False
@@ -291,8 +298,14 @@ def is_corruption(error: sqlite3.DatabaseError) -> bool:
 
 def remove(where: str) -> None:
     """Remove a damaged index; the next command builds it again."""
-    for suffix in ("-wal", "-shm", ""):
-        try:
-            os.unlink(where + suffix)
-        except OSError:
-            continue
+    for each in _files(where):
+        atomic_write.remove_quietly(each)
+
+
+def is_sound(where: str) -> bool:
+    """Return whether the files of an index are regular: SQLite follows links, and waits for pipes."""
+    return all(state_files.is_file(each, missing=True) for each in _files(where))
+
+
+def _files(where: str) -> tuple[str, ...]:
+    return where + "-wal", where + "-shm", where + "-journal", where

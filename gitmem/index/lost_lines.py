@@ -141,6 +141,8 @@ def _indexes(repo: Repo) -> Iterator[sqlite3.Connection]:
 
 
 def _opened(where: str) -> sqlite3.Connection | None:
+    if not index_file.is_sound(where):
+        return None
     try:
         db = sqlite3.connect(where, isolation_level=None)
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from .. import state_files
 from ..git.read_ref import LOG_REF as LOG_REF
 from ..git.read_ref import plain_tip
 from ..log import wal_files, wal_record
@@ -165,7 +166,7 @@ class Snapshots:
             nameless: The part of the file that an earlier snapshot has read.
         """
         start = nameless[1] if nameless[0] <= end <= nameless[1] <= file.size else end
-        with open(file.path, "rb", buffering=0) as opened:
+        with open(state_files.open_file(file.path, os.O_RDONLY), "rb", buffering=0) as opened:
             opened.seek(start)
             content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))
         tail = wal_record.parse(content, start)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 
+from .. import state_files
 from ..errors import GitmemError, StoreError
 from ..git import run as git
 from ..log.ref import NOBODY
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,8 +139,7 @@ class TaskWorktree:
         """Keep on branches what is in it, and remove it; if that is not possible, leave it where it is."""
         kept = Kept()
         try:
-            with open(self.note, encoding="utf-8") as file:
-                said = file.read().split("\n")
+            said = state_files.load(self.note).decode().split("\n")
             if said == [_STAYS] and os.path.lexists(self.folder):
                 return kept
             if len(said) == _PREPARING:
@@ -159,7 +160,8 @@ class TaskWorktree:
         return kept
 
     def _write(self, *lines: str) -> None:
-        with open(self.note, "w", encoding="utf-8") as file:
+        handle = state_files.open_file(self.note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        with open(handle, "w", encoding="utf-8") as file:
             file.write("\n".join(lines))
 
     def _keep_uncommitted(self, kept: Kept, restored: str) -> bool:
@@ -228,12 +230,8 @@ class TaskWorktree:
         parent = os.path.join(self.repo.common, "worktrees")
         wanted = os.path.join(self.folder, ".git")
         for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
-            try:
-                with open(os.path.join(parent, name, "gitdir"), encoding="utf-8") as file:
-                    if file.read().rstrip("\n") == wanted:
-                        return os.path.join(parent, name)
-            except (OSError, UnicodeDecodeError):
-                continue
+            if os.fsdecode(read_small(os.path.join(parent, name, "gitdir"))).rstrip("\n") == wanted:
+                return os.path.join(parent, name)
         return None
 
     def _create(self, end: str, commit: str, replaces: str = "") -> str:

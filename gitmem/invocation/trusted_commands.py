@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..log.lines import format_at
-from ..repo import READING
 from ..roles import roles_file
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
@@ -64,7 +63,7 @@ def _digest(name: str, text: str) -> str:
 def _is_trusted(path: str, name: str, text: str) -> bool:
     """Return whether this user has recorded that a command is trusted: others may write to the folders of a shared repository."""
     try:
-        with open(os.open(path, READING), "rb") as file:
+        with open(state_files.open_file(path, os.O_RDONLY), "rb") as file:
             found = os.fstat(file.fileno())
             value = json.loads(file.read(FILE_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -77,7 +76,7 @@ def _is_trusted(path: str, name: str, text: str) -> bool:
 def _record(store: Store, path: str, name: str, text: str) -> None:
     content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
     try:
-        shared_mode.make_dirs(os.path.dirname(path))
+        state_files.make_dirs(os.path.dirname(path))
         atomic_write.replace(path, content.encode(), private=True)
     except OSError as error:
         raise StoreError(

@@ -11,6 +11,7 @@ import time
 from ..errors import StoreError
 from . import ledger, ref, wal_files
 from .entry import LogEntry, parse_row, split
+from .wal import READ_BYTES_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,7 +169,9 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> 
     each = _LockedGeneration(file, handle, whole=file.is_old or _is_left(handle))
     taken.append(each)
     try:
-        tail = wal.read(file)
+        tail = wal.read(file, large=True)
+        if os.fstat(handle).st_size > READ_BYTES_MAX:  # no writer has done that: the rest is nobody's
+            file.size = os.fstat(handle).st_size
     except (OSError, ValueError):
         each.whole = False
         return []

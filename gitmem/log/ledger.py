@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import os
 
-from .. import shared_mode
+from .. import state_files
 from ..digests import hash_function_for, sha256
-from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +64,8 @@ def append(repo: Repo, entries: Iterable[LogEntry], commit: str | None = None) -
         digests = []
     words = ["-" if commit is None else "0", commit or "-", *digests]
     path = os.path.join(repo.state, NAME)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
-        fd = shared_mode.open_file(path, flags)
+        fd = state_files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(fd, f"\n{' '.join(words)}\n".encode())
             full = commit is not None and os.fstat(fd).st_size > BYTES_MAX
@@ -82,7 +80,7 @@ def append(repo: Repo, entries: Iterable[LogEntry], commit: str | None = None) -
 def read(repo: Repo) -> Iterator[LedgerRecord]:
     """Yield the records, oldest first. Torn and foreign records are skipped."""
     for name in (OLDER, NAME):
-        content = read_small(os.path.join(repo.state, name))
+        content = state_files.read(os.path.join(repo.state, name))
         for row in content.decode("ascii", "replace").split("\n"):
             record = _parsed(row)
             if record is not None:
@@ -98,7 +96,7 @@ def last_commit(state: str) -> str | None:
         state: The state folder.
     """
     for name in (NAME, OLDER):
-        content = read_small(os.path.join(state, name))
+        content = state_files.read(os.path.join(state, name))
         start = end = len(content)
         while start >= 0:  # from the end: the last rows nearly always have it
             start = content.rfind(b"\n", 0, end)

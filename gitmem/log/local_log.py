@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..errors import StoreError
-from ..repo import read_small
 from . import ledger
 from .entry import is_name
 from .wal import WriteAheadLog
@@ -205,7 +204,7 @@ class LocalLog:
         readme = os.path.join(state, "README")
         if not os.path.exists(readme):
             try:
-                shared_mode.make_dirs(state)
+                state_files.make_dirs(state)
                 atomic_write.replace(readme, STATE_README.encode())
             except PermissionError:
                 return False
@@ -283,7 +282,7 @@ class Clock:
 def read_word(path: str) -> str | None:
     """Return the word in a small state file, or None if the file is missing or damaged."""
     try:
-        word = read_small(path).decode().strip()
+        word = state_files.read(path).decode().strip()
     except ValueError:
         return None
     return word if is_name(word) else None

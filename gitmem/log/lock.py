@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import shared_mode
+from .. import state_files
 from ..errors import StoreError
 from . import wal_files
 
@@ -55,7 +55,7 @@ class Lock:
         except ImportError:  # Windows
             return self._take_filelock()
         # who may read a file may lock it, and so stop others
-        fd = shared_mode.open_file(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = state_files.open_file(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if self._is_background:
                 return self._take_filelock()

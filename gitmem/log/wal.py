@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import shared_mode
+from .. import state_files
 from ..errors import StoreError
 from . import wal_files, wal_record
 
@@ -121,11 +121,16 @@ class WriteAheadLog:
             StoreError: Code `wal-unknown`.
         """
         name = wal_files.newest(self.folder, deferred=deferred) or self._create(deferred)
-        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        path = os.path.join(self.folder, name)
         try:
-            handle = os.open(os.path.join(self.folder, name), flags)
+            handle = state_files.open_file(path, os.O_WRONLY | os.O_APPEND)
         except FileNotFoundError:
             return None  # it was committed meanwhile
+        except OSError as error:
+            if error.strerror != state_files.OTHER_KIND or error.filename != path:
+                raise
+            os.rename(path, path + wal_files.DAMAGED)
+            return None
         try:
             is_free = wal_files.lock(handle, exclusive=False)
             if not self._is_newest(name, handle, deferred):
@@ -188,7 +193,8 @@ class WriteAheadLog:
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             path = os.path.join(self.folder, name)
-            os.close(os.open(path, flags, 0o600) if self.check_owner else shared_mode.open_file(path, flags))
+            mode = 0o600 if self.check_owner else 0o666
+            os.close(state_files.open_file(path, flags, mode, private=self.check_owner))
         except FileExistsError:
             return name
         if synced:
@@ -209,7 +215,7 @@ class WriteAheadLog:
                 if not wal_files.is_private(folder):  # before anything is created in it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
         else:
-            shared_mode.make_dirs(self.folder)
+            state_files.make_dirs(self.folder)
 
     def _own(self) -> Lock | None:
         """Acquire the lock that keeps other repositories from writing to the folder; None if the folder is in this one.
@@ -264,12 +270,17 @@ class WriteAheadLog:
             return []
         return found if self.owner is None or self.owner.matches(self.folder) else []
 
-    def read(self, file: WalFile, start: int = 0) -> WalContent | None:
+    def read(self, file: WalFile, start: int = 0, *, large: bool = False) -> WalContent | None:
         """Read a file from an offset on; None if it was removed, which means that it is committed.
+
+        Args:
+            file: The file; its `size` becomes the end of what was read.
+            start: The offset.
+            large: Read the beginning of a file that is larger than writers let it become, for the committer alone.
 
         Raises:
             OSError: It cannot be read.
-            ValueError: It belongs to another user, or is an invalid spool file.
+            ValueError: It belongs to another user, is too large, or is an invalid spool file.
         """
         handle = wal_files.open_to_read(file.path)
         if handle is None:
@@ -277,6 +288,8 @@ class WriteAheadLog:
         with open(handle, "rb") as opened:
             if self.check_owner and hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():
                 raise ValueError("it belongs to somebody else")
+            if not large and os.fstat(handle).st_size > READ_BYTES_MAX:
+                raise ValueError("it is larger than any file of gitmem")
             opened.seek(start)
             size = max(os.fstat(handle).st_size - start, 0)  # read() allocates the requested size
             content = opened.read(min(size, READ_BYTES_MAX))

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 
-from ..repo import read_small
+from .. import state_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,11 +151,8 @@ def lock(handle: int, *, exclusive: bool) -> bool:
 
 def open_to_read(path: str) -> int | None:
     """Open a file of a write-ahead log, without following links or blocking on a pipe; None if it was removed."""
-    flags = (
-        os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    )
     try:
-        return os.open(path, flags)
+        return state_files.open_file(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
 
@@ -215,7 +212,9 @@ def have_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) 
     Args:
         files: The files that are still there, listed before the log's ref was read.
     """
-    head, _, rest = read_small(os.path.join(state, COMMITTED)).decode("ascii", "replace").partition("\n")
+    head, _, rest = (
+        state_files.read(os.path.join(state, COMMITTED)).decode("ascii", "replace").partition("\n")
+    )
     sizes = {file.name: file.size for file in files if os.path.dirname(file.folder) == state}
     try:
         known = [(name, int(size)) for name, _, size in (row.partition(" ") for row in rest.split("\n")[:-1])]

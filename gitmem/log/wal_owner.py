@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from ..repo import read_small
+from .. import state_files
 from .wal_files import sync_folder
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ class Owner:
         They do if the clone id is the same; else if both have a common root commit; else (in an empty or shallow
         repository that gitmem has never written to) if the git folder is the same on the disk.
         """
-        content = read_small(os.path.join(folder, NAME))
+        content = state_files.read(os.path.join(folder, NAME))
         known = self._known.get(folder)
         if known is None or known[0] != content:
             known = self._known[folder] = (content, self._is_ours(_values(content)))
@@ -73,7 +73,7 @@ class Owner:
         return not clone and not roots and fields.get("folder") == self._folder()
 
     def _clone(self) -> str:
-        word = read_small(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()
+        word = state_files.read(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()
         return word if word.isalnum() else ""
 
     def _root_commits(self) -> frozenset[str]:
@@ -93,7 +93,7 @@ class Owner:
 
 def path_in(folder: str) -> str:
     """Return the git folder that the entries of a write-ahead log came from; "" if it is not recorded."""
-    return _values(read_small(os.path.join(folder, NAME))).get("path", "")
+    return _values(state_files.read(os.path.join(folder, NAME))).get("path", "")
 
 
 def _values(content: bytes) -> dict[str, str]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..agents.heartbeats import flag_names
 from ..digests import sha256
 from ..errors import GitmemError, StoreError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..log.lock import Lock
-from ..repo import read_small
 from . import mailbox_view, session_queue
 
 TYPE_CHECKING = False
@@ -99,7 +98,7 @@ def _make(folder: str) -> bool:
     """Create a folder in the state folder, if that exists. Another process may create it at the same time."""
     try:
         os.mkdir(folder)
-        shared_mode.adjust(folder)
+        state_files.adjust(folder)
     except OSError:
         return os.path.isdir(folder)
     return True
@@ -150,7 +149,7 @@ def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
     The receipt is for this line alone, even if the signal has got other lines since.
     """
     path = os.path.join(session_queue.folder(store.repo.state, session.session_id), session_queue.SHOWN, id)
-    return read_small(path)
+    return state_files.read(path)
 
 
 def record(

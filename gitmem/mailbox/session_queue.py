@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..agents import heartbeats
 from ..agents.heartbeats import FED, QUEUE, is_safe
 from ..agents.heartbeats import FLAGS as FLAGS
@@ -85,7 +85,7 @@ def _queue_new(store: Store) -> None:
             write_queue(store, session, after)
         if found or not after or newest - after > LAG_MAX:
             for name in (QUEUE, FLAGS):
-                shared_mode.make_dirs(os.path.join(state, name))
+                state_files.make_dirs(os.path.join(state, name))
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FED, str(newest)))
             marks = (str(newest), newest)
     store.fed = marks
@@ -106,7 +106,7 @@ def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
     is_here = bool(unread) and _was_seen(store, session, oldest)
     shown = os.path.join(where, SHOWN)
     if unread and not os.path.isdir(shown):
-        shared_mode.make_dirs(shown)  # now: the disk may be full when it is needed
+        state_files.make_dirs(shown)  # now: the disk may be full when it is needed
     waits, urgent = False, False
     room = EVENTS_MAX - len(events(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import GitmemError
 from ..git.branch_changes import UNKNOWN, Merge, Tip
 from ..git.objects import is_oid
-from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class OverlapCache:
         self.tips: dict[str, Tip] = {}
         self.files: dict[str, list[str] | None] = {}
         self.merges: dict[Pair, Merge] = {}
-        self._read = read_small(self._path, BYTES_MAX + 1)
+        self._read = state_files.read(self._path, BYTES_MAX + 1)
         try:
             self._load(self._read)
         except (GitmemError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
@@ -82,7 +82,7 @@ def view(
     content = Assets().page(data)
     try:
         if out is None:
-            shared_mode.make_dirs(store.repo.state)
+            state_files.make_dirs(store.repo.state)
         atomic_write.replace(path, content, private=True)
     except OSError as error:
         raise _not_writable(path, error) from error

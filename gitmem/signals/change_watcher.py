@@ -10,6 +10,7 @@ import os
 import time
 
 from ..log.ref import LOG_REF
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ class ChangeWatcher:
         common = self.store.repo.common
         # Content and size instead of time and inode: two changes may have one mtime, and a new file an old inode.
         sizes = [(file.path, file.size) for wal in self.store.log.wals for file in wal.files() if file.size]
-        return _content(os.path.join(common, LOG_REF)), _stamp(os.path.join(common, "packed-refs")), sizes
+        return (
+            read_small(os.path.join(common, LOG_REF), 100),
+            _stamp(os.path.join(common, "packed-refs")),
+            sizes,
+        )
 
     def wait(self, seen: object, seconds: float) -> bool:
         """Wait until the stamp differs from `seen`, at most this many seconds; return whether it does."""
@@ -142,19 +147,6 @@ class ChangeWatcher:
                 continue
             found.append((path, status.st_dev, status.st_ino))
         return found
-
-
-def _content(path: str) -> bytes:
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        return os.read(handle, 100)
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:

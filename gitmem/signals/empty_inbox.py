@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 
+from .. import state_files
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
@@ -137,8 +139,8 @@ class _Stamp:
         if self._log is None:
             return None
         try:
-            with open(self._path, encoding="utf-8") as file:
-                *head, session_id, reader, until, _ = file.read(STAMP_MAX).split("\n")
+            text = state_files.load(self._path, STAMP_MAX).decode()
+            *head, session_id, reader, until, _ = text.split("\n")
             is_held = now < int(until)
         except (OSError, ValueError):
             return None
@@ -148,11 +150,11 @@ class _Stamp:
         """Record that an inbox was empty, unless the log has changed since. Ignore errors: the stamp is a cache."""
         if self._log is None or self._moment() != self._log:
             return
-        from .. import atomic_write, shared_mode
+        from .. import atomic_write, state_files
 
         text = "\n".join([*self._head(), *map(str, known), ""])
         try:
-            shared_mode.make_dir(os.path.dirname(self._path))
+            state_files.make_dir(os.path.dirname(self._path))
             atomic_write.replace(self._path, text.encode())
         except (OSError, ValueError):
             return
@@ -188,13 +190,9 @@ def _of_client(state: str, client_id: str) -> list[str]:
     """
     folder = os.path.join(state, "sessions")
     ending = b"\0" + client_id.encode("utf-8", "replace")
-    found = []
     try:
         names = os.listdir(folder)
-        for name in names if len(names) <= FILES_MAX else ():
-            with open(os.path.join(folder, name), "rb") as file:
-                if file.read().endswith(ending):
-                    found.append(name)
     except OSError:
         return []
-    return found
+    names = names if len(names) <= FILES_MAX else []
+    return [name for name in names if state_files.read(os.path.join(folder, name)).endswith(ending)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..commit_process import IF_DUE as IF_DUE
 from ..commit_process import LATER as LATER
 from ..commit_process import NOW as NOW
@@ -128,7 +128,7 @@ def wants(repo: Repo, how: int, now: float) -> bool:
     if abs(now - _changed(mark)) < START_SECONDS:
         return False
     try:
-        shared_mode.make_dir(folder)
+        state_files.make_dir(folder)
         _touch(mark, now)
         held = lock(repo)
         if not held.take():
@@ -216,7 +216,7 @@ def record_failure(repo: Repo, now: float, at: str, code: str, message: str, jit
     found = FailedSync(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
     every = interval(repo)
     try:
-        shared_mode.make_dir(folder)
+        state_files.make_dir(folder)
         atomic_write.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
     except OSError:
         return
@@ -232,7 +232,7 @@ def postpone(repo: Repo, now: float) -> None:
 
 def last_failure(repo: Repo) -> FailedSync | None:
     """Return why the last sync with the usual remote failed; None if it succeeded."""
-    data = read_small(os.path.join(_folder(repo), FAILED), 10 * MESSAGE_MAX)
+    data = state_files.read(os.path.join(_folder(repo), FAILED), 10 * MESSAGE_MAX)
     if not data:
         return None
     from json import loads
@@ -251,7 +251,7 @@ def switch(repo: Repo, on: bool) -> None:
         atomic_write.remove_quietly(os.path.join(folder, name))
     if on:
         try:
-            shared_mode.make_dirs(folder)
+            state_files.make_dirs(folder)
             for name in (
                 NEXT,
                 CLOCK_FILE,
@@ -276,9 +276,8 @@ def _set_due(folder: str, at: float, stretch: float) -> None:
 
 def _stretch(folder: str) -> float:
     try:
-        with open(os.path.join(folder, NEXT), "rb") as file:
-            return min(max(float(file.read(20) or 1), 1.0), STRETCH_MAX)
-    except (OSError, ValueError):
+        return min(max(float(state_files.read(os.path.join(folder, NEXT), 20) or 1), 1.0), STRETCH_MAX)
+    except ValueError:
         return 1.0
 
 

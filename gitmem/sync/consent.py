@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, shared_mode
+from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import StoreError
-from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def destination(repo: Repo, remote: str) -> str:
 
 def is_given(repo: Repo, url: str) -> bool:
     """Return whether the log may be pushed to a URL (without credentials)."""
-    content = read_small(_path(repo, url))
+    content = state_files.read(_path(repo, url))
     if not content:
         return False
     from json import loads
@@ -72,7 +71,7 @@ def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
 
     content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
     try:
-        shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
+        state_files.make_dirs(os.path.join(repo.state, FOLDER))
         atomic_write.replace(_path(repo, url), content.encode())
     except OSError as error:
         raise StoreError(
@@ -97,7 +96,7 @@ def decline(repo: Repo) -> None:
         StoreError: `read-only`; nothing was changed.
     """
     try:
-        shared_mode.make_dirs(os.path.join(repo.state, FOLDER))
+        state_files.make_dirs(os.path.join(repo.state, FOLDER))
         atomic_write.replace(os.path.join(repo.state, FOLDER, DECLINED), b"")
     except OSError as error:
         raise StoreError(

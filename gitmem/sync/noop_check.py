@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from ..git.read_ref import FENCES, LOG_REF, loose_tip, packed_with, refs_below
 from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
@@ -181,7 +181,7 @@ def _load(repo: Repo) -> LastSync | None:
         age = time.time() - os.stat(path).st_mtime
     except OSError:
         return None
-    head, _, rest = os.fsdecode(read_small(path)).partition("\n")
+    head, _, rest = os.fsdecode(state_files.read(path)).partition("\n")
     words = rest.split("\n")
     if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(repo) or len(words) < 6 or words[-1]:
         return None

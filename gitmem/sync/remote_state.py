@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from .outbox import PREFIXES
 
 TYPE_CHECKING = False
@@ -45,8 +45,7 @@ class RemoteState:
         self._text = ""
         fields: object = {}
         try:
-            with open(self._path, encoding="utf-8") as file:
-                self._text = file.read()
+            self._text = state_files.load(self._path).decode()
             fields = json.loads(self._text)
         except (OSError, ValueError, RecursionError):
             pass

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 
-from .. import shared_mode
+from .. import state_files
 from ..digests import Mac, sha256
 from ..errors import StoreError
 
@@ -118,11 +117,8 @@ class CloneKeyReader:
 def read(state: str) -> CloneKey:
     """Return the key file of a state folder. It writes nothing and raises no error."""
     found = CloneKey(os.path.join(state, NAME))
-    flags = (
-        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    )
     try:
-        descriptor = os.open(found.path, flags)
+        descriptor = state_files.open_file(found.path, os.O_RDONLY)
     except FileNotFoundError:
         found.is_missing = True
         return found
@@ -133,7 +129,7 @@ def read(state: str) -> CloneKey:
         return found
     try:
         status = os.fstat(descriptor)
-        secret = os.read(descriptor, KEY_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
+        secret = os.read(descriptor, KEY_BYTES + 1)
         found.damage = _damage(found.path, state, status, secret)
     except OSError as error:
         found.damage = f"cannot read {found.path} ({error.strerror})"
@@ -148,8 +144,6 @@ def read(state: str) -> CloneKey:
 
 
 def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str:
-    if not stat.S_ISREG(status.st_mode):
-        return f"{path} is not a file"
     if os.name == "posix" and not _is_trusted(path, state, status):
         return f"{path} is owned by user {status.st_uid}, who owns neither this process nor the git folder"
     if len(secret) != KEY_BYTES:
@@ -160,7 +154,7 @@ def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str
 
 def is_shared(path: str) -> bool:
     """Return whether the repository is shared with a group, whose members then share the key."""
-    return bool(abs(shared_mode.setting(path)) & 0o040)
+    return bool(abs(state_files.setting(path)) & 0o040)
 
 
 def mode(path: str) -> int:
@@ -208,8 +202,8 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
 
 def _write(path: str, secret: bytes) -> None:
     """Create a file that must not exist, readable by its owner, and sync it to the disk."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with open(state_files.open_file(path, flags, 0o600, private=True), "wb", buffering=0) as file:
         if os.name == "posix":
             os.fchmod(file.fileno(), mode(path))
         file.write(secret)

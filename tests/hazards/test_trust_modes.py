@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import atomic_write, shared_mode
+from gitmem import atomic_write, state_files
 from gitmem.index import index_file
 from tests.conftest import Git
 
@@ -85,7 +85,7 @@ def test_every_file_has_the_mode_that_git_would_give_it(
     repo = shared(tmp_path, git, value, umask)
     work(repo, umask)
 
-    wrong, bits = [], shared_mode.parse(value)
+    wrong, bits = [], state_files.parse(value)
     for path in [repo / ".git" / "gitmem", *(repo / ".git").rglob("*")]:
         mode = path.lstat().st_mode
         at = path.relative_to(repo / ".git")
@@ -93,7 +93,7 @@ def test_every_file_has_the_mode_that_git_would_give_it(
             continue
         if at == Path("gitmem/key"):
             assert stat.S_IMODE(mode) == 0o640
-        elif stat.S_IMODE(mode) != shared_mode.mode_for(mode, bits):
+        elif stat.S_IMODE(mode) != state_files.mode_for(mode, bits):
             wrong.append(f"{mode:o} {at}")
     assert (repo / ".git" / "gitmem" / "own-packs").is_dir() and wrong == []
 
@@ -135,7 +135,7 @@ def test_nothing_is_shared_without_the_setting(tmp_path: Path, git: Git) -> None
      ("0044", 0), ("0999", 0), ("what", 0)],
 )  # fmt: skip
 def test_values_mean_what_they_mean_to_git(value: str, bits: int) -> None:
-    assert shared_mode.parse(value) == bits
+    assert state_files.parse(value) == bits
 
 
 def bare_of_power() -> None:

@@ -418,10 +418,13 @@ def test_a_link_is_neither_written_nor_read_through(wal: WriteAheadLog, tmp_path
 
     with pytest.raises(OSError):
         wal.read(wal.files()[0])
-    with pytest.raises(StoreError):
-        wal.append(one())
+    wal.append(one("ours"))
 
     assert elsewhere.read_bytes() == before
+    assert [payload for file in wal.files() for payload, _ in wal.read(file).entries] == [
+        one("ours").encode()
+    ]  # type: ignore[union-attr]
+    assert wal_files.damaged(wal.folder) == [path.name + wal_files.DAMAGED]
 
 
 def to_a_link(folder: Path) -> None:

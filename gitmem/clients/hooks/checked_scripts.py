@@ -10,7 +10,7 @@ import os
 import re
 import stat
 
-from ... import shared_mode
+from ... import state_files
 from ...repo import read_small
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ def share(state: str) -> None:
     """Let the users of a shared repository (`core.sharedRepository`) read the copies, but not write to them."""
     folder = os.path.join(state, FOLDER)
     try:
-        shared_mode.adjust(folder)
+        state_files.adjust(folder)
         for entry in os.scandir(folder):
-            shared_mode.adjust(entry.path)
+            state_files.adjust(entry.path)
             mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
             if mode & _OTHERS_MAY_WRITE and entry.is_file(follow_symlinks=False):
                 os.chmod(entry.path, mode & ~_OTHERS_MAY_WRITE)

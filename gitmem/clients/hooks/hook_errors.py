@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 
-from ... import atomic_write
+from ... import atomic_write, state_files
 from ...log.lines import format_at
-from ...repo import read_small
 from ...text.sanitize import sanitize_for_model
 
 ERROR, STUCK, LEFT = "hook-error", "hook-stuck", "hook-left"
@@ -35,7 +34,7 @@ def note(state: str, now: int, hook: str, sentence: str) -> None:
 
 def read(state: str) -> str | None:
     """Return the last error with its time, or None."""
-    text = read_small(os.path.join(state, ERROR), SENTENCE_MAX * 4).decode("utf-8", "replace")
+    text = state_files.read(os.path.join(state, ERROR), SENTENCE_MAX * 4).decode("utf-8", "replace")
     return sanitize_for_model(text.strip()) or None
 
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import os
 
-from ... import atomic_write, shared_mode
+from ... import atomic_write, state_files
 from ...agents import headline, heartbeats
 from ...errors import GitmemError
 from ...index import catch_up, engine
 from ...index.engine import sqlite3
 from ...mailbox import session_queue
-from ...repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def remove_flag(store: Store, client_session: str) -> None:
 
 def budget(store: Store) -> int | None:
     """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
-    return _number(read_small(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
+    return _number(state_files.read(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
 
 
 def cache_settings(store: Store) -> None:
@@ -82,7 +81,7 @@ def cache_settings(store: Store) -> None:
     every = _number(store.settings().get(EVERY_SETTING, ""))
     if every:
         try:
-            shared_mode.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
+            state_files.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
         except OSError:
             every = None
     _cache_number(store, EVERY, min(every, EVERY_MAX) if every else None)
@@ -93,7 +92,7 @@ def _cache_number(store: Store, name: str, number: int | None) -> None:
     try:
         if number is None:
             os.unlink(path)
-        elif read_small(path, 20) != (content := b"%d\n" % number):
+        elif state_files.read(path, 20) != (content := b"%d\n" % number):
             atomic_write.replace(path, content)
     except OSError:
         return
@@ -104,7 +103,7 @@ def _keep_prompts(store: Store) -> None:
     allowed = os.path.join(store.repo.state, KEEP_PROMPTS)
     if headline.shows_prompts(store):
         try:
-            os.close(shared_mode.open_file(allowed, os.O_WRONLY | os.O_CREAT))
+            os.close(state_files.open_file(allowed, os.O_WRONLY | os.O_CREAT))
             return
         except OSError:
             return
@@ -155,7 +154,9 @@ def is_served(state: str, session_id: str) -> bool:
     """
     folder = os.path.join(state, HERE)
     try:
-        known = b"\n".join(read_small(os.path.join(folder, name)) for name in os.listdir(folder)[:HERE_MAX])
+        known = b"\n".join(
+            state_files.read(os.path.join(folder, name)) for name in os.listdir(folder)[:HERE_MAX]
+        )
     except OSError:
         return False
     if session_id.encode() not in known.split(b"\n"):
@@ -168,7 +169,7 @@ def is_served(state: str, session_id: str) -> bool:
 
 
 def _sessions(store: Store, client: str) -> list[str]:
-    known = read_small(_here(store, client)).decode("ascii", "replace").split("\n")
+    known = state_files.read(_here(store, client)).decode("ascii", "replace").split("\n")
     oldest = store.now() - SEEN_MICROS
     return [each for each in known if each and heartbeats.last_seen(store, each) > oldest]
 

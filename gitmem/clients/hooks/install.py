@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from ... import shared_mode
+from ... import state_files
 from ...errors import GitmemError, StoreError
 from ...outcome import Outcome
 from ...text.shell_quote import command
@@ -218,7 +218,7 @@ def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> N
         found.remarks.append("The hooks use gitmem from the PATH: this one is not an installed program.")
     else:
         try:
-            shared_mode.make_dirs(folders.state)
+            state_files.make_dirs(folders.state)
         except OSError:
             pass  # in an agent's sandbox: the hooks search the PATH
         if not hook_paths.write(folders.state, user=folders.user, program=program):

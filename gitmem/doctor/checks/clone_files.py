@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from ... import atomic_write, shared_mode
+from ... import atomic_write, state_files
 from ... import repo as repo_module
 from ...a2a import push_file, tokens
 from ...agents import name_pins
@@ -217,7 +217,7 @@ def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:
     """
     where = os.path.join(folder or store.repo.state, ASIDE)
     os.makedirs(where, mode=0o700, exist_ok=True)
-    shared_mode.adjust(where)
+    state_files.adjust(where)
     day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
     name, number = os.path.basename(path), 0
     while True:

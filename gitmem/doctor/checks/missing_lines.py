@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 
-from ... import records
+from ... import records, state_files
 from ...errors import StoreError
 from ...index import lost_lines
 from ...log import committer, ledger, log_refs, recovery, ref, tree_union
 from ...log import lines as form
 from ...log.dropped_lines import History, LogReadResult
-from ...repo import read_small
+from ...log.wal import READ_BYTES_MAX
 from ...store import Store
 from ..findings import Check, Finding, problem
 from . import wal_content
@@ -144,7 +145,9 @@ def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
     """Yield the whole lines in damaged files of write-ahead logs; an incomplete record does not count."""
     for wal in store.log.wals:
         for name in () if wal_content.is_foreign(wal) else wal_content.unreadable(wal):
-            for row in read_small(os.path.join(wal.folder, name)).replace(b"\0", b"\n").split(b"\n"):
+            for row in re.split(
+                rb"[\0\n]+", state_files.read(os.path.join(wal.folder, name), READ_BYTES_MAX)
+            ):
                 line = row.partition(b"\t")[2]
                 if form.validation_error(line) is None:
                     yield "", line

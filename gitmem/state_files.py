@@ -1,0 +1,229 @@
+"""Files in gitmem's state folder: opened here alone, since others may have planted something in their place.
+
+A link, a pipe or a device is refused, no reader waits, and no more is read than a file of ours can have. Modes follow
+git's setting `core.sharedRepository`, as in git: it applies in addition to the umask; `group` adds group access, `all`
+adds read access for everybody, and an octal number replaces the mode. Folders get the set-group-id bit. What root creates
+belongs to the owner of the git folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from .repo import read_config, read_small
+
+BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
+OTHER_KIND = "it is a link, a pipe or a folder, not a file of gitmem; remove it"
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+GROUP, EVERYBODY = 0o660, 0o664
+_NAMES = {
+    "umask": 0, "group": GROUP, "all": EVERYBODY, "world": EVERYBODY, "everybody": EVERYBODY,
+    "true": GROUP, "yes": GROUP, "on": GROUP, "false": 0, "no": 0, "off": 0, "": 0,
+}  # fmt: skip
+_OLD = {0: 0, 1: GROUP, 2: EVERYBODY}
+_git_folders: dict[str, str] = {}  # folder -> the git folder that contains it
+_linked: set[str] = set()  # folders that a link on the way from the git folder leads elsewhere
+_settings: dict[str, tuple[tuple[int, ...], int]] = {}
+
+
+def parse(value: str) -> int:
+    """Return the mode bits for a value of core.sharedRepository.
+
+    Returns:
+        Bits to add to a mode; if negative, bits that replace it. Values that git rejects add nothing.
+    """
+    named = _NAMES.get(value.lower())
+    if named is not None:
+        return named
+    if not value.isascii() or not value.isdigit() or set(value) & {"8", "9"}:
+        return 0
+    number = int(value, 8)
+    if number in _OLD:
+        return _OLD[number]
+    return -(number & 0o666) if number & 0o600 == 0o600 else 0
+
+
+def setting(path: str) -> int:
+    """Return the result of `parse` for the git folder that contains a file; 0 outside a git folder."""
+    common = _git_folder(os.path.dirname(path))
+    if not common or os.name != "posix":
+        return 0
+    config = os.path.join(common, "config")
+    try:
+        found = os.stat(config)
+    except OSError:
+        return 0
+    stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+    known = _settings.get(common)
+    if known is None or known[0] != stamp:
+        content = read_small(config)
+        value = "umask"
+        if b"sharedrepository" in content.lower():
+            values = [value for key, value in read_config(content) if key == "core.sharedrepository"]
+            value = values[-1] if values else value
+        known = _settings[common] = (stamp, parse(value))
+    return known[1]
+
+
+def mode_for(mode: int, bits: int) -> int:
+    """Return the mode for a file or folder with the given mode, under a setting from `parse`."""
+    tweak = abs(bits)
+    if not mode & stat.S_IWUSR:
+        tweak &= ~0o222
+    if mode & stat.S_IXUSR or stat.S_ISDIR(mode):
+        tweak |= (tweak & 0o444) >> 2
+    new = (mode & 0o7000) | tweak if bits < 0 else stat.S_IMODE(mode) | tweak
+    if stat.S_ISDIR(mode) and new & 0o060:
+        new |= stat.S_ISGID
+    return new
+
+
+def adjust(path: str, *, handle: int | None = None, private: bool = False) -> None:
+    """Set the mode of a file or folder that this process may have created, and as root its owner.
+
+    Args:
+        path: Its path; a link is left alone.
+        handle: The file, if it is open.
+        private: Leave the mode as it is.
+    """
+    bits, owner = 0 if private else setting(path), owner_for(path)
+    if not bits and owner is None:
+        return
+    try:
+        found = os.lstat(path) if handle is None else os.fstat(handle)
+        if found.st_uid != os.geteuid() or stat.S_ISLNK(found.st_mode):
+            return
+        new = mode_for(found.st_mode, bits)
+        if bits and new != stat.S_IMODE(found.st_mode):
+            os.chmod(path if handle is None else handle, new)
+        if owner is not None:
+            os.chown(path if handle is None else handle, *owner)
+    except OSError:
+        return  # as on a file system without modes: only the owner may write
+
+
+def owner_for(path: str) -> tuple[int, int] | None:
+    """Return user and group of the git folder that contains a file, if this process is root and they are not; else None."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or not (common := _git_folder(os.path.dirname(path))):
+        return None
+    found = os.stat(common)
+    return (found.st_uid, found.st_gid) if found.st_uid else None
+
+
+def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool = False) -> int:
+    """Open a regular file as `os.open` does, and set its mode and owner if this call may have created it.
+
+    Args:
+        path, flags, mode: As for `os.open`.
+        private: Leave the mode as it is, also in a repository that several users share.
+
+    Raises:
+        OSError: It can't be opened, or it, or for writing a folder of ours above it, is a link or of another kind.
+    """
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        _git_folder(os.path.dirname(path))
+        if os.path.dirname(path) in _linked:
+            raise OSError(errno.ELOOP, OTHER_KIND, os.path.dirname(path))
+    if flags & os.O_CREAT and _git_folder(os.path.dirname(path)):
+        clear(path)
+    try:
+        handle = os.open(path, flags | _SAFELY, mode)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise OSError(error.errno, OTHER_KIND, path) from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, OTHER_KIND, path)
+        if flags & os.O_CREAT:
+            adjust(path, handle=handle, private=private)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def clear(path: str) -> None:
+    """Remove a link, a pipe or a device that takes the place of a file of ours; what a link names stays. Never raises."""
+    if not is_file(path, missing=True):
+        try:
+            os.unlink(path)
+        except OSError:
+            return  # a folder, or not ours to remove
+
+
+def is_file(path: str, *, missing: bool = False) -> bool:
+    """Return whether a path names a regular file, or nothing if that is fine, too."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return missing
+
+
+def load(path: str, most: int = BYTES_MAX) -> bytes:
+    """Return the content of a file, at most so many bytes.
+
+    Raises:
+        OSError: It is missing, can't be read, or is no regular file.
+    """
+    handle = open_file(path, os.O_RDONLY)
+    try:
+        return os.read(handle, min(most, os.fstat(handle).st_size + 1))
+    finally:
+        os.close(handle)
+
+
+def read(path: str, most: int = BYTES_MAX) -> bytes:
+    """Return the content of a file as `load` does; empty if that raises an error."""
+    try:
+        return load(path, most)
+    except OSError:
+        return b""
+
+
+def make_dirs(path: str) -> None:
+    """Create a folder and its missing parents, each with its mode.
+
+    Raises:
+        OSError: a folder cannot be created.
+    """
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent != path:
+        make_dirs(parent)
+    make_dir(path)
+
+
+def make_dir(path: str) -> None:
+    """Create a folder with its mode, if it is missing. Its parent must exist.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+        return
+    adjust(path)
+
+
+def _git_folder(folder: str) -> str:
+    known = _git_folders.get(folder)
+    if known is not None:
+        return known
+    at, is_linked = folder, False
+    while not (os.path.exists(os.path.join(at, "HEAD")) and os.path.isdir(os.path.join(at, "objects"))):
+        above = os.path.dirname(at)
+        if above == at or not above or os.path.lexists(os.path.join(at, ".git")):  # a work tree
+            return ""
+        is_linked = is_linked or os.path.islink(at)
+        at = above
+    if is_linked:
+        _linked.add(folder)
+    _git_folders[folder] = at
+    return at

@@ -1,0 +1,206 @@
+"""What is planted in place of a file of the state folder: a link, a pipe, a folder, or 8 GB of nothing."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ..hook_agents import Agent, note_program, program
+from .conftest import ROOT, Desk, Said
+
+SECONDS_MAX = 30
+SPARSE_BYTES = 8 * 1024**3
+SECRET = b"the victim's own file\n"
+# Functions that open files which are not of the state folder, and what they open.
+OTHERS = {
+    "cli/commands/demo.py:_build": "the demo's repository",
+    "cli/demo_sandbox.py:commit": "the demo's repository",
+    "cli/environment.py:_may_sync": "git's config",
+    "cli/hooks/client_session.py:_export": "the file that a client names for variables",
+    "cli/mcp/transport.py:claim": "/dev/null",
+    "cli/render/output.py:_redirect_to_null": "/dev/null",
+    "cli/signal_file.py:_read": "a file that the user names",
+    "gitmem/clients/agents_md.py:_imports": "instructions in the work tree",
+    "gitmem/clients/hooks/codex_trust.py:_config": "a client's settings",
+    "gitmem/clients/managed_files.py:content": "this package",
+    "gitmem/clients/user_files.py:read": "files of the user",
+    "gitmem/commit_process.py:_is_zombie": "/proc",
+    "gitmem/git/durable.py:fsync_dir": "a folder",
+    "gitmem/git/packing.py:gc_runs": "git's own file",
+    "gitmem/git/read_ref.py:loose_tip": "git's own file",
+    "gitmem/git/read_ref.py:tables": "git's own file",
+    "gitmem/git/repair.py:damaged_refs": "git's own file",
+    "gitmem/importers/lumenflow/read_files.py:count_lines": "files that the user names",
+    "gitmem/importers/lumenflow/read_files.py:read_objects": "files that the user names",
+    "gitmem/invocation/process_guard.py:all_processes": "/proc",
+    "gitmem/log/wal_files.py:sync_folder": "a folder",
+    "gitmem/page/page_file.py:_read": "this package",
+    "gitmem/repo.py:read_small": "git's own files",
+    "gitmem/roles/roles_file.py:builtin": "this package",
+    "gitmem/state_files.py:open_file": "the files of the state folder",
+    "gitmem/trust/clone_key.py:_sync_folder": "a folder",
+    "gitmem/why/target.py:_beginning": "the work tree",
+    "gitmem/work_tree_files.py:read_text": "the work tree",
+    "merge_driver/main.py:_read": "what git hands to a merge driver",
+    "merge_driver/main.py:_replace": "what git hands to a merge driver",
+    "merge_driver/marked.py:edit": "git's config and attributes",
+    "merge_driver/marked.py:read": "git's config and attributes",
+}
+GITS = {  # modules that read git's and users' small files, following links as git does
+    "cli/background.py", "gitmem/claims/local_state.py", "gitmem/clients/hooks/checked_scripts.py",
+    "gitmem/clients/hooks/git_hook.py", "gitmem/git/branch_changes.py", "gitmem/git/formats.py",
+    "gitmem/git/local_remote_refs.py", "gitmem/git/localize_objects.py", "gitmem/git/packfile.py",
+    "gitmem/git/packing.py", "gitmem/git/project.py", "gitmem/git/read_ref.py", "gitmem/git/repair.py",
+    "gitmem/invocation/task_worktree.py", "gitmem/overlap/branches.py", "gitmem/repo.py",
+    "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",
+    "gitmem/sync/noop_check.py",
+}  # fmt: skip
+METHODS = ("read_bytes", "read_text", "write_bytes", "write_text", "mkfifo")
+
+
+def _opened(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """Each function that opens a file by its name, with the call. A descriptor of `open_file` may be wrapped."""
+    for function in ast.walk(tree):
+        for call in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+            if isinstance(call, ast.Call):
+                yield function.name, call
+
+
+def test_one_function_opens_files_of_the_state_folder() -> None:
+    """Whoever opens a file elsewhere says here which, so that nobody opens one of the state folder without its checks."""
+    found, small = set(), set()
+    for path in sorted(
+        each for top in ("gitmem", "cli", "merge_driver") for each in (ROOT / top).rglob("*.py")
+    ):
+        name = str(path.relative_to(ROOT))
+        for function, call in _opened(ast.parse(path.read_text())) if "/conformance/" not in name else ():
+            called, given = ast.unparse(call.func), ast.unparse(call.args[0]) if call.args else ""
+            wraps = given in ("handle", "descriptor") or given.startswith(
+                ("state_files.open_file(", "os.open(")
+            )
+            of_paths = called.rpartition(".")[2] in METHODS and not called.startswith("work_tree_files.")
+            if (
+                (called == "open" and not wraps)
+                or called in ("os.open", "io.open", "codecs.open")
+                or of_paths
+            ):
+                found.add(f"{name}:{function}")
+            if called.rpartition(".")[2] == "read_small":
+                small.add(name)
+
+    assert found == set(OTHERS)
+    assert small == GITS
+
+
+@pytest.fixture(scope="module")
+def a_day(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The place of a repository after a day of use, once it was made."""
+    return [tmp_path_factory.mktemp("day") / "repo"]
+
+
+@pytest.fixture
+def used(a_day: list[Path], desk: Desk, tmp_path: Path) -> Path:
+    """A repository after a day of use: sessions, signals, claims, memory, hooks, commits."""
+    (day,) = a_day
+    if not day.exists():
+        desk("init")
+        note_program(desk.repo / ".git" / "gitmem", program(tmp_path))
+        one, two = desk.start("Ada"), desk.start("Ben")
+        claude = Agent("claude-code", "claude-1", desk.repo)
+        claude.reads("SessionStart")
+        desk.send(one, "Tabs?", "--to", "Ben", "--requires-ack")
+        desk("inbox", session=two)
+        desk("claim", "src/*.py", session=one)
+        desk("mem", "create", "The parser drops tabs", session=one)
+        desk("mem", "create", "Mine alone", "--private", session=one)
+        desk("mem", "context", session=two)
+        claude.call("PostToolUse")
+        desk("log", "--commit", session=one)
+        desk.send(two, "Spaces.", "--to", "Ada")
+        shutil.copytree(desk.repo, day, symlinks=True)
+        day.with_name("ada").write_text(one)
+    return day
+
+
+@contextmanager
+def limit(what: str) -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise AssertionError(f"{what}: still running after {SECONDS_MAX} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS_MAX)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def link(path: Path, victim: Path) -> None:
+    path.symlink_to(victim)
+
+
+def dangling(path: Path, victim: Path) -> None:
+    path.symlink_to(victim.with_name("created"))
+
+
+def pipe(path: Path, victim: Path) -> None:
+    os.mkfifo(path)
+
+
+def folder(path: Path, victim: Path) -> None:
+    path.mkdir()
+    (path / "kept").write_bytes(SECRET)
+
+
+def sparse(path: Path, victim: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(SPARSE_BYTES)
+
+
+EVERYDAY = (
+    ("signal", "Now?", "--to", "Ben", "--json"), ("inbox",), ("roster",), ("log",), ("whoami",), ("claim", "list"),
+    ("mem", "ready"), ("thread",), ("doctor",),
+)  # fmt: skip
+
+
+def state_of(repo: Path) -> list[Path]:
+    state = repo / ".git" / "gitmem"
+    return sorted(path for path in state.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("plant", [link, dangling, pipe, sparse, folder])
+def test_whatever_is_planted_no_command_waits_or_writes_elsewhere(
+    used: Path, tmp_path: Path, plant: Callable[[Path, Path], None]
+) -> None:
+    """Everyday commands answer, or say in a sentence which file is not gitmem's; the victim's file stays as it is."""
+    names = [path.relative_to(used) for path in state_of(used)]
+    assert len(names) > 20
+    victim = tmp_path / "victim"
+    victim.write_bytes(SECRET)
+    ada = used.with_name("ada").read_text()
+    refused: list[tuple[Path, Said]] = []
+    for number, name in enumerate(names):
+        repo = tmp_path / f"repo-{number}"
+        shutil.copytree(used, repo, symlinks=True)
+        (repo / name).unlink()
+        plant(repo / name, victim)
+        desk = Desk(repo)
+        for command in EVERYDAY if number % 4 == 0 else EVERYDAY[:2]:
+            with limit(f"{command[0]} with {plant.__name__} at {name}"):
+                said = desk(*command, session=ada)
+            if command[0] == "signal" and said.status:
+                refused.append((name, said))
+            assert victim.read_bytes() == SECRET, (name, command)
+            assert not victim.with_name("created").exists(), (name, command)
+        shutil.rmtree(repo)
+    for name, said in refused:
+        assert plant is folder or name.name == "key", (name, said)
+        assert str(name.name) in said.out, (name, said)
