@@ -72,7 +72,7 @@ def uninstall(
         found.git = _uninstall_gate(at, hook)
     else:
         for name, here in (git_hooks(at)[0] or {}).items():
-            if gate.state(here) in ("installed", "outdated"):
+            if gate.is_there(here):
                 found.remarks.append(f"git's {name} hook is still installed.")
                 found.next.insert(0, f"gitmem hooks uninstall --git {name}")
     output.answer(at.json, found, render.unhooked)
@@ -164,7 +164,7 @@ def program() -> str | None:
 
 
 def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
-    """Return git's hooks by their names, and `core.hooksPath`; no hooks without a repository, or if they are outside of it."""
+    """Return git's hooks by their names, and `core.hooksPath`; no hooks without a repository."""
     from gitmem.clients.hooks import git_hook as operation
 
     repo = _repo_or_none(at)
@@ -174,22 +174,22 @@ def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
         configured = _configured(at)
     except GitmemError:  # a repository that can't have a log: clients' hooks may be installed nevertheless
         return None, None
-    found = {name: operation.find(repo, configured, name) for name in operation.NAMES}
-    return {name: hook for name, hook in found.items() if hook is not None} or None, configured
+    return {name: operation.find(repo, configured, name) for name in operation.NAMES}, configured
 
 
 def _configured(at: Environment) -> str | None:
     """Return the value of `core.hooksPath` in this worktree, if any."""
     from gitmem.clients.hooks import git_hook as operation
 
-    return at.store().git.config(operation.CONFIG, at.repo.git_dir).get("core.hookspath")
+    found = at.store().git.config(operation.CONFIG, at.repo.git_dir).get("core.hookspath")
+    return os.path.expanduser(found) if found else None
 
 
 def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
     """Return the git hook of this name.
 
     Raises:
-        UsageError: The name is unknown, or the hooks folder is outside of the repository.
+        UsageError: The name is unknown, or the repository is bare.
     """
     from gitmem.clients.hooks import git_hook as operation
 
@@ -202,11 +202,7 @@ def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
         )
     if new:
         operation.refuse_bare(at.repo, which)
-    configured = _configured(at)
-    hook = operation.find(at.repo, configured, which)
-    if hook is None:
-        raise operation.outside(configured, which)
-    return hook
+    return operation.find(at.repo, _configured(at), which)
 
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
@@ -216,11 +212,11 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     from gitmem.clients.hooks import git_hook as operation
     from gitmem.state_files import make_dirs
 
-    found = operation.install(hook)
     make_dirs(at.repo.state)
     hook_paths.write(at.repo.state, user=user_state(), program=program())
+    found = operation.install(hook)
     if hook.name == operation.POST_COMMIT:
-        commit_stamps.set_hook(at.repo.state, installed=True)
+        commit_stamps.set_hook(at.repo.state, installed=operation.is_run(hook))
         found.remarks += [] if commit_stamps.is_off(at.store()) else [PUBLISHES]
     return found
 

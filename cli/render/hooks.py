@@ -22,6 +22,7 @@ _STATES = {
     "failed": "NOT installed",
     "absent": "had no gitmem hooks",
 }
+_NOT_RUN = "installed, but git does not run the hook that calls it: that is missing or not executable"
 _BLOCK_STATES = {
     "created": "{path}: created with gitmem's instructions",
     "added": "{path}: added gitmem's instructions at the end",
@@ -98,14 +99,13 @@ def status(found: HookStatus) -> list[str]:
     ):
         if name in found.replaced:
             state = f"another tool has replaced gitmem's hook, and the {what} does not run"
+        state = {"foreign": f"another hook, without the {what}", "not run": _NOT_RUN}.get(state, state)
         if state != "not installed":
-            lines.append(
-                f"git {name}: {state if state != 'foreign' else f'another hook, without the {what}'}"
-            )
+            lines.append(f"git {name}: {state}")
     if found.hooks_path is not None:
         lines.append(f"core.hooksPath: {sanitize(found.hooks_path, keep='')}")
     if found.manager is not None:
-        lines.append(f"{found.manager} writes git's hooks here, and may replace those of gitmem")
+        lines.append(f"{found.manager} writes git's hooks here; `gitmem hooks install --git` uses its form")
     if found.last_run is not None:
         lines.append(f"last hook run: {format_ago(found.last_run)}")
     if found.last_error is not None:

@@ -84,7 +84,7 @@ class ManagedFile(ABC):
         """
         before = self.read()
         after = self.without_ours(before) if before is not None and self.has_ours(before) else before
-        return FileChange(self.path, before, after, self.runs, top=self.top)
+        return FileChange(self.path, before, after, top=self.top)
 
 
 class OwnFile(ManagedFile):

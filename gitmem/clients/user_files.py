@@ -27,7 +27,7 @@ class FileChange(NamedTuple):
     Attributes:
         path: The file.
         before, after: Its content; None for no file.
-        runs: Whether a new file is executable.
+        runs: Whether the file is executable afterwards.
         top: The work tree that the file must be in once links are resolved; None for a file that may be anywhere.
         mode: The mode of a new file; None for that of `runs` and the umask.
     """
@@ -42,7 +42,9 @@ class FileChange(NamedTuple):
     @property
     def needed(self) -> bool:
         """Whether the change has any effect."""
-        return self.before != self.after
+        return self.before != self.after or (
+            self.runs and self.after is not None and not os.access(self.path, os.X_OK)
+        )
 
 
 def resolve_inside(path: str, top: str) -> str:
@@ -213,7 +215,7 @@ def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
-            os.chmod(temporary, mode)
+            os.chmod(temporary, mode | (mode & 0o444) >> 2 if runs else mode)
         os.replace(temporary, target)
     except BaseException:
         if os.path.lexists(temporary):

@@ -18,6 +18,7 @@ from gitmem.clients.hooks import git_hook
 from gitmem.clients.hooks.clients import CLIENTS, USER, HookEntry
 from gitmem.clients.hooks.settings import SettingsFile
 from gitmem.clients.managed_files import ManagedFile, read_record
+from gitmem.repo import Repo
 from tests.clients.hooks.test_settings import styles
 from tests.profiles import up_to
 
@@ -112,8 +113,10 @@ def test_entries_in_settings(
 @hypothesis_settings(max_examples=up_to(50))
 def test_a_git_hook(before: bytes, edit: bytes, mode: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Somebody's hook in any language, which is changed while it runs behind ours."""
-    hook = git_hook.Hook(str(tmp_path_factory.mktemp("hooks")))
+    common = tmp_path_factory.mktemp("common")
+    hook = git_hook.find(Repo(str(common), str(common), str(common / "tree")), None)
     path = Path(hook.path)
+    path.parent.mkdir()
     path.write_bytes(before)
     path.chmod(mode)
     git_hook.install(hook)

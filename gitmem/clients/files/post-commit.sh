@@ -6,7 +6,6 @@ nl='
 '
 hook=@HOOK@
 @REPOSITORY@
-kept=${0%/*}/$hook.before-gitmem
 # Print the commit that this process has made. Git runs post-merge also for fast-forwards, which make none, and for `merge --squash`, which
 # is committed later: the last entry of the reflog tells them apart.
 made() {
@@ -53,5 +52,4 @@ if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$n
       ;;
   esac
 fi 2>/dev/null
-[ -x "$kept" ] || exit 0
-exec "$kept" "$@"
+@KEPT@

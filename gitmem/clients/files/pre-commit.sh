@@ -5,7 +5,6 @@
 nl='
 '
 @REPOSITORY@
-kept=${0%/*}/pre-commit.before-gitmem
 if [ -e "$common/gitmem/claims/claimed" ] && [ ! -e "$common/gitmem/claims/only-own/in-${git##*/}" ]; then
 @IS_LISTED@
   if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/program"; fi
@@ -23,5 +22,4 @@ if [ -e "$common/gitmem/claims/claimed" ] && [ ! -e "$common/gitmem/claims/only-
     *) echo "gitmem: no gitmem program found to check claims; the commit continues" >&2 ;;
   esac
 fi
-[ -x "$kept" ] || exit 0
-exec "$kept" "$@"
+@KEPT@

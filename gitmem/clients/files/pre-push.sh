@@ -20,6 +20,4 @@ case $program in
     ;;
   *) echo "gitmem: no gitmem program found to check the gate; the push continues" >&2 ;;
 esac
-kept=${0%/*}/pre-push.before-gitmem
-[ -x "$kept" ] || exit 0
-exec "$kept" "$@"
+@KEPT@

@@ -69,7 +69,8 @@ class HookStatus(Outcome):
         program_works: Whether the hooks find a program that can be run.
         last_run: The last run of a session's hook in this clone, or None.
         last_error: The last error in a hook, with its time, or None.
-        pre_push, pre_commit, post_commit: `installed`, `outdated`, `not installed` or `foreign` (only a hook that is not ours), for this worktree.
+        pre_push, pre_commit, post_commit: `installed`, `outdated`, `not run` (git does not run the file that calls ours), `not installed` or `foreign`
+            (only a hook that is not ours), for this worktree.
         replaced: Which of git's hooks another tool has overwritten after we installed it.
         hooks_path: `core.hooksPath`, or None.
         manager: A tool that writes git's hooks here, such as `husky`, or None.
@@ -115,7 +116,7 @@ def read_status(
 
     Args:
         folders: The folders of the clients.
-        hooks: Git's hooks by their names; None if they are outside of the repository, or there is none.
+        hooks: Git's hooks by their names; None without a repository.
         hooks_path: `core.hooksPath`, or None.
     """
     found = HookStatus()
@@ -152,6 +153,8 @@ def _next(found: HookStatus, folders: ClientFolders) -> list[str]:
     ]
     if wrong:
         steps.append(command(*install, "--scope", wrong[0].scope))
+    if found.manager is not None:
+        steps += [command(*install, "--git", name) for name in found.replaced]
     if whole:
         steps.append("gitmem hooks test")
     elif not steps:

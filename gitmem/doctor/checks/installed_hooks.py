@@ -61,8 +61,9 @@ class Hooks(Check):
                 "hooks-replaced",
                 f"Another tool{by} has replaced gitmem's {name} hook: it does not run.",
                 name,
-                f"Let that tool run it, or remove {name}{KEPT} and install it again.",
-                "gitmem hooks status",
+                "Install it again: where the tool is known, gitmem's hook is put into its settings. "
+                f"Of another tool's hook and {name}{KEPT}, remove one before.",
+                command("gitmem", "hooks", "install", "--git", name),
             )
         if hooks.last_error is not None:
             yield note(

@@ -39,7 +39,6 @@ def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_
     """Nothing before a session was there; odd values as a question mark; the earlier hook runs, and comes back byte for byte."""
     found = place.find(str(repo))
     hook = git_hook.find(found, None, git_hook.POST_COMMIT)
-    assert hook is not None
     before = b"#!/bin/sh\necho kept >>kept\nexit 3\n"
     Path(hook.path).write_bytes(before)
     Path(hook.path).chmod(0o755)
@@ -98,7 +97,7 @@ def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
     """Byte for byte; a hook that existed before runs with its argument; without post-merge the hook is outdated."""
     found = place.find(str(repo))
     hook = git_hook.find(found, None, git_hook.POST_COMMIT)
-    assert hook is not None and hook.also is not None
+    assert hook.also is not None
     merge = Path(hook.also.path)
     before = b'#!/bin/sh\necho "$1" >>kept\n'
     merge.write_bytes(before)
