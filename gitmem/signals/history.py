@@ -284,6 +284,14 @@ def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | 
     by_role = {"role", "alias"} & set(fields.get("resolved_by", ()))
     if by_role and before and set(fields["requested_to"]) == set(before.record.get("requested_to", ())):
         fields = {**fields, "recipients": before.record["recipients"]}  # others may hold the role by now
+    if before is not None and not fields.get(
+        "delegation_id"
+    ):  # an answer to a task got both as it was recorded
+        fields = {
+            **fields,
+            "delegation_id": before.record.get("delegation_id"),
+            "task_id": before.record.get("task_id"),
+        }
     if before is not None and keyed_content(before.record) != keyed_content(fields):
         raise UsageError(
             f"The idempotency key {fields['idempotency_key']} was used for other content "
