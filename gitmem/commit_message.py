@@ -6,6 +6,7 @@ text can imitate one of our trailers.
 
 from __future__ import annotations
 
+from .log.commit_draft import SUBJECT_MAX as SUBJECT_MAX
 from .log.entry import CommitMessage
 from .text.sanitize import is_unsafe as is_unsafe
 from .text.sanitize import sanitize as sanitize
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .records.record_types import AuditFields, SignalRecord
     from .records.shown_types import AnyShown
 
-SUBJECT_MAX = 72
 COLUMNS = 100  # of a record's one-line description
 BODY_MAX = 2_000
 TRAILERS = ("signal", "thread", "task", "memory", "audit", "wu", "agent", "session", "via", "role")
