@@ -54,7 +54,7 @@ def combine_messages(entries: Sequence[LogEntry]) -> CommitMessage:
 
 
 def most_telling(subjects: Sequence[str]) -> str:
-    """Return the first subject of a decision, else of a proposal, of another signal or task, of a note, or of all."""
+    """Return the first subject of a decision, else of a proposal or passed gate, of a signal or task, of a note, or of all."""
     return min(subjects, key=_rank)
 
 
@@ -63,9 +63,9 @@ def _rank(subject: str) -> int:
     first = text.partition(" ")[0]
     signs = (
         first in ("AGREE", "REJECT"),
-        first in ("PROPOSE", "COUNTER"),
-        "→" in head,
-        head.endswith(" notes"),
+        first in ("PROPOSE", "COUNTER") or " passes " in head,
+        "→" in head or head.endswith((" completed", " failed")),
+        first in ("note", "discovery", "checkpoint", "summary"),
     )
     return signs.index(True) if True in signs else len(signs)
 

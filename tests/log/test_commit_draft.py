@@ -82,11 +82,13 @@ def test_where_all_ride_the_only_one_tells_its_story(repo: Path) -> None:
 @pytest.mark.parametrize(
     ("subjects", "shown"),
     [
-        (["A starts", "A notes: note x", "A → B: hello", "A → B: PROPOSE x", "B → A: AGREE x"], "B → A: AGREE x +4"),
+        (["A starts", "A: note x", "A → B: hello", "A → B: PROPOSE x", "B → A: AGREE x"], "B → A: AGREE x +4"),
         (["B → A: REJECT x", "A → B: COUNTER x", "A → B: AGREE x"], "B → A: REJECT x +2"),
-        (["A notes: note x", "A → B: COUNTER x", "A → B: AGREEMENT x"], "A → B: COUNTER x +2"),
-        (["A notes: note x", "B → A: they said: AGREE x"], "B → A: they said: AGREE x +1"),
-        (["A starts", "A notes: note x"], "A notes: note x +1"),
+        (["A: note x", "A → B: COUNTER x", "A → B: AGREEMENT x"], "A → B: COUNTER x +2"),
+        (["A: note x", "B → A: they said: AGREE x"], "B → A: they said: AGREE x +1"),
+        (["A starts", "A: note x"], "A: note x +1"),
+        (["A: note x", "A completed: ok"], "A completed: ok +1"),
+        (["B → A: hello", "A passes the gate of WU-1 with 1 signal: late"], "A passes the gate of WU-1 with 1 signal: late +1"),
         (["A starts", "A ends"], "A starts +1"),
     ],
 )  # fmt: skip
