@@ -29,7 +29,7 @@ COMMANDS = {
     'thread': 'history:thread id --limit= --pager',
     'show': 'history:show id --pager',
     'receipts': 'receipts:receipts id? --reader= --since= --limit=',
-    'converged': 'history:converged id? --thread= --wait= --strict --sync',
+    'converged': 'history:converged id? --thread= --wait= --sync',
     'gate': 'gate:gate --wu= --issue=:wu --initiative= --allow-unread-signals --reason= --pre-push --paths=* --anyway= --pre-commit --new --allow-secret',
     'claim paths': 'claim:paths path+ --for=:for_ --shared --wu= --issue=:wu --task= --reason= --anyway= -q:quiet --quiet --allow-secret',
     'claim list': 'claim:listing --mine --edited',

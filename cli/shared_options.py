@@ -113,7 +113,6 @@ ROSTER_LIMIT = Option(
     f"Maximum number of sessions (default: {roster.SHOWN}).", default=roster.SHOWN, for_tools=(30, 200)
 )
 NEW_WU = Option("Accept a work unit that no session, signal or memory node names.")
-STRICT = Option("Require each AGREE to follow every proposal of the others.")
 IDENTITY = Option("Agent identity OWNER:ROLE:PURPOSE, which outlives the session.")
 NAME = Option("Display name.")
 DONE = Option("Tell everybody that the work unit is done.")

@@ -165,10 +165,10 @@ class Log(Invocation):
         """Return a thread, by its id or the id of a signal in it; with a limit its first and last signals."""
         return threads.thread(self.store, id, limit=limit)
 
-    def converged(self, id: str, *, strict: bool = False) -> threads.Converged:
+    def converged(self, id: str) -> threads.Converged:
         """Return whether the latest decision of every recipient of the thread's root is AGREE."""
         caller = callers.find(self.store, self.who, must=False)
-        return threads.converged(self.store, id, strict=strict, caller=caller)
+        return threads.converged(self.store, id, caller=caller)
 
     def receipts(self, signal: str | None = None, **filters: Any) -> ReceiptList:
         """Return the newest effective receipts, oldest first; see `receipt_list` for the filters.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AnyId, From, Pager, Strict, SyncToo, Thread, ThreadId, ThreadLimit, Wu
+    from .options import AnyId, From, Pager, SyncToo, Thread, ThreadId, ThreadLimit, Wu
 
 ENTRIES = 20
 SYNC_EVERY_SECONDS = 5.0
@@ -67,9 +67,7 @@ def log(
             "--role", metavar="ROLE", help="Only signals of or for a role, and sessions that state it."
         ),
     ] = None,
-    receipts: Annotated[
-        bool, typer.Option("--receipts", help="Include receipts, reads of nodes and renewals.")
-    ] = False,
+    receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
     audits: Annotated[
         bool,
         typer.Option(
@@ -108,10 +106,9 @@ def converged(
         str | None,
         typer.Option("--wait", metavar="30s", help="Wait up to this long for agreement."),
     ] = None,
-    strict: Strict = False,
     sync: SyncToo = False,
 ) -> int:
-    """Exit 0 if the latest decision of every recipient of the thread's root is AGREE, else 1."""
+    """Exit 0 if all parties of a thread agreed to this proposal, or to any if the id is of something else; else 1."""
     if (id is None) == (thread is None):
         raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
     import time
@@ -133,8 +130,8 @@ def converged(
                 autosync.start(at, autosync.IF_DUE)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
-        found = threads.converged(at.store(), id or thread or "", strict=strict, caller=at.caller_if_any())
-        if found.converged or time.monotonic() >= deadline:
+        found = threads.converged(at.store(), id or thread or "", caller=at.caller_if_any())
+        if found.is_settled or time.monotonic() >= deadline:
             break
         waker.wait(seen, min(deadline, sync_at) - time.monotonic())
     if at.json:

@@ -52,7 +52,6 @@ ThreadLimit = Annotated[
 ]
 RosterLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.ROSTER_LIMIT.help)]
 AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help)]
-Strict = Annotated[bool, typer.Option("--strict", help=shared.STRICT.help)]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]
 InboxBytes = Annotated[str | None, typer.Option("--max-bytes", metavar="N", help=shared.INBOX_BYTES.help)]
 ReceiptsSignal = Annotated[str | None, typer.Argument(metavar="ID", help=shared.RECEIPTS_SIGNAL.help)]

@@ -141,13 +141,12 @@ class Tools(ToolCalls):
         self,
         ctx: Ctx,
         id: Thread,
-        strict: Annotated[bool, Field(description=shared.STRICT.help)] = False,
         wait_seconds: Annotated[int, Field(ge=0, le=120)] = 0,
     ) -> CallToolResult:
-        """Check whether all recipients of a thread agree. Carry out a proposal only if the answer is converged."""
+        """Check whether all parties agree to a proposal, or to any of a thread. Carry it out only if the answer is converged."""
         try:
             await self._delivery.wait_until_marked()
-            return await wait_for(self._session, ctx, id, strict=strict, seconds=wait_seconds)
+            return await wait_for(self._session, ctx, id, seconds=wait_seconds)
         except Exception as error:
             return tool_results.of_error(error, "converged")
 

@@ -27,7 +27,7 @@ POLL_SECONDS = 0.5
 PROGRESS_SECONDS = 1.0
 
 
-async def wait_for(session: McpSession, ctx: Ctx, id: str, *, strict: bool, seconds: float) -> CallToolResult:
+async def wait_for(session: McpSession, ctx: Ctx, id: str, *, seconds: float) -> CallToolResult:
     """Return whether a thread has converged.
 
     Check again until it has, no decision is pending, or the time is up.
@@ -35,21 +35,20 @@ async def wait_for(session: McpSession, ctx: Ctx, id: str, *, strict: bool, seco
     Args:
         session: Runs the checks.
         ctx: Gets the progress.
-        id: The thread.
-        strict: As in `threads.converged`.
+        id: The proposal, or the thread.
         seconds: How long to wait at most.
     """
 
     def job(at: CallEnvironment) -> Converged:
         from gitmem.signals import threads
 
-        return threads.converged(at.store(), id, strict=strict, caller=session.reader(at))
+        return threads.converged(at.store(), id, caller=session.reader(at))
 
     began = time.monotonic()
     while True:
         found = await session.run(job)
         waited = time.monotonic() - began
-        if found.converged or not found.pending or waited >= seconds:
+        if found.is_settled or not found.pending or waited >= seconds:
             whole = command("gitmem", "converged", found.thread_id)
             answer = tool_results.of(
                 found,

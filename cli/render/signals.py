@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
@@ -10,17 +9,16 @@ from .text import SEPARATOR, format_ago, framed, lines_of_work, paint_intent, pl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
 
-    from gitmem.records.shown_types import BlockingSignal, ShownSignal
+    from gitmem.records.shown_types import AnyShown, BlockingSignal, ShownSignal
     from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count
     from gitmem.signals.inbox_answer import Inbox, InboxResult
     from gitmem.signals.receipt_list import ReceiptList
-    from gitmem.signals.threads import Converged, Recipient, Thread
+    from gitmem.signals.thread_outcomes import Converged, Party, Proposal, Standing, Thread
     from gitmem.signals.watch import WatchOwner
 
 
@@ -94,8 +92,21 @@ def signal_of_thread(signal: ShownSignal, most: int | None = None) -> list[str]:
 
 
 def standing(found: Thread, most: int | None = None) -> list[str]:
-    """Return the decision of each recipient of a thread, of at most this many, and warnings."""
-    return _recipients(found.recipients, most) + _ambiguous(found.ambiguous) + _notes(found.warnings)
+    """Return what a thread says now: the proposal in force, where each party stands, of at most this many, and warnings."""
+    said = [_in_force(found)] if found.asks or found.agreed_on is not None else []
+    return said + _parties(found, most) + _ambiguous(found.ambiguous) + _notes(found.warnings)
+
+
+def _in_force(found: Standing) -> str:
+    proposals = " and ".join(map(_proposal, found.in_force))
+    if found.agreed_on is not None:
+        return f"{paint('agreed on', 'good')} {proposals}"
+    return f"{'these conflict' if len(found.in_force) > 1 else 'in force'}: {proposals}"
+
+
+def _proposal(each: Proposal) -> str:
+    text = f": {each.text}" if each.text else ""
+    return f"{each.signal_id} by {sanitize(each.by_name or each.by, keep='')}{text}"
 
 
 def _notes(warnings: Sequence[str]) -> list[str]:
@@ -113,24 +124,25 @@ def _delivery(signal: ShownSignal, most: int | None) -> str:
     return ", ".join([*states[:most], *left])
 
 
-def _recipients(every: Sequence[Recipient], most: int | None) -> list[str]:
-    """Return a line for each recipient. Of too many, those with a decision come first, and the others are counted."""
+def _parties(found: Standing, most: int | None) -> list[str]:
+    """Return a line for each party. Of too many, those with a decision come first, and the others are counted."""
+    every, in_force = found.recipients, [each.signal_id for each in found.in_force]
     if most is None or len(every) <= most:
-        return [_recipient(each) for each in every]
+        return [_party(each, in_force) for each in every]
     decided = [each for each in every if each.decision != "pending"]
     others = [each for each in every if each.decision == "pending"]
     shown = [*decided, *others][:most]
     pending = len(others) - max(0, most - len(decided))
     left = f"{len(every) - most} more recipients not shown, {min(pending, len(every) - most)} of them pending"
-    return [*map(_recipient, shown), left]
+    return [*(_party(each, in_force) for each in shown), left]
 
 
-def _recipient(each: Recipient) -> str:
+def _party(each: Party, in_force: Sequence[str]) -> str:
     parts = [sender_text(each.display_name, each.identity), paint(each.decision)]
-    if each.stale:
-        unsent = ", which was not sent to it" if each.unsent else ""
-        parts.append(f"without knowledge of {each.unseen or 'a proposal'}{unsent}")
-    if each.signal_id:
+    if each.signal_id and each.proposal not in in_force:
+        own = each.signal_id == each.proposal
+        parts.append(f"proposed {each.proposal}" if own else f"{each.signal_id} was on {each.proposal}")
+    elif each.signal_id:
         parts.append(each.signal_id)
     elif each.delivery_state:
         parts.append(each.delivery_state)
@@ -142,40 +154,30 @@ def _ambiguous(ids: Sequence[str]) -> list[str]:
 
 
 def converged(found: Converged, recipients_most: int | None = None) -> list[str]:
-    """Return whether a thread has converged, and the decision of each recipient, of at most this many."""
-    total = len(found.recipients)
-    if found.converged:
-        head = f"{paint('converged', 'good')}: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
-    else:
-        head = f"{paint('not converged', 'bad')}: {found.thread_id}: {_agreement(found)}"
-    asked = [] if found.converged else found.recipients
-    missing = [line for each in asked if (line := _missing(each, found))][:recipients_most]
-    return [head, *_recipients(found.recipients, recipients_most), *missing, *_ambiguous(found.ambiguous),
-            *_notes(found.warnings)]  # fmt: skip
+    """Return whether a thread has converged, and where each party stands, of at most this many."""
+    word = paint("converged", "good") if found.converged else paint("not converged", "bad")
+    return [f"{word}: {found.thread_id}: {_agreement(found)}", *_parties(found, recipients_most),
+            *_ambiguous(found.ambiguous), *_notes(found.warnings)]  # fmt: skip
 
 
 def _agreement(found: Converged) -> str:
-    """Return how many recipients agreed; if all did, also why that is not enough."""
-    total, agreed = len(found.recipients), len(found.agreed)
-    if agreed < total:
-        return f"{agreed} of {plural(total, 'recipient')} agreed"
-    every = f"{'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed, but"
+    """Return what was agreed, or why nothing is."""
+    total = len(found.recipients)
+    proposals = " and ".join(map(_proposal, found.in_force))
+    is_root = [each.signal_id for each in found.in_force] == [found.root]
+    parties = plural(total, "recipient") if is_root else "1 party" if total == 1 else f"{total} parties"
+    if not total:
+        return "nobody was asked, so nobody can agree"
+    if found.replaced and found.proposal is not None:
+        return f"{found.proposal.signal_id} was replaced by {proposals}; ask about that"
+    if found.converged:
+        return f"{'all' if total > 1 else 'the'} {parties} agreed on {proposals}"
     if found.ambiguous:
         count = len(found.ambiguous)
-        return f"{every} {plural(count, 'signal')} of the thread {'has' if count == 1 else 'have'} several contents"
-    stale = sum(each.stale for each in found.recipients)
-    return f"{every} {stale if total > 1 else 'it'} without knowledge of every proposal"
-
-
-def _missing(each: Recipient, found: Converged) -> str:
-    """Return the answer that a recipient still has to give; "" if none is missing or the decision is clear."""
-    name = sanitize(each.display_name or each.identity, keep="")
-    if each.decision == "counter":
-        return f"{name} countered: {name} must also AGREE, even if the others accept this proposal"
-    stale = each.stale and not (found.pending or found.rejected or found.countered or found.ambiguous)
-    if stale and each.unsent:
-        return f"{name} was not sent {each.unseen}: forward it, and {name} must AGREE to it"
-    return f"{name} must AGREE to {each.unseen or 'the latest proposal'}" if stale else ""
+        return f"{plural(count, 'signal')} of the thread {'has' if count == 1 else 'have'} several contents"
+    if len(found.in_force) > 1:
+        return f"these conflict: {proposals}; agree to one of them all, or counter"
+    return f"{len(found.agreed)} of {parties} agreed on {proposals}"
 
 
 def format_history(found: LogPage) -> list[str]:
@@ -185,13 +187,14 @@ def format_history(found: LogPage) -> list[str]:
     if not found.entries:
         return ["No records match."]
     rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in found.entries]
-    intents = [entry.get("intent", "") for entry in found.entries]
+    intents = [entry["intent"] if entry["kind"] == "signal" else "" for entry in found.entries]
     painted: Callable[[int, int, str], str] = lambda row, _, cell: paint_intent(cell, intents[row])  # noqa: E731
     return table(rows, shortened=(2, 0), painted=painted)
 
 
-def _id_of(entry: Mapping[str, Any]) -> str:
-    return sanitize(str(entry[ID_FIELDS[entry["kind"]]]), keep="")
+def _id_of(entry: AnyShown) -> str:
+    ids = (entry.get(name) for name in ("signal_id", "audit_id", "id", "session_id"))
+    return sanitize(str(next(filter(None, ids), "")), keep="")
 
 
 def receipts(found: ReceiptList) -> list[str]:
@@ -211,10 +214,10 @@ def one(found: RecordDetail) -> list[str]:
     """Return one record in full."""
     from .text import value_text
 
-    record: Any = found.record
+    record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
     ambiguous = ["ambiguous: more than one record with this id"] if found.ambiguous else []
-    if found.kind == "signal":
+    if "message" in record:
         return [*framed(record), where, *ambiguous]
     lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
     lines += [
@@ -236,7 +239,8 @@ def gate(found: Gate) -> list[str]:
             *notes,
         ]
     if found.passed:
-        head = f"{paint('gate passed', 'careful')}: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{record_position(found.commit)}"
+        head = f"{paint('gate passed', 'careful')}: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}"
+        head += f"{SEPARATOR}{record_position(found.commit)}" if found.recorded else ""
     else:
         head = f"{paint('gate closed', 'bad')}: {count_text(found)} on {about} for {reader}"
     lines = [head]

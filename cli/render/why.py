@@ -62,7 +62,8 @@ def _story(each: Story) -> list[str]:
 
 def _holds(each: Story) -> bool:
     """Return whether something was agreed or known when a commit was made, and nothing shown about it has changed."""
-    agreed = any(one.agreed_then for one in each.threads) and not any(one.rejected for one in each.threads)
+    agreed = any(one.agreed_then for one in each.threads)
+    agreed = agreed and not any(one.rejected or one.replaced for one in each.threads)
     known = any(one.known_then for one in each.nodes)
     return (agreed or known) and all(one.now == HOLDS for one in each.nodes)
 
@@ -92,7 +93,10 @@ def _maker(each: MakerRow) -> str:
 
 
 def _thread(each: AgreedThread) -> str:
-    asked = f"{plain(each.opened_by)} asked in {each.thread_id}: {plain(each.title)}"
+    proposed = " / ".join(
+        f"{plain(one.by_name or one.by)} proposed {one.signal_id}: {plain(one.text)}" for one in each.in_force
+    )
+    asked = f"{'agreed' if each.agreed_on else 'asked'} in {each.thread_id}: {proposed}"
     stand = [
         f"{word} {', '.join(map(plain, names))}"
         for word, names in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.handoffs import detail as task_details
 from gitmem.invocation import received
 from gitmem.mailbox import mailbox_view
-from gitmem.signals import message_frame, next_steps, threads
+from gitmem.signals import message_frame, threads
 from gitmem.tasks import WAITING
 
 from ..render import claims as claim_text
@@ -103,9 +103,7 @@ def thread(
         found = threads.thread(store, id, caller, limit=limit)
         _fit(found, bytes_most * max(1, limit // SIGNALS))
         who = (caller.reader, caller.session_id, caller.workspace)
-        db = store.db()
-        unread = {each for _, each in mailbox_view.unread_ids(db, *who, store.now())}
-        asked = {each for _, each in db.execute(*mailbox_view.directed_to(db, *who, unread=False))}
+        unread = {each for _, each in mailbox_view.unread_ids(store.db(), *who, store.now())}
     total = plural(len(found.signals) + found.more, "signal")
     blocks = [Block([f"{found.thread_id}: {total}", message_frame.PEERS])]
     for place, signal in enumerate(found.signals):
@@ -113,12 +111,10 @@ def thread(
             blocks.append(Block([OLDER.format(found.more)]))
         one = Block(signal_text.signal_of_thread(signal, RECIPIENTS_MAX), signal)
         one.is_new = signal["signal_id"] in unread
-        states = [signal["delivery"].get(each) for each in caller.ids]
-        answered = any(state in next_steps.ANSWERED for state in states)
-        one.is_owed = signal["signal_id"] in asked and not answered and not signal.get("settled")
+        one.is_owed = bool(signal.get("owed"))
         blocks.append(one)
     blocks.append(Block(signal_text.standing(found, RECIPIENTS_MAX)))
-    title = found.signals[0]["message"].lstrip().partition("\n")[0] if found.signals else found.thread_id
+    title = " / ".join(each.text for each in found.in_force) or found.thread_id
     shown = Detail(THREADS, found.thread_id, title, blocks)
     shown.more, shown.limit, shown.thread = found.more, limit, found.thread_id
     shown.wu = next((wu for each in reversed(found.signals) if (wu := each.get("wu_id"))), None)

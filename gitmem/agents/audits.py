@@ -104,15 +104,15 @@ def prepare(
     return Audit(audit_id, line, message)
 
 
-def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> set[str]:
-    """Return the signals on a work unit that the caller passed at the gate with a reason, by its audit records.
+def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> dict[str, str]:
+    """Return the signals on a work unit that the caller passed at the gate with a reason, with the ids of the audits.
 
     Only audits that were written in this clone count: a peer must not open the gate of somebody here.
     """
-    found: set[str] = set()
+    found: dict[str, str] = {}
     for audit in of_readers(store, caller.ids):
         if unit_key(audit.get("wu_id")) == unit_key(wu):
-            found.update(audit.get("signal_ids") or ())
+            found.update(dict.fromkeys(audit.get("signal_ids") or (), audit["audit_id"]))
     return found
 
 

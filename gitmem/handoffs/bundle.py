@@ -8,7 +8,7 @@ from ..commit_message import sanitize
 from ..mailbox import mailbox_view
 from ..memory import open_threads, session_checkpoints
 from ..records.ids import unit_key
-from ..signals.causality import FoldedThread
+from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
 from ..tasks import HANDOFFS_MAX, load, rules
 from . import handoff_list
@@ -167,7 +167,7 @@ def _add_threads(
 
 
 def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
-    """Yield the last question of the caller in each thread in which a recipient has not decided."""
+    """Yield the last question of the caller in each thread in which somebody else still has to answer."""
     db = store.db()
     lines, seen = ThreadLines(db), set()
     for thread_id, body in db.execute(_ASKED, (caller.reader, caller.session_id, LOOKED_AT_MAX)).fetchall():
@@ -176,11 +176,9 @@ def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
             continue
         seen.add(thread_id)
         thread = FoldedThread(lines.load(thread_id) or {})
-        asked = [each for each in record["recipients"] if each not in caller.ids]
-        if any(
-            thread.answer(each, record["signal_id"]) is None and thread.decision(each) is None
-            for each in asked
-        ):
+        others = [each for each in (*record["recipients"], *thread.parties) if each not in caller.ids]
+        pending = [each for each in thread.asked if thread.asks and thread.stands(each)[0] == "pending"]
+        if any(each in pending or thread.owes([each], record["signal_id"]) for each in others):
             yield record
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from .. import records
 from ..agents.serialize import sender_name
 from ..commit_message import cut, sanitize
-from ..mailbox import content, mailbox_view
-from ..signals import ASKS, DECISIONS, conflicts, graph, next_steps
-from ..signals.causality import FoldedThread
+from ..mailbox import mailbox_view
+from ..signals import ASKS, conflicts, next_steps
+from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
 from .budgeted_text import Section, quote_lines
 from .candidates import NAME_MAX, THREADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ..agents.caller import Caller
     from ..records.record_types import SignalRecord
@@ -46,12 +45,6 @@ _ASKED = (
     " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
     " OR instr(l.body, '\"requires_ack\":true'))"
 )
-_DECISIONS = (
-    "SELECT o.thread, json_extract(b.body, '$.reply_to'), json_extract(b.body, '$.answers_digest'),"
-    " json_extract(b.body, '$.origin'), json_extract(b.body, '$.via') FROM signal o JOIN line b ON b.id = o.line"
-    " WHERE o.thread IN (SELECT value FROM json_each(:threads))"
-    " AND o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.sender_session = :session)"
-)
 
 
 def find(store: Store, reader: Caller) -> list[OpenThread]:
@@ -63,52 +56,21 @@ def find(store: Store, reader: Caller) -> list[OpenThread]:
     asked: dict[str, list[str]] = {}
     for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
         asked.setdefault(thread_id, []).append(signal_id)
-    decided, answered = _decisions(db, asked, reader)
     known, lines = _SignalCache(store), ThreadLines(db)
     found = []
     for thread_id, every in asked.items():
-        ids = [id for id in every if (thread_id, id) not in answered]
-        if ids and thread_id in decided:
-            ids = _undecided(FoldedThread(lines.load(thread_id) or {}), ids, reader)
+        ids = every
+        if not mailbox_view.is_only_signal(db, thread_id, every[0]):
+            fold = FoldedThread(lines.load(thread_id) or {})
+            ids = [id for id in every if fold.owes(reader.ids, id)]
         newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
         if newest is not None:
             found.append(newest)
     return sorted(found, key=_order, reverse=True)
 
 
-def _decisions(
-    db: sqlite3.Connection, thread_ids: Iterable[str], reader: Caller
-) -> tuple[set[str], set[tuple[str, str]]]:
-    """Return the threads with a decision of a reader, and (thread, signal id) pairs that it answered directly."""
-    values = {
-        "threads": "[" + ",".join(f'"{id}"' for id in thread_ids) + "]",  # ids need no escaping in JSON
-        "reader": reader.reader,
-        "session": reader.session_id or reader.reader,
-    }
-    rows = db.execute(_DECISIONS, values).fetchall()
-    digests = content.digests_of(db, {answered for _, answered, *_ in rows if answered})
-    found = set()
-    for thread_id, answered, of, origin, via in rows:
-        if (
-            answered and not via and content.counts(answered, of, origin, digests)
-        ):  # decisions recorded by others (`via`) are evaluated in their thread
-            found.add((thread_id, answered))
-    return {thread_id for thread_id, *_ in rows}, found
-
-
 def _order(one: OpenThread) -> tuple[str, str]:
     return one.at, one.signal_id
-
-
-def _undecided(found: FoldedThread, ids: list[str], reader: Caller) -> list[str]:
-    """Return the messages without a causally later decision of the reader: such a decision covers them, too."""
-    own = {
-        each.id
-        for each in found.signals.values()
-        if each.intent in DECISIONS and not each.writers.isdisjoint(reader.ids)
-    }
-    seen = graph.ids_before(own, found.edges)
-    return [id for id in ids if id not in seen]
 
 
 class _SignalCache:

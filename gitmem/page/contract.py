@@ -86,8 +86,8 @@ SignalMark = TypedDict(
 )
 
 
-class Agreed(TypedDict):
-    """The later proposal that all recipients agreed to, where that is not the first signal of the thread."""
+class ProposalMark(TypedDict):
+    """A proposal of a thread."""
 
     signal: str
     agent: str
@@ -97,6 +97,7 @@ class Agreed(TypedDict):
 class ThreadState(TypedDict):
     """A thread of which the page has a signal; `more` of its signals are left out.
 
+    `in_force`: The proposal that all agreed to, else the latest one, or those that conflict; left out for the first signal.
     `state`: `converged` (all agreed), `rejected`, `countered`, `open` (an answer is missing), `ambiguous` (an id has several
     texts), `notice` (nobody was asked: information, or a broadcast), or `large` (too large to evaluate).
     """
@@ -106,7 +107,7 @@ class ThreadState(TypedDict):
     state: Literal["converged", "rejected", "countered", "open", "ambiguous", "notice", "large"]
     stands: list[Stand]
     title: str
-    agreed: NotRequired[Agreed]
+    in_force: NotRequired[list[ProposalMark]]
     wu: NotRequired[str]
     signals: int
     more: NotRequired[int]

@@ -96,7 +96,7 @@ class GateMarks:
             state, _ = gate.look(
                 self._store, caller, unit, initiatives[key], passed=passed, threads_of=folded
             )
-            count = state.unread + state.unanswered
+            count = 0 if state.open else state.unread + state.unanswered
             lane = self._lanes.of(one.reader) if count else ""
             known = found.get((lane, key))
             if count and (known is None or known["unread"] + known["unanswered"] < count):
@@ -111,10 +111,10 @@ class GateMarks:
         is_any_forged = db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
         return ThreadCache(db, forged=False) if is_any_forged else threads.cache
 
-    def _passed_by(self, one: Presence, unit: str) -> set[str]:
+    def _passed_by(self, one: Presence, unit: str) -> dict[str, str]:
         """Return the signals that an agent of another clone passed: that clone knows its audits, and here they may be forged."""
         return {
-            id
+            id: each["audit_id"]
             for each in self._audits
             if each["action"] == audits.GATE and each["reader_identity"] in (one.reader, one.session_id)
             if unit_key(_unit(each)) == unit_key(unit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..mailbox import receipts
-from ..signals import ASKS, causality
 from ..signals import threads as thread_answers
 from .texts import millis_of, put, title
 
@@ -12,9 +11,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from ..signals.causality import FoldedThread, ThreadSignal
+    from ..signals.agreement import FoldedThread
+    from ..signals.causality import ThreadSignal
     from ..signals.many_threads import ManyThreads
-    from .contract import Agreed, Receipt, SignalMark, ThreadState
+    from .contract import ProposalMark, Receipt, SignalMark, ThreadState
     from .lanes import Lanes
     from .texts import TextBudget
 
@@ -89,7 +89,7 @@ class SignalMarks:
             if state is None or self._receipts_left <= 0 or len(rows) >= OF_SIGNAL_MAX:
                 continue
             if first is None and found is not None:
-                decided = found.decision(reader) if signal is found.root else found.answer(reader, signal.id)
+                decided = found.answer(reader, signal.id)
                 first = decided.record["at"] if decided is not None else signal.record["at"]
             lane = self._lanes.of(reader)
             before = rows.get(lane)
@@ -99,7 +99,7 @@ class SignalMarks:
         return list(rows.values())
 
     def _state(self, id: str, found: FoldedThread | None, shown: int) -> ThreadState:
-        """Return a thread: its state, and where the recipients of its first signal stand."""
+        """Return a thread: its state, and where those who are asked stand."""
         if found is None or found.root is None:
             return {"id": id, "state": "large", "stands": [], "title": "", "signals": shown}
         root = found.root
@@ -114,40 +114,25 @@ class SignalMarks:
         if len(found.signals) > shown:
             state["more"] = len(found.signals) - shown
         put(state, "wu", root.record.get("wu_id") or root.record.get("unit"))
-        is_asked = thread_answers.asks_for_decision(found)
-        if thread_answers.ambiguous(found.signals):
+        parties = found.asked
+        if found.ambiguous:
             state["state"] = "ambiguous"
-        elif is_asked or any(found.decision(each) for each in root.record["recipients"]):
-            stands = self._stands(found, root)
+        elif found.asks or any(map(found.position, parties)):
+            stands = {self._lanes.of(each): found.stands(each)[0] for each in parties}
             state["stands"] = list(stands.items())[:OF_SIGNAL_MAX]
             words = set(stands.values())
             state["state"] = (
-                "rejected" if "reject" in words else "countered" if "counter" in words
-                else "converged" if words <= {"agree", "stale"} else "open"
+                "converged" if found.agreed_on is not None
+                else "rejected" if "reject" in words else "countered" if "counter" in words else "open"
             )  # fmt: skip
-            agreed = self._agreed(found, root) if words == {"agree"} else None
-            if agreed is not None:
-                state["agreed"] = agreed
+        if list(found.in_force) != [root.id]:
+            state["in_force"] = [self._proposal(each) for each in found.in_force.values()]
         return state
 
-    def _stands(self, found: FoldedThread, root: ThreadSignal) -> dict[str, str]:
-        """Return the decision of each recipient of a thread's root by lane."""
+    def _proposal(self, signal: ThreadSignal) -> ProposalMark:
+        record = signal.record
         return {
-            self._lanes.of(each.identity): "stale" if each.stale else each.decision
-            for each in thread_answers.recipients(found, root, None, {})
-        }
-
-    def _agreed(self, found: FoldedThread, root: ThreadSignal) -> Agreed | None:
-        """Return what the recipients of a converged thread agreed to; None if that is its first signal, or can't be said."""
-        last = causality.latest((each for each in found.signals.values() if each.intent in ASKS), found.edges)
-        if last is None or last is root:
-            return None
-        replies = (each for each in found.signals.values() if each.record.get("reply_to") == last.id)
-        if not any(each.intent == "AGREE" for each in replies):
-            return None
-        record = last.record
-        return {
-            "signal": last.id,
+            "signal": signal.id,
             "agent": self._lanes.of(record["sender_identity"], None, record.get("sender_name")),
             "text": title(record["message"]),
         }

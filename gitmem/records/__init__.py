@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import RecordError, SecretError
 from .codec import LINE_MAX_BYTES, explain_unreadable, line, read
 from .fast_validate import fits
-from .table import MODELS, REQUIRED, STREAMS
+from .table import MODELS, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from .task_event import TaskEvent
 
 KINDS = tuple(MODELS)
-ID_FIELDS = {kind: fields[0] for kind, fields in REQUIRED.items()}  # the id is each model's first field
 
 __all__ = [
-    "ID_FIELDS",
     "KINDS",
     "LINE_MAX_BYTES",
     "STREAMS",
@@ -85,7 +83,7 @@ OBJECTS = ("AgentRoleDescriptor", "OwnershipScope")  # in fields of records, wit
 # Fields of the line format, and names that answers use for properties of a record: a peer must not set those.
 _LEFT_OUT = frozenset((
     "at", "kind", "mac", "seen", "unverified", "conflict", "counts", "decides", "delivery", "message_cut",
-    "recipient_names", "reply_line", "settled", "thread_too_large",
+    "owed", "recipient_names", "reply_line", "settled", "thread_too_large",
 ))  # fmt: skip
 
 

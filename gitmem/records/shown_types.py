@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, final, overload
+from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict, final, overload
 
 from .record_types import (
     AuditFields,
@@ -66,7 +66,8 @@ class ShownSignal(SignalContent):
         conflict: Set if other lines with this id differ.
         counts: False if it answers a line that the log lacks.
         decides: False if its decision is void.
-        settled: Of a signal about a task: why nobody owes an answer any more, such as who has taken the task.
+        owed: In an inbox: set if the reader owes an answer, AGREE or REJECT.
+        settled: Why nobody owes an answer any more: who has taken its task, or what replaced the proposal.
         contradicts: How it differs from the records of the tasks that it is about.
     """
 
@@ -86,6 +87,7 @@ class ShownSignal(SignalContent):
     conflict: NotRequired[Conflict]
     counts: NotRequired[bool]
     decides: NotRequired[bool]
+    owed: NotRequired[bool]
     settled: NotRequired[str]
     contradicts: NotRequired[Sequence[TaskDifference]]
 
@@ -160,6 +162,9 @@ class ShownTaskEvent(TaskEventFields):
     kind: NotRequired[Literal["task_event"]]
 
 
+AnyShown = ShownSignal | ShownReceipt | ShownSession | ShownNode | ShownAudit
+
+
 class Show(Protocol):
     """The type of `records.shown`."""
 
@@ -177,5 +182,3 @@ class Show(Protocol):
     def __call__(self, record: TaskRecord, *, kind: bool = False) -> ShownTask: ...
     @overload
     def __call__(self, record: TaskEventRecord, *, kind: bool = False) -> ShownTaskEvent: ...
-    @overload
-    def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...

@@ -10,7 +10,7 @@ from . import DECISIONS, graph
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from typing import TypeVar
 
     from ..records.record_types import SignalRecord
@@ -105,11 +105,24 @@ def latest_of_each(
     Args:
         among: Further members of every group.
     """
-    if not among and sum(len(signals) > 1 for signals in groups.values()) < 2:
-        lasts = {key: latest(signals, edges) for key, signals in groups.items()}
-        return {key: last for key, last in lasts.items() if last is not None}
-    found = {key: signals[0] for key, signals in groups.items() if len(signals) == 1 and not among}
+    heads = heads_of_each(groups, edges, among)
+    return {key: max(signals, key=lambda item: item.line) for key, signals in heads.items()}
+
+
+def heads_of_each(
+    groups: Mapping[K, Sequence[F]], edges: Mapping[str, set[str]], among: Sequence[F] = ()
+) -> dict[K, Sequence[F]]:
+    """Return the members of each group that precede no other member of it, for all groups; no group is empty.
+
+    Args:
+        among: Further members of every group; of these, only the greatest `(at, bytes)` is returned.
+    """
+    found = {key: signals for key, signals in groups.items() if len(signals) == 1 and not among}
     several = [(key, signals) for key, signals in groups.items() if key not in found]
+    if not among and len(several) == 1:
+        ((key, signals),) = several
+        earlier_ids = graph.before([item.id for item in signals], edges)
+        return {**found, key: [item for item in signals if item.id not in earlier_ids]}
     marks: dict[str, list[int]] = {}
     for number, (_, signals) in enumerate(several):
         for item in signals:
@@ -123,7 +136,7 @@ def latest_of_each(
             own = [
                 item for item in signals if item.id not in before and not above.get(item.id, 0) >> place & 1
             ]
-            found[key] = max([*own, *shared.get(place, ())], key=lambda item: item.line)
+            found[key] = [*own, *shared.get(place, ())]
     return found
 
 
@@ -198,96 +211,3 @@ def root(thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
     """
     tops = [signal for signal in thread.values() if signal.record.get("reply_to") not in thread]
     return min(tops or thread.values(), key=lambda signal: (not signal.counts, signal.line))
-
-
-class FoldedThread:
-    """A folded thread: its signals, their causal order, and its root."""
-
-    __slots__ = ("_answers", "_decisions", "edges", "root", "signals")
-
-    def __init__(self, signals: Mapping[str, ThreadSignal]) -> None:
-        self.signals = signals
-        self.edges = earlier(signals)
-        self.root = root(signals) if signals else None
-        self._decisions: dict[str, ThreadSignal] | None = None
-        self._answers: dict[tuple[str, str], ThreadSignal] | None = None
-
-    def asks(self, reader: str) -> bool:
-        """Return whether a reader is a recipient of the root."""
-        return self.root is not None and self.root.is_for(reader)
-
-    def decision(self, reader: str) -> ThreadSignal | None:
-        """Return a reader's current decision, or None without one."""
-        if self._decisions is None:
-            own: dict[str, list[ThreadSignal]] = {}
-            for writer, signal in self._decided():
-                own.setdefault(writer, []).append(signal)
-            self._decisions = latest_of_each(own, self.edges)
-        return self._decisions.get(reader)
-
-    def answer(self, reader: str, id: str) -> ThreadSignal | None:
-        """Return the latest decision with which a reader answered exactly this signal, or None without one."""
-        if self._answers is None:
-            own: dict[tuple[str, str], list[ThreadSignal]] = {}
-            for writer, signal in self._decided():
-                own.setdefault((writer, signal.record.get("reply_to") or ""), []).append(signal)
-            self._answers = latest_of_each(own, self.edges)
-        return self._answers.get((reader, id))
-
-    def answers(self, wanted: Mapping[str, Collection[str]]) -> dict[str, ThreadSignal]:
-        """Return the latest decision on each signal by any of its readers.
-
-        Args:
-            wanted: The readers of each signal id.
-        """
-        own: dict[str, list[ThreadSignal]] = {}
-        for signal in self.signals.values():
-            parent = signal.record.get("reply_to")
-            if parent is None or parent not in wanted or signal.intent not in DECISIONS:
-                continue
-            if not signal.writers.isdisjoint(wanted[parent]):
-                own.setdefault(parent, []).append(signal)
-        return latest_of_each(own, self.edges)
-
-    def _decided(self) -> Iterator[tuple[str, ThreadSignal]]:
-        for signal in self.signals.values():
-            if signal.intent in DECISIONS:
-                for writer in signal.writers:
-                    yield writer, signal
-
-    def stale(self, agreed: Mapping[str, ThreadSignal]) -> dict[str, tuple[str, bool]]:
-        """Return the readers whose AGREE does not come after every PROPOSE and COUNTER of others.
-
-        Args:
-            agreed: The current AGREE of each reader.
-
-        Returns:
-            For each the id of the latest such proposal, and whether that was sent to the reader. Proposals that were sent
-            to it come before others.
-        """
-        intents = ("PROPOSE", "COUNTER")
-        proposals = sorted(
-            (each for each in self.signals.values() if each.intent in intents), key=lambda each: each.line
-        )
-        marks = {signal.id: [number] for number, signal in enumerate(proposals)}
-        found: dict[str, tuple[str, bool]] = {}
-        for first, known in graph.marks_of_earlier(self.edges, marks):
-            part = proposals[first : first + graph.BITS]
-            own: dict[str, int] = {}
-            sent: dict[str, int] = {}
-            to_all = 0
-            for place, signal in enumerate(part):
-                to_all |= (not signal.record["recipients"]) << place
-                for masks, names in ((own, signal.writers), (sent, signal.record["recipients"])):
-                    for name in names:
-                        masks[name] = masks.get(name, 0) | 1 << place
-            every = (1 << len(part)) - 1
-            for reader, signal in agreed.items():
-                missing = every & ~own.get(reader, 0) & ~known.get(signal.id, 0)
-                received = to_all
-                for name in (reader, *signal.writers) if missing else ():
-                    received |= sent.get(name, 0)
-                seen = missing & received
-                if seen or (missing and not found.get(reader, ("", False))[1]):
-                    found[reader] = part[(seen or missing).bit_length() - 1].id, bool(seen)
-        return found

@@ -6,7 +6,7 @@ from .. import moved_back, records
 from ..agents import audits
 from ..agents.serialize import sender_name
 from ..errors import UsageError
-from ..mailbox import mailbox_view, receipts
+from ..mailbox import mailbox_view
 from ..records.ids import unit_key, unit_key_sql
 from ..sessions import work_units
 from ..text.sanitize import is_blank
@@ -18,12 +18,12 @@ from .thread_lines import ThreadLines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..records.shown_types import BlockingSignal
     from ..store import Store
-    from .causality import FoldedThread, ThreadSignal
+    from .causality import ThreadSignal
     from .thread_lines import ThreadCache
 
 SHOWN_MAX = 50  # signals listed in an answer
@@ -86,7 +86,7 @@ def look(
     wu: str | None,
     initiatives: Sequence[str],
     *,
-    passed: Collection[str] | None = None,
+    passed: Mapping[str, str] | None = None,
     threads_of: ThreadCache | None = None,
 ) -> tuple[Gate, list[str]]:
     """Return a gate as `check` finds it, without its next commands, and the ids of all blocking signals, oldest first.
@@ -94,7 +94,8 @@ def look(
     Args:
         wu: The work unit.
         initiatives: Its initiatives, see `initiatives_of`.
-        passed: The signals that the caller passed with a reason; by default by its audits that were written in this clone.
+        passed: The signals that the caller passed with a reason, with the ids of the audits; by default by its audits
+            that were written in this clone.
         threads_of: Folded threads without forged lines, as far as somebody has them; the others are read.
     """
     found = Gate(caller, wu, initiatives)
@@ -116,9 +117,9 @@ def initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
 
 
 def _fill(
-    store: Store, caller: Caller, found: Gate, passed: Collection[str], threads_of: ThreadCache | None
+    store: Store, caller: Caller, found: Gate, passed: Mapping[str, str], threads_of: ThreadCache | None
 ) -> list[str]:
-    """Fill in the blocking signals, except for passed ones; return all their ids, oldest first."""
+    """Fill in the blocking signals, or those that were passed if no others block; return the ids of all that block."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
     unread = _by_id(db.execute(*mailbox_view.directed_to(db, *who, unread=True)))
@@ -126,36 +127,36 @@ def _fill(
     asked = _by_id(
         db.execute(
             f"SELECT m.reader, m.signal_id FROM ({every}) m"
-            " JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
-            # The body is parsed last: most signals are on another work unit.
-            " WHERE (s.wu_id IS NULL OR s.wu_id = :wu OR :initiative) AND json_extract(l.body, '$.requires_ack')",
+            " JOIN signal s ON s.signal_id = m.signal_id"
+            " WHERE s.wu_id IS NULL OR s.wu_id = :wu OR :initiative",
             {**values, "wu": unit_key(found.wu_id), "initiative": bool(found.initiatives)},
         )
     )
     kept: list[tuple[bytes, str, BlockingSignal]] = []
     by_thread: dict[str, dict[str, list[str]]] = {}
     for signal_id, to in (asked | unread).items():
-        if signal_id not in passed:
-            by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
+        by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
         known = threads_of.of(thread_id) if threads_of is not None else None
         fold = known or threads.FoldedThread(lines.load(thread_id) or {})
-        last = fold.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
         for signal_id, readers in ids.items():
             signal = fold.signals.get(signal_id)
             if signal is None or not _is_on(signal, fold.root, found):
                 continue
-            is_open = signal_id in asked and not _is_answered(db, fold, signal, readers, last.get(signal_id))
-            if signal_id in unread or is_open:
+            if signal_id in unread or (signal_id in asked and fold.owes(readers, signal_id)):
                 why = "unread" if signal_id in unread else "unanswered"
                 kept.append((signal.line, signal_id, _shown(store, signal, why)))
     kept.sort(key=lambda each: each[:2])
+    blocking = [each for each in kept if each[1] not in passed]
+    if kept and not blocking:
+        found.passed, found.audit_id = True, passed[kept[-1][1]]
+    kept = blocking or kept
     found.unread = sum(1 for *_, fields in kept if fields["why"] == "unread")
     found.unanswered = len(kept) - found.unread
     found.signals = [fields for *_, fields in kept[:SHOWN_MAX]]
     found.more = len(kept) - len(found.signals)
-    return [signal_id for _, signal_id, _ in kept]
+    return [signal_id for _, signal_id, _ in blocking]
 
 
 def _by_id(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -181,29 +182,6 @@ def _is_on(signal: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool
         if (wu and unit_key(wu) == unit_key(found.wu_id)) or (initiative and initiative in found.initiatives):
             return True
     return False
-
-
-def _is_answered(
-    db: sqlite3.Connection,
-    fold: FoldedThread,
-    signal: ThreadSignal,
-    readers: Sequence[str],
-    last: ThreadSignal | None,
-) -> bool:
-    """Return whether a reader's current decision on a signal, under any of its names, is AGREE or REJECT.
-
-    A COUNTER is a new question and not an answer; a receipt alone only shows that the signal was read.
-
-    Args:
-        readers: The names of the reader.
-        last: The latest decision under these names that answers exactly this signal: a session that was addressed by
-            its client's id answers under its own.
-    """
-    recorded = receipts.states(db, signal.id)
-    for reader in dict.fromkeys(readers):
-        if threads.delivery_state(reader, signal, fold, recorded.get(reader)) in next_steps.ANSWERED:
-            return True
-    return last is not None and last.intent in threads.STATES
 
 
 def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:

@@ -17,12 +17,12 @@ class Gate(Outcome):
 
     Attributes:
         open: Whether no signal blocks the reader, or the reader passed the gate with a reason.
-        unread: The number of unread directed signals on the work unit.
-        unanswered: The number of further signals that ask the reader for AGREE or REJECT and have neither.
+        unread: The number of unread directed signals on the work unit; after a pass, those that were passed.
+        unanswered: The number of further signals to which the reader owes an answer; likewise.
         signals: The blocking signals, oldest first, without their text: `why` is `unread` or `unanswered`,
             `commands` settle the signal.
         more: The number of blocking signals not listed.
-        passed: Whether the reader passed the closed gate, with the record `audit_id`.
+        passed: Whether the reader passed the closed gate, now or before, with the record `audit_id`.
         warnings: Reasons why the answer may be wrong: lines are missing from the log.
     """
 

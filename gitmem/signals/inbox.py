@@ -227,8 +227,7 @@ def _next(outcome: InboxResult) -> list[str]:
     if outcome.peek:  # only the owner may answer
         return [*found, command("gitmem", "thread", last)]
     who = [] if outcome.target.caller else ["--as", outcome.reader]
-    states = [fields.get("delivery_state") or "unread" for fields in outcome.signals]
-    asked = next_steps.last_open_question(outcome.signals, states)
+    asked = next_steps.last_open_question(outcome.signals)
     if asked is not None:
         found += next_steps.decide(asked, *who)
     if conflicting:

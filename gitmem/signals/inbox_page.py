@@ -7,7 +7,7 @@ from ..agents import presence
 from ..agents.serialize import sender_name_from
 from ..mailbox import mailbox_view, receipts
 from ..text.shell_quote import quote
-from . import conflicts, may_contradict, message_frame
+from . import ASKS, conflicts, may_contradict, message_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ class PageContext:
         """
         every = conflicts.versions(self._db, signal_id)
         if len(every) == 1:
-            fields = self._fields(signal_id, every[0].line)
+            fields = self._fields(signal_id, every[0].line, addresses)
             return [] if fields is None else [PageLine(every[0].line, fields, addresses)]
         unread = conflicts.unread(self._db, addresses, signal_id)
         found = []
         for each in conflicts.chosen(every, {content for _, content in unread}):
-            fields = self._fields(signal_id, each.line, each.content)
+            fields = self._fields(signal_id, each.line, (), each.content)
             if fields is not None:
                 own = [address for address in addresses if (address, each.content) in unread]
                 found.append(PageLine(each.line, fields, own))
@@ -80,18 +80,19 @@ class PageContext:
             shown_one.fields.pop("reply_line", None)
         return found
 
-    def _fields(self, signal_id: str, line: bytes, content: bytes | None = None) -> ShownSignal | None:
+    def _fields(
+        self, signal_id: str, line: bytes, addresses: Sequence[str], content: bytes | None = None
+    ) -> ShownSignal | None:
         record = records.read_kind("signal", line)
         if record is None:
             return None
         fields = records.shown(record)
-        thread_id = record.get("thread_id") or signal_id
-        if content is None:
-            fields["delivery_state"] = self._state(fields, signal_id, thread_id)
-        else:
-            fields["delivery_state"] = receipts.states(self._db, signal_id, content).get(self._reader)
-        fields["sender_name"] = sender_name_from(self._names, record)
         mailbox_view.put_settled(self._db, fields)
+        recorded = receipts.states(self._db, signal_id, content).get(self._reader)
+        fields["delivery_state"] = recorded
+        if content is None:
+            self._put_answers(fields, record, addresses)
+        fields["sender_name"] = sender_name_from(self._names, record)
         if may_contradict(record):
             self._put_contradictions(fields, record)
         answers = None if self._whose.peek else self._reader  # a peek must not answer for the owner
@@ -105,11 +106,14 @@ class PageContext:
             self._tasks = TaskRecords(self._db)
         self._tasks.put(fields, record)
 
-    def _state(self, fields: ShownSignal, signal_id: str, thread_id: str) -> str | None:
-        """Return the reader's receipt state for a signal, or None; flag in `fields` a thread that is not folded."""
-        recorded = receipts.states(self._db, signal_id).get(self._reader)
+    def _put_answers(self, fields: ShownSignal, record: SignalRecord, addresses: Sequence[str]) -> None:
+        """Set the reader's receipt state, and whether it owes an answer; flag a thread that is not folded."""
+        signal_id = record["signal_id"]
+        thread_id = record.get("thread_id") or signal_id
         if mailbox_view.is_only_signal(self._db, thread_id, signal_id):
-            return recorded
+            if record["recipients"] and (record.get("requires_ack") or record["intent"] in ASKS):
+                fields["owed"] = True
+            return
         from . import threads
         from .thread_lines import ThreadCache
 
@@ -118,12 +122,18 @@ class PageContext:
         found = self._threads.of(thread_id)
         if found is None:
             fields["thread_too_large"] = thread_id
-            return recorded
-        if signal_id not in found.signals:
-            return recorded
-        if found.signals[signal_id].void:
+            return
+        signal = found.signals.get(signal_id)
+        if signal is None:
+            return
+        if signal.void:
             fields["decides"] = False
-        return threads.delivery_state(self._reader, found.signals[signal_id], found, recorded)
+        state = threads.delivery_state(self._reader, signal, found, fields["delivery_state"])
+        fields["delivery_state"] = state
+        threads.put_settled(fields, found)
+        names = filter(None, (self._reader, self._whose.session, *addresses))
+        if found.owes(list(dict.fromkeys(names)), signal_id):
+            fields["owed"] = True
 
 
 class PageBudget:

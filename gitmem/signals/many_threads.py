@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..store import Store
-    from .causality import FoldedThread, ThreadSignal
+    from .agreement import FoldedThread
+    from .causality import ThreadSignal
 
 FOLD_MAX_BYTES = 24 * 1024 * 1024  # of the lines of all threads
 _OF_AGENT = (
@@ -151,7 +152,7 @@ def _readers(store: Store, agent: str) -> set[str]:
 def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, ThreadSignal, str]]:
     """Return who owes an answer to which signal of which thread, the newest signal first.
 
-    A recipient owes one if the signal asks for a decision and it has given none, unless the task that it is about is settled.
+    See `FoldedThread.owes`; to a signal whose task is settled nobody owes one.
     """
     if threads.owing is not None:
         return threads.owing
@@ -170,17 +171,6 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
         folded = threads.cache.of(thread) if id in readers else None
         signal = folded.signals.get(id) if folded is not None else None
         if folded is not None and signal is not None:
-            found += [
-                (each, signal, thread)
-                for each in sorted(readers[id])
-                if not is_answered(folded, signal, each)
-            ]
+            found += [(each, signal, thread) for each in sorted(readers[id]) if folded.owes([each], id)]
     threads.owing = found
     return found
-
-
-def is_answered(found: FoldedThread, signal: ThreadSignal, reader: str) -> bool:
-    """Return whether a recipient has decided on a signal, for the root of a thread anywhere in it."""
-    if signal is found.root and found.decision(reader) is not None:
-        return True
-    return found.answer(reader, signal.id) is not None

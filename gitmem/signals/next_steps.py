@@ -10,60 +10,57 @@ from . import ASKS, DECISIONS, has_conflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from ..agents.addressing import Resolved
     from ..records.record_types import SignalRecord
     from ..records.shown_types import ShownSignal
     from ..store import Store
-    from .causality import ThreadSignal
-
-ANSWERED = ("acked", "rejected")
+    from .agreement import FoldedThread
 
 
-def remarks(
-    record: SignalRecord, thread: Mapping[str, ThreadSignal], readers: Collection[str | None]
-) -> list[str]:
-    """Return sentences about likely mistakes in a signal.
-
-    Args:
-        record: The signal as recorded.
-        thread: The earlier signals of its thread; empty for a new thread.
-        readers: The names under which its sender may have been addressed.
-    """
+def remarks(record: SignalRecord) -> list[str]:
+    """Return sentences about likely mistakes in a signal, as recorded."""
     intent, answers = record["intent"], record.get("reply_to")
+    own = (record["sender_identity"], record.get("sender_session"))
+    asks_nobody = all(each in own for each in record["recipients"])
     found = []
-    if not answers and not record["recipients"] and (record.get("requires_ack") or intent in ASKS):
-        found.append(
-            "This signal has no recipients, so the thread cannot converge; ask somebody with --to NAME."
-        )
+    if not answers and asks_nobody and (record.get("requires_ack") or intent in ASKS):
+        found.append("This signal asks nobody, so the thread cannot converge; ask somebody with --to NAME.")
     if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"
         found.append(f"This {intent} does not answer a signal; use `gitmem reply ID 'your words' {flag}`.")
-    return [*found, *not_counted(intent, answers, thread, readers)]
+    return found
 
 
 def not_counted(
-    intent: str, answers: str | None, thread: Mapping[str, ThreadSignal], readers: Collection[str | None]
+    intent: str, answers: str | None, found: FoldedThread, readers: Collection[str | None]
 ) -> list[str]:
-    """Return why an AGREE or REJECT in a thread does not count; see `remarks`.
+    """Return why a proposal or a decision in a thread does not count, or what it counts for.
 
     Args:
         answers: The id of the answered signal.
+        found: The thread before it.
+        readers: The names under which its sender may have been addressed.
     """
-    if not (answers and thread and intent in ("AGREE", "REJECT")):
+    if answers is None or answers not in found.signals or intent == "INFO":
         return []
-    from . import causality
-
-    asked = causality.root(thread).record["recipients"]
-    if not asked:
-        return [f"The root of this thread has no recipients, so this {intent} does not count."]
-    if any(reader in asked for reader in readers):
+    if not found.parties:
+        return [f"The root of this thread asks nobody, so this {intent} does not count."]
+    if not any(reader in found.parties for reader in readers):
+        parties = ", ".join(found.parties)
+        return [
+            f"You are no party of this thread, so this {intent} does not count; its parties are {parties}."
+        ]
+    answered = found.answered.get(answers)
+    if intent in ASKS or answered is None:
         return []
-    return [
-        f"You are not a recipient of this thread's root, so this {intent} does not count; "
-        f"its recipients are {', '.join(asked)}."
-    ]
+    if found.is_replaced(answered):
+        now = " and ".join(found.in_force)
+        return [f"{answered} was replaced by {now}; this {intent} counts for {answered} alone."]
+    if answered != answers and found.signals[answers].record["intent"] in ASKS:
+        return [f"{answers} is of no party of this thread: this {intent} is on {answered}."]
+    return []
 
 
 def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Resolved]) -> None:
@@ -82,8 +79,14 @@ def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Res
             )
 
 
-def after(store: Store, signal: ShownSignal, resolved: Sequence[Resolved]) -> list[str]:
-    """Return the commands after a signal: sync it, wait for answers, display the thread."""
+def after(
+    store: Store, signal: ShownSignal, resolved: Sequence[Resolved], *, counts: bool = True
+) -> list[str]:
+    """Return the commands after a signal: sync it, wait for answers, display the thread.
+
+    Args:
+        counts: Whether its sender may propose and decide in its thread.
+    """
     found = []
     thread_id = signal.get("thread_id")
     if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
@@ -93,8 +96,12 @@ def after(store: Store, signal: ShownSignal, resolved: Sequence[Resolved]) -> li
             found.append("gitmem sync")
     senders = (signal["sender_identity"], signal.get("sender_session"))
     asks_others = not resolved or any(each.address not in senders for each in resolved)
-    if thread_id and signal["intent"] in ASKS and asks_others:
-        found.append(command("gitmem", "converged", thread_id, "--wait", "60s"))
+    if not counts:
+        pass
+    elif thread_id and signal["intent"] in ASKS and asks_others:
+        found.append(command("gitmem", "converged", signal["signal_id"], "--wait", "60s"))
+    elif signal["intent"] == "AGREE" and (answered := signal.get("reply_to")):
+        found.append(command("gitmem", "converged", answered))
     return [*found, command("gitmem", "thread", thread_id or signal["signal_id"])]
 
 
@@ -107,23 +114,10 @@ def is_unpublished(store: Store) -> bool:
     return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
 
 
-def asks_for_decision(fields: ShownSignal | SignalRecord) -> bool:
-    """Return whether a signal asks its recipients for AGREE or REJECT."""
-    return bool(fields.get("requires_ack") or (fields["intent"] in ASKS and fields.get("recipients")))
-
-
-def last_open_question(signals: Sequence[ShownSignal], states: Sequence[str | None]) -> ShownSignal | None:
-    """Return the last signal that asks for a decision and has none, or None.
-
-    Args:
-        signals: Records as displayed to a reader, in order.
-        states: The reader's delivery state of each; `""` if the reader is not asked.
-    """
-    for fields, state in reversed(list(zip(signals, states, strict=True))):
-        is_open = asks_for_decision(fields) and not has_conflict(fields) and not fields.get("settled")
-        if is_open and state != "" and state not in ANSWERED:
-            return fields
-    return None
+def last_open_question(signals: Sequence[ShownSignal]) -> ShownSignal | None:
+    """Return the last of these signals, as displayed to a reader, to which it owes an answer, or None."""
+    owed = (each for each in reversed(signals) if each.get("owed"))
+    return next((each for each in owed if not has_conflict(each) and not each.get("settled")), None)
 
 
 def compare(signal_id: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Void decisions of a proposer, if its proposal or its decision was recorded in another's name.
+"""Void proposals and decisions of a proposer, if its proposal or its decision was recorded in another's name.
 
 The rule is in `docs/format.md` section 8, "A signal in another's name". A session is identified by its id and by each
 agent identity and client in its records: an agent remains the same in a new session.
@@ -7,7 +7,7 @@ agent identity and client in its records: an agent remains the same in a new ses
 from __future__ import annotations
 
 from ..records.ids import is_id
-from . import ASKS, DECISIONS
+from . import ASKS
 from .causality import ThreadSignal, root
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
         names_of: Returns the further names of the given session ids.
 
     Returns:
-        The thread. Void are decisions in another's name by the sender or recorder of the root or a proposal, and own
+        The thread. Void are decisions, and proposals but the root, in another's name by the sender or recorder of the root or a proposal, and own
         decisions of a session that recorded the root or a proposal in another's name.
     """
     found = dict(thread)
@@ -59,7 +59,7 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
         return found
     top = root(thread)
     asking = [signal for signal in thread.values() if signal is top or signal.intent in ASKS]
-    deciding = [signal for signal in thread.values() if signal.intent in DECISIONS]
+    deciding = [signal for signal in thread.values() if signal is not top and signal.intent != "INFO"]
     known = names_of({name for signal in (*asking, *deciding) for name in _named(signal)})
     recorders = _Names(known, (signal.record.get("via") for signal in asking))
     askers = _Names(known, (name for signal in asking for name in _named(signal)))
@@ -82,10 +82,7 @@ def remarks(
         line: Its line.
     """
     signal = ThreadSignal(record, [line])
-    if (
-        signal.intent not in DECISIONS
-        or not void_own_decisions({**thread, signal.id: signal}, SessionNames(db))[signal.id].void
-    ):
+    if not void_own_decisions({**thread, signal.id: signal}, SessionNames(db))[signal.id].void:
         return []
     who = (
         f"{record['via']} has proposed in this thread"

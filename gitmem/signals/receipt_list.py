@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .causality import FoldedThread, ThreadSignal
+    from .agreement import FoldedThread
 
 LIMIT = 50
 # A reply counts for a recipient of an answered line, and for a reader of a broadcast. There, the reply of a session
@@ -212,17 +212,17 @@ def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list
         return []
     found = []
     for reader in dict.fromkeys(said.record["recipients"]):
-        standing = _decision(reader, said, folded)
-        if standing is None or receipts.state(db, signal_id, reader, counts=_COUNTS) is not None:
+        standing = folded.answer(reader, signal_id)
+        if (
+            standing is None
+            or standing is said
+            or receipts.state(db, signal_id, reader, counts=_COUNTS) is not None
+        ):
             continue
         one = EffectiveReceipt(signal_id, reader, standing.line[7:34].decode(), digest(said.line))
         one.delivery_state = threads.STATES.get(standing.intent, "delivered")
         found.append(one)
     return found
-
-
-def _decision(reader: str, said: ThreadSignal, folded: FoldedThread) -> ThreadSignal | None:
-    return folded.decision(reader) if said is folded.root else folded.answer(reader, said.id)
 
 
 def _set_keys(db: sqlite3.Connection, found: Sequence[EffectiveReceipt]) -> None:

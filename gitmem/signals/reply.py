@@ -5,13 +5,16 @@ A signal that begins a thread loads neither this module nor those that fold thre
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from ..agents import addressing
 from ..errors import UsageError
 from ..index import resolve_id
 from ..mailbox import receipts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import DECISIONS, causality, next_steps, threads, turn_limit
+from . import ASKS, DECISIONS, causality, next_steps, threads, turn_limit
+from .agreement import FoldedThread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +55,6 @@ class ReplyContext:
         task: What the answer changes of the task that the thread is about.
     """
 
-    __slots__ = ("_db", "_is_reply", "_thread", "parent", "signals", "task", "thread_id")
-
     def __init__(
         self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: ThreadSignal | None
     ) -> None:
@@ -65,14 +66,22 @@ class ReplyContext:
         self.parent = answered or (causality.root(self.signals) if self.signals else None)
         self.task = TaskAnswer()
 
-    def members(self, store: Store, caller: Caller, intent: str) -> list[Resolved]:
-        """Return the default recipients of a signal in this thread.
+    def members(
+        self, store: Store, caller: Caller, intent: str, named: Sequence[Resolved] = ()
+    ) -> list[Resolved]:
+        """Return the recipients of a signal in this thread: by default whom it answers.
 
-        A counter-proposal makes the agreement of every member stale, so it goes to all of them.
+        A proposal of a party goes to all parties: each owes it an answer.
+
+        Args:
+            named: The recipients that the caller named; those of a proposal are added to the parties.
 
         Raises:
             UsageError: The log has no such thread.
         """
+        parties = self.fold.parties if intent in ASKS else {}
+        if named and not (parties and self.is_party(caller)):
+            return list(named)
         if self.parent is None:
             raise UsageError(
                 f"Unknown thread: {sanitize(self._thread or '')}; it has no members to send to. Nothing was written.",
@@ -82,20 +91,51 @@ class ReplyContext:
             )
         sent = self.parent.record
         members = [sent["sender_identity"]]
-        if not self._is_reply:
+        if named:
+            members = list(parties)
+        elif parties:
+            members = [*parties, sent["sender_identity"], *sent["recipients"]]
+        elif not self._is_reply:
             members += sent["recipients"]
-        elif intent == "COUNTER":
-            root = self._root(self.parent).record
-            members += [root["sender_identity"], *root["recipients"], *sent["recipients"]]
         elif any(self.parent.is_by(each) for each in caller.ids):  # a follow-up goes to the same recipients
             members = list(sent["recipients"])
-        others = [each for each in dict.fromkeys(members) if each not in caller.ids]
+        taken = (*caller.ids, *(each.address for each in named))
+        others = [each for each in dict.fromkeys(members) if each not in taken]
         # A caller alone in the thread remains the recipient: a record without recipients is a broadcast.
-        return addressing.from_addresses(store, others or members)
+        return [*named, *addressing.from_addresses(store, others or ([] if named else members))]
+
+    def refuse_broadcast(self, caller: Caller, intent: str) -> None:
+        """Raise UsageError for a broadcast that proposes something to the parties of the thread."""
+        if intent in ASKS and self.is_party(caller):
+            raise UsageError(
+                f"A {intent} in a thread goes to its parties: {', '.join(map(sanitize, self.fold.parties))}. "
+                "Nothing was written.",
+                hint="Leave out --broadcast; --to adds readers.",
+                code="usage",
+            )
+
+    def is_party(self, caller: Caller) -> bool:
+        """Return whether the caller may propose and decide in the thread."""
+        return any(each in self.fold.parties for each in caller.ids)
+
+    @cached_property
+    def fold(self) -> FoldedThread:
+        """The thread, folded."""
+        return FoldedThread(self.signals)
 
     def refuse_conflicting(self, intent: str) -> None:
-        """Raise UsageError for a decision on an id whose lines conflict."""
-        if self.parent is None or intent not in DECISIONS or not threads.is_conflicting(self.parent):
+        """Raise UsageError for a decision on an id whose lines conflict, or on one of another thread."""
+        if self.parent is None or intent not in DECISIONS:
+            return
+        if self.parent.id not in self.signals:
+            raise UsageError(
+                f"{self.parent.id} is not in thread {sanitize(self.thread_id)}, so an {intent} there would answer nothing. "
+                "Nothing was written.",
+                hint="Leave out --thread to answer it in its own thread.",
+                code="other-thread",
+                next=[command("gitmem", "thread", self.parent.id)],
+            )
+        if not threads.is_conflicting(self.parent):
             return
         raise UsageError(
             f"{self.parent.id} is ambiguous: the log has more than one signal with this id, so an {intent} has no clear target. "
@@ -151,7 +191,7 @@ def look_ahead(
     context.refuse_conflicting(intent)
     return (
         context.members(store, caller, intent),
-        next_steps.not_counted(intent, context.parent.id, context.signals, caller.ids),
+        next_steps.not_counted(intent, context.parent.id, context.fold, caller.ids),
     )
 
 

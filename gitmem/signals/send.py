@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
 from ..records import ids
-from . import DECISIONS, INTENTS, check_intent, next_steps
+from . import INTENTS, check_intent, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,11 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, unit_remark, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *_remarks(db, caller, context, record, line)]  # fmt: skip
-    sent.next = [*(context.task.next if context else ()), *next_steps.after(store, sent.signal, resolved)]
+    counts = not context or not context.signals or context.is_party(caller)
+    sent.next = [
+        *(context.task.next if context else ()),
+        *next_steps.after(store, sent.signal, resolved, counts=counts),
+    ]
     return sent
 
 
@@ -176,14 +180,15 @@ def _recipients(
 ) -> Sequence[Resolved]:
     """Return the recipients: those that the options name, or the default of an answer; none for a broadcast."""
     if options.get("broadcast"):
+        if context:
+            context.refuse_broadcast(caller, _intent_of(options))
         return ()
     to = options.get("to")
-    if not to:
-        return context.members(store, caller, _intent_of(options)) if context else ()
-    return addressing.resolve(
+    named = addressing.resolve(
         store, to, caller=caller,
         allow_unseen=bool(options.get("allow_unseen")), fuzzy=bool(options.get("fuzzy")),
-    )  # fmt: skip
+    ) if to else ()  # fmt: skip
+    return context.members(store, caller, _intent_of(options), named) if context else named
 
 
 def _unit_remark(store: Store, caller: Caller, wu: str | None) -> str | None:
@@ -203,12 +208,13 @@ def _remarks(
     line: bytes,
 ) -> list[str]:
     """Return sentences about likely mistakes in a recorded signal."""
-    thread = context.signals if context else {}
-    found = [*(context.task.warnings if context else ()), *next_steps.remarks(record, thread, caller.ids)]
-    if record["intent"] in DECISIONS:
+    found = next_steps.remarks(record)
+    if context:
         from . import own_decisions
 
-        found += own_decisions.remarks(db, thread, record, line)
+        found = [*context.task.warnings, *found]
+        found += next_steps.not_counted(record["intent"], record.get("reply_to"), context.fold, caller.ids)
+        found += own_decisions.remarks(db, context.signals, record, line)
     return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .. import records
 from ..mailbox.content import counts, digests_of
-from .causality import FoldedThread, ThreadSignal
+from .agreement import FoldedThread
+from .causality import ThreadSignal
 from .own_decisions import SessionNames, void_own_decisions
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from ..errors import check_limit
 from ..mailbox import mailbox_view, receipts
 from ..outcome import Outcome
 from ..text.shell_quote import command
-from . import next_steps, threads
+from . import threads
 from .thread_lines import ThreadCache
 
 TYPE_CHECKING = False
@@ -135,7 +135,7 @@ def _count(store: Store, page: ThreadPage, caller: Caller, cache: ThreadCache) -
             found[thread_id].unread += 1
     for thread_id, signal_id in _threads_of(db, asked):
         readers = dict.fromkeys([*asked[signal_id], *caller.ids])
-        if _is_open(db, cache, thread_id, signal_id, readers):
+        if _owes(db, cache, thread_id, signal_id, list(readers)):
             page.owed += 1
             if thread_id in found:
                 found[thread_id].owed.append(signal_id)
@@ -147,16 +147,12 @@ def _threads_of(db: sqlite3.Connection, ids: Collection[str]) -> list[tuple[str,
     return sorted(db.execute(_THREADS, (among,))) if ids else []
 
 
-def _is_open(
+def _owes(
     db: sqlite3.Connection, cache: ThreadCache, thread_id: str, signal_id: str, readers: Collection[str]
 ) -> bool:
-    """Return whether none of a reader's names has agreed to a signal or rejected it."""
-    recorded = receipts.states(db, signal_id)
+    """Return whether a reader owes an answer to a signal, under any of its names."""
     fold = cache.of(thread_id)
     if fold is None:
-        return not any(recorded.get(each) in next_steps.ANSWERED for each in readers)
-    signal = fold.signals.get(signal_id)
-    if signal is None or threads.is_conflicting(signal):
-        return False
-    states = (threads.delivery_state(each, signal, fold, recorded.get(each)) for each in readers)
-    return not any(state in next_steps.ANSWERED for state in states)
+        recorded = receipts.states(db, signal_id)
+        return not any(recorded.get(each) in threads.STATES.values() for each in readers)
+    return signal_id in fold.signals and signal_id not in fold.ambiguous and fold.owes(readers, signal_id)

@@ -3,82 +3,122 @@
 from __future__ import annotations
 
 from ..outcome import Outcome
+from ..text.sanitize import title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..agents.presence import ShownNames
     from ..records.shown_types import ShownSignal
+    from .agreement import FoldedThread
+    from .causality import ThreadSignal
 
 
-class Recipient(Outcome):
-    """The decision of a recipient of a thread's root.
+class Proposal(Outcome):
+    """A proposal of a thread: its id, the beginning of its text, and who wrote it: a reader identity and a name."""
+
+    __slots__ = ("signal_id", "text", "by", "by_name")
+
+    def __init__(self, signal: ThreadSignal, names: ShownNames | None) -> None:
+        self.signal_id = signal.id
+        self.text = title(signal.record["message"])
+        self.by = signal.record["sender_identity"]
+        self.by_name = (names.get(self.by) if names else None) or signal.record.get("sender_name")
+
+
+class Party(Outcome):
+    """Where a party of a thread stands that is asked for a decision.
 
     Attributes:
-        decision: agree, reject, counter or pending.
-        stale: Whether its AGREE does not come after every proposal.
-        unseen: The latest proposal that its stale AGREE does not come after.
-        unsent: Whether no such proposal was sent to it.
+        decision: agree, reject, counter or pending, on the proposal in force.
+        signal_id: Its latest decision.
+        proposal: The proposal that this decision answers.
+        delivery_state: What became of the root at this party.
     """
 
-    __slots__ = (
-        "identity",
-        "display_name",
-        "decision",
-        "signal_id",
-        "stale",
-        "unseen",
-        "unsent",
-        "delivery_state",
-    )
+    __slots__ = ("identity", "display_name", "decision", "signal_id", "proposal", "delivery_state")
 
-    def __init__(self, identity: str, display_name: str | None) -> None:
+    def __init__(self, identity: str, found: FoldedThread, names: ShownNames | None) -> None:
         self.identity = identity
-        self.display_name = display_name
-        self.decision = "pending"
-        self.signal_id: str | None = None
-        self.stale = False
-        self.unseen: str | None = None
-        self.unsent = False
+        self.display_name = names.get(identity) if names is not None else None
+        self.decision, at = found.stands(identity)
+        self.signal_id = at.signal.id if at is not None else None
+        self.proposal = at.proposal if at is not None else None
         self.delivery_state: str | None = None
 
 
-class Thread(Outcome):
-    """A thread: its signals (but for `more` after the first), each after those it answers, and its root's recipients."""
+class Standing(Outcome):
+    """What a thread says now.
 
-    __slots__ = ("thread_id", "root", "signals", "more", "recipients", "ambiguous", "warnings", "next")
+    Attributes:
+        recipients: The parties that are asked: the root's recipients, and its sender if another proposal is in force.
+        asks: Whether the thread asks for a decision.
+        agreed_on: The proposal that every party has agreed to; None if there is none.
+        in_force: That proposal, else the latest one; several that were written without knowledge of each other conflict.
+        ambiguous: The ids of signals with several contents.
+    """
 
-    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
+    __slots__ = ("thread_id", "root", "recipients", "asks", "agreed_on", "in_force", "ambiguous")
+
+    def __init__(self, thread_id: str, found: FoldedThread, names: ShownNames | None) -> None:
         self.thread_id = thread_id
-        self.root = root
+        self.root = found.root.id if found.root is not None else ""
+        self.recipients = [Party(each, found, names) for each in found.asked]
+        self.asks = found.asks
+        self.agreed_on = Proposal(found.agreed_on, names) if found.agreed_on is not None else None
+        self.in_force = [Proposal(each, names) for each in found.in_force.values()]
+        self.ambiguous = found.ambiguous
+
+
+class Thread(Standing):
+    """A thread: its signals (but for `more` after the first), each after those it answers, and what it says now."""
+
+    __slots__ = (
+        "thread_id", "root", "signals", "more", "recipients", "asks", "agreed_on", "in_force", "ambiguous",
+        "warnings", "next",
+    )  # fmt: skip
+
+    def __init__(self, thread_id: str, found: FoldedThread, names: ShownNames) -> None:
+        super().__init__(thread_id, found, names)
         self.signals: list[ShownSignal] = []
         self.more = 0
-        self.recipients = list(recipients)
-        self.ambiguous: list[str] = []
         self.warnings: list[str] = []
         self.next: list[str] = []
 
 
-class Converged(Outcome):
-    """Whether the current decision of every recipient of the root is AGREE; identities are reader identities."""
+class Converged(Standing):
+    """Whether the parties of a thread agreed; identities are reader identities.
+
+    Attributes:
+        proposal: The proposal that the question is about; None for any of the thread.
+        replaced: Whether it is no longer in force.
+    """
 
     __slots__ = (
-        "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending",
-        "ambiguous", "commit", "warnings", "next",
+        "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "replaced", "recipients", "agreed",
+        "rejected", "countered", "pending", "ambiguous", "commit", "warnings", "next",
     )  # fmt: skip
 
-    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient], *, strict: bool) -> None:
-        self.thread_id = thread_id
-        self.root = root
-        self.recipients = list(recipients)
-        self.agreed = [each.identity for each in recipients if each.decision == "agree"]
-        self.rejected = [each.identity for each in recipients if each.decision == "reject"]
-        self.countered = [each.identity for each in recipients if each.decision == "counter"]
-        self.pending = [each.identity for each in recipients if each.decision == "pending"]
-        self.ambiguous: list[str] = []
-        self.converged = len(self.agreed) == len(self.recipients) and not (
-            strict and any(each.stale for each in recipients)
-        )
+    def __init__(
+        self, thread_id: str, found: FoldedThread, names: ShownNames, proposal: ThreadSignal | None
+    ) -> None:
+        super().__init__(thread_id, found, names)
+        self.proposal = Proposal(proposal, names) if proposal is not None else None
+        self.replaced = proposal is not None and found.is_replaced(proposal.id)
+        self.converged = found.agreed_on is not None and proposal in (None, found.agreed_on)
+        self.agreed = self._those("agree")
+        self.rejected = self._those("reject")
+        self.countered = self._those("counter")
+        self.pending = self._those("pending")
         self.commit: str | None = None
         self.warnings: list[str] = []
         self.next: list[str] = []
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether waiting changes nothing: it has converged, the proposal was replaced, or nobody was asked."""
+        return self.converged or self.replaced or not self.recipients
+
+    def _those(self, decision: str) -> Sequence[str]:
+        return [each.identity for each in self.recipients if each.decision == decision]

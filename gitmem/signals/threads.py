@@ -10,15 +10,14 @@ from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
 from ..mailbox import mailbox_view, receipts
-from ..mailbox.content import content_of, digest_bytes
 from ..text.shell_quote import command
-from . import ASKS, causality, conflicts, has_conflict, next_steps
-from .causality import FoldedThread as FoldedThread
-from .causality import ThreadSignal
+from . import causality, conflicts, has_conflict, next_steps
+from .agreement import FoldedThread as FoldedThread
+from .agreement import contents as contents
+from .agreement import is_conflicting as is_conflicting
 from .task_records import TaskRecords
 from .thread_lines import ThreadLines
 from .thread_outcomes import Converged as Converged
-from .thread_outcomes import Recipient as Recipient
 from .thread_outcomes import Thread as Thread
 
 TYPE_CHECKING = False
@@ -31,8 +30,11 @@ if TYPE_CHECKING:
     from ..records.record_types import SignalRecord
     from ..records.shown_types import ShownSignal
     from ..store import Store
+    from .causality import ThreadSignal
+    from .thread_outcomes import Standing
 
 LIMIT = 50  # signals of a page for a person
+CONFLICTING_MAX = 2  # proposals that `next` has commands for
 LOOKED_UP_MAX = 100  # recipients to look up for the next command
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 UNMATCHED_MAX = 20  # sentences of an answer
@@ -41,21 +43,6 @@ UNMATCHED_MAX = 20  # sentences of an answer
 def load(db: sqlite3.Connection, thread_id: str) -> dict[str, ThreadSignal]:
     """Return all signals of a thread with the lines of each id."""
     return ThreadLines(db).load(thread_id) or {}
-
-
-def contents(signal: ThreadSignal) -> set[bytes]:
-    """Return the contents of the lines of an id; more than one means that a text was replaced."""
-    return {content_of(records.read_kind("signal", line), digest_bytes(line)) for line in signal.lines}
-
-
-def ambiguous(thread: Mapping[str, ThreadSignal]) -> list[str]:
-    """Return the ids of a thread with several contents."""
-    return sorted(id for id, signal in thread.items() if is_conflicting(signal))
-
-
-def is_conflicting(signal: ThreadSignal) -> bool:
-    """Return whether the lines of an id have different contents."""
-    return len(signal.lines) > 1 and len(contents(signal)) > 1
 
 
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
@@ -82,58 +69,11 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> lis
 def delivery_state(
     reader: str, signal: ThreadSignal, found: FoldedThread, recorded: str | None
 ) -> str | None:
-    """Return a reader's receipt state for a signal; a recipient's decision overrides it."""
-    standing = None
-    if signal is found.root and found.asks(reader):
-        standing = found.decision(reader)
-    elif found.asks(reader) or signal.is_for(reader):
-        standing = found.answer(reader, signal.id)
-    if standing is None:
+    """Return a reader's receipt state for a signal; a decision of a party or a recipient overrides it."""
+    said = found.answer(reader, signal.id) if reader in found.parties or signal.is_for(reader) else None
+    if said is None or said is signal:
         return recorded
-    return STATES.get(standing.intent, "delivered")
-
-
-def _recipients(db: sqlite3.Connection, found: FoldedThread, root: ThreadSignal) -> list[Recipient]:
-    names, recorded = presence.names_by_reader(db), receipts.states(db, root.id)
-    return recipients(found, root, names, recorded)
-
-
-def recipients(
-    found: FoldedThread, root: ThreadSignal, names: ShownNames | None, recorded: Mapping[str, str]
-) -> list[Recipient]:
-    """Return where each recipient of a thread's root stands.
-
-    Args:
-        names: The names of readers; None to leave names out.
-        recorded: The recorded delivery state of the root by reader.
-    """
-    readers = list(dict.fromkeys(root.record["recipients"]))
-    decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
-    stale = found.stale({reader: signal for reader, signal in decided.items() if signal.intent == "AGREE"})
-    outcomes = []
-    for identity in readers:
-        each = Recipient(identity, names.get(identity) if names is not None else None)
-        standing = decided.get(identity)
-        if standing is not None:
-            each.decision = standing.intent.lower()
-            each.signal_id = standing.id
-            each.stale = identity in stale
-            if each.stale:
-                each.unseen, was_sent = stale[identity]
-                each.unsent = not was_sent
-        each.delivery_state = delivery_state(identity, root, found, recorded.get(identity))
-        outcomes.append(each)
-    return outcomes
-
-
-def asks_for_decision(found: FoldedThread) -> bool:
-    """Return whether the root of a thread asks its recipients for a decision, or a later proposal does."""
-    root = found.root
-    if root is None or not root.record["recipients"]:
-        return False
-    return bool(root.record.get("requires_ack")) or any(
-        each.intent in ASKS for each in found.signals.values()
-    )
+    return STATES.get(said.intent, "delivered")
 
 
 def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread, ThreadSignal]:
@@ -159,11 +99,12 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     """
     check_limit(limit)
     db, thread_id, found, root = _open(store, id)
-    outcome = Thread(thread_id, root.id, _recipients(db, found, root))
-    outcome.ambiguous = ambiguous(found.signals)
+    outcome = Thread(thread_id, found, presence.names_by_reader(db))
+    _put_delivery(db, outcome, found, root)
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     theirs = other_workspaces(caller, (each.record.get("workspace_id") for each in found.signals.values()))
     outcome.warnings += [theirs] if theirs else []
+    owed = _owed(db, found, caller)
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     tasks = TaskRecords(db)
     every = list(causality.in_order(found.signals, found.edges))
@@ -172,6 +113,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
         fields = records.shown(signal.record)
         fields["sender_name"] = sender_name_from(names, signal.record)
         mailbox_view.put_settled(db, fields)
+        put_settled(fields, found)
         tasks.put(fields, signal.record)
         marks.put(fields, signal.line)
         recorded = receipts.states(db, signal.id)
@@ -183,11 +125,24 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
             fields["counts"] = False
         if signal.void:
             fields["decides"] = False
+        if signal in owed:
+            fields["owed"] = True
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals += _versions(db, names, fields) if signal.id in outcome.ambiguous else [fields]
-    asked = _open_question(db, found, every, outcome.ambiguous, caller) if caller is not None else None
-    outcome.next = _next(outcome, asked)
+    outcome.next = _next(outcome, _questions(found, owed))
     return outcome
+
+
+def put_settled(fields: ShownSignal, found: FoldedThread) -> None:
+    """Set `settled` in a signal for an answer if it is a proposal that was replaced."""
+    if "settled" not in fields and found.is_replaced(fields["signal_id"]):
+        fields["settled"] = f"replaced by {', '.join(found.in_force)}"
+
+
+def _put_delivery(db: sqlite3.Connection, outcome: Standing, found: FoldedThread, root: ThreadSignal) -> None:
+    recorded = receipts.states(db, root.id)
+    for each in outcome.recipients:
+        each.delivery_state = delivery_state(each.identity, root, found, recorded.get(each.identity))
 
 
 def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) -> list[ShownSignal]:
@@ -208,11 +163,12 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
     return found
 
 
-def _next(outcome: Thread, asked: SignalRecord | None) -> list[str]:
+def _next(outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
     plain = [each["signal_id"] for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
     if asked or plain:
-        found += next_steps.decide(asked) if asked else [command("gitmem", "reply", plain[-1], "your reply")]
+        decide = [each for record in asked for each in next_steps.decide(record)]
+        found += decide or [command("gitmem", "reply", plain[-1], "your reply")]
     if outcome.recipients:
         found.append(command("gitmem", "converged", outcome.thread_id))
     if outcome.more:
@@ -221,66 +177,60 @@ def _next(outcome: Thread, asked: SignalRecord | None) -> list[str]:
     return found
 
 
-def _open_question(
-    db: sqlite3.Connection,
-    found: FoldedThread,
-    every: Sequence[ThreadSignal],
-    conflicting: Sequence[str],
-    caller: Caller,
-) -> SignalRecord | None:
-    """Return the last signal of the whole thread that asks the caller for a decision and has none, or None."""
-    for signal in reversed(every):
-        addressed = [reader for reader in caller.ids if reader in signal.record["recipients"]]
-        if not addressed or signal.id in conflicting or not next_steps.asks_for_decision(signal.record):
-            continue
-        if mailbox_view.settled(db, signal.record.get("task_id")):
-            continue
-        recorded = receipts.states(db, signal.id)
-        states = (delivery_state(reader, signal, found, recorded.get(reader)) for reader in addressed)
-        if next(filter(None, states), "unread") not in next_steps.ANSWERED:
-            return signal.record
-    return None
+def _owed(db: sqlite3.Connection, found: FoldedThread, caller: Caller | None) -> list[ThreadSignal]:
+    """Return the signals to which the caller owes an answer."""
+    if caller is None:
+        return []
+    return [
+        signal
+        for signal in found.signals.values()
+        if (signal.id in found.proposals or any(map(signal.is_for, caller.ids)))
+        and found.owes(caller.ids, signal.id)
+        and signal.id not in found.ambiguous
+        and not mailbox_view.settled(db, signal.record.get("task_id"))
+    ]
 
 
-def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | None = None) -> Converged:
-    """Return whether the latest decision of every recipient of the thread's root is AGREE.
+def _questions(found: FoldedThread, owed: Sequence[ThreadSignal]) -> list[SignalRecord]:
+    """Return those of these signals that `next` asks about: proposals that conflict, or else the last one."""
+    proposed = [each.record for each in owed if each.id in found.proposals]
+    return proposed[:CONFLICTING_MAX] or [each.record for each in owed[-1:]]
+
+
+def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converged:
+    """Return whether every party of a thread agreed to a proposal: to this one, or to any, if the id is of something else.
 
     Args:
-        strict: Each AGREE must also come after every PROPOSE and COUNTER of others.
         caller: The caller, if known: `next` has no command that waits for the caller's own answer.
 
     Raises:
-        UsageError: The thread is unknown or its root has no recipients.
+        UsageError: The thread is unknown.
     """
     db, thread_id, found, root = _open(store, id)
-    if not root.record["recipients"]:
-        raise UsageError(
-            f"The root of {thread_id} is a broadcast without recipients, so the thread cannot converge.",
-            hint="Propose with --to NAME to ask specific recipients.",
-            code="no-recipients",
-            next=[command("gitmem", "thread", thread_id)],
-        )
-    outcome = Converged(thread_id, root.id, _recipients(db, found, root), strict=strict)
-    outcome.ambiguous = ambiguous(found.signals)
-    outcome.converged = outcome.converged and not outcome.ambiguous
+    proposal = found.proposals.get(resolve(db, id))
+    outcome = Converged(thread_id, found, presence.names_by_reader(db), proposal)
+    _put_delivery(db, outcome, found, root)
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     outcome.commit = store.index.tip
-    others = [each for each in outcome.pending if caller is None or each not in caller.ids]
-    outcome.next = _next_of(store, outcome, others, strict)
-    proposals = [signal.id for signal in found.signals.values() if signal.intent in ASKS]
-    if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
-        outcome.next = [*next_steps.decide(root.record), *outcome.next]
+    outcome.next = _next_of(store, outcome, _questions(found, _owed(db, found, caller)), caller)
     moved_back.add_warning(store, outcome)
     return outcome
 
 
-def _next_of(store: Store, outcome: Converged, others: Sequence[str], strict: bool) -> list[str]:
-    """Return the commands that wait for missing answers of others and that display the thread."""
+def _next_of(
+    store: Store, outcome: Converged, asked: Sequence[SignalRecord], caller: Caller | None
+) -> list[str]:
+    """Return the commands that answer, that wait for missing answers of others, and that display the thread."""
     look = command("gitmem", "thread", outcome.thread_id)
     if outcome.ambiguous:
         return ["gitmem doctor", look]
-    if outcome.converged or outcome.rejected or outcome.countered or not others:
-        return [look]
+    found = [each for record in asked for each in next_steps.decide(record)]
+    if outcome.replaced:
+        return [*found, *(command("gitmem", "converged", each.signal_id) for each in outcome.in_force), look]
+    others = [each for each in outcome.pending if caller is None or each not in caller.ids]
+    if outcome.is_settled or outcome.rejected or not others:
+        return [*found, look]
     away = any(each.elsewhere for each in addressing.from_addresses(store, others[:LOOKED_UP_MAX]))
-    options = [*(["--strict"] if strict else []), "--wait", "60s", *(["--sync"] if away else [])]
-    return [command("gitmem", "converged", outcome.thread_id, *options), look]
+    about = outcome.proposal.signal_id if outcome.proposal is not None else outcome.thread_id
+    options = ["--wait", "60s", *(["--sync"] if away else [])]
+    return [*found, command("gitmem", "converged", about, *options), look]

@@ -289,6 +289,6 @@ def steps(fields: ShownSignal, of: WatchOwner) -> list[str]:
         return [command("gitmem", "thread", signal_id)]
     if has_conflict(fields):
         return next_steps.compare(signal_id)
-    if next_steps.last_open_question([fields], [fields.get("delivery_state") or "unread"]):
+    if next_steps.last_open_question([fields]):
         return next_steps.decide(fields)
     return [command("gitmem", "reply", signal_id, "your reply")]

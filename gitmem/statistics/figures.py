@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import NotRequired, TypedDict
 
-    from ..signals.causality import FoldedThread, ThreadSignal
+    from ..signals.agreement import FoldedThread
+    from ..signals.causality import ThreadSignal
     from ..store import Store
 
     class DayFigures(TypedDict):
@@ -229,14 +230,10 @@ def _asks(signal: ThreadSignal) -> bool:
 
 
 def _agreement(found: FoldedThread) -> Iterable[int]:
-    """Yield how long it took until all recipients of a thread's root agreed, if they do."""
-    root = found.root
-    if root is None or not root.record["recipients"]:
-        return
-    decisions = [found.decision(each) for each in set(root.record["recipients"])]
-    agreed = [each for each in decisions if each is not None and each.intent == "AGREE"]
-    if len(agreed) == len(decisions):
-        yield max(map(_at, agreed)) - _at(root)
+    """Yield how long it took until all parties of a thread agreed, if they do."""
+    if found.root is not None and found.agreed_on is not None:
+        agreed = [at.signal for each in found.parties if (at := found.position(each)) is not None]
+        yield max(map(_at, agreed)) - _at(found.root)
 
 
 def _unread_ages(store: Store, only: Selection) -> list[int]:

@@ -7,7 +7,8 @@ from ..log.lines import format_at, parse_at
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..signals import threads
-from ..signals.causality import FoldedThread
+from ..signals.agreement import FoldedThread
+from ..signals.thread_outcomes import Proposal
 from ..tasks import SUBMITTED, WAITING, load
 from ..text.sanitize import title
 
@@ -48,21 +49,25 @@ class AgreedThread(Outcome):
 
     Attributes:
         by: `task` or `work unit`: how it belongs to the commit.
-        agreed, rejected, pending: The names of recipients by where they stand now.
-        agreed_then: Those who had agreed when the commit was made.
-        reversed: Those who had agreed then, and do not any more.
+        agreed_on: The proposal that every party has agreed to; None if there is none.
+        in_force: That proposal, else the latest one, or those that conflict.
+        agreed, rejected, pending: The names of those who did not write it, by where they stand now.
+        agreed_then: Those who had agreed when the commit was made, to the proposal in force then.
+        replaced: Whether another one is in force now.
+        reversed: Those who had agreed then, and are against what is in force now.
         answers: What its takers, and those who rejected it, did with the task; they are not pending.
     """
 
     __slots__ = (
         "thread_id",
         "by",
-        "title",
-        "opened_by",
+        "agreed_on",
+        "in_force",
         "agreed",
         "rejected",
         "pending",
         "agreed_then",
+        "replaced",
         "reversed",
         "answers",
     )
@@ -70,12 +75,13 @@ class AgreedThread(Outcome):
     def __init__(self, thread_id: str, by: str) -> None:
         self.thread_id = thread_id
         self.by = by
-        self.title = ""
-        self.opened_by = ""
+        self.agreed_on: Proposal | None = None
+        self.in_force: list[Proposal] = []
         self.agreed: list[str] = []
         self.rejected: list[str] = []
         self.pending: list[str] = []
         self.agreed_then: list[str] = []
+        self.replaced = False
         self.reversed: list[str] = []
         self.answers: list[TaskAnswer] = []
 
@@ -196,7 +202,8 @@ def _thread(
     found = AgreedThread(thread_id, by)
     names = presence.names_by_reader(db)
     root = folded.root.record
-    found.title = title(root["message"])
+    found.in_force = [Proposal(each, names) for each in folded.in_force.values()]
+    found.agreed_on = found.in_force[0] if folded.agreed_on is not None else None
     answers = _answers(db, task) if task is not None else {}
     answered = {each for sender in answers for each in sender}
     # What one of several has taken asks nobody any more.
@@ -205,21 +212,22 @@ def _thread(
         and root.get("task_id") == task.record["task_id"]
         and bool(task.takes or task.is_finished)
     )
-    found.opened_by = root.get("sender_name") or root["sender_identity"]
     before = FoldedThread(
         {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
     )
-    for reader in list(dict.fromkeys(root["recipients"]))[:RECIPIENTS_MAX]:
+    found.replaced = bool(before.asked) and before.in_force.keys() != folded.in_force.keys()
+    lists = {"agree": found.agreed, "reject": found.rejected, "pending": found.pending}
+    for reader in list(folded.parties)[:RECIPIENTS_MAX]:
         name = names.get(reader) or reader
-        now, then = folded.decision(reader), before.decision(reader) if before.root is not None else None
-        intent = now.intent if now is not None else ""
-        if now is not None or not (is_over or reader in answered):
-            {"AGREE": found.agreed, "REJECT": found.rejected, "COUNTER": found.rejected}.get(
-                intent, found.pending
-            ).append(name)
-        if then is not None and then.intent == "AGREE":
+        now, _ = folded.stands(reader)
+        is_author = any(each.is_by(reader) for each in folded.in_force.values())
+        if not (is_author and now in ("agree", "counter")) and (
+            now != "pending" or not (is_over or reader in answered)
+        ):
+            lists[now].append(name)
+        if reader in before.asked and before.stands(reader)[0] == "agree":
             found.agreed_then.append(name)
-            if intent != "AGREE":
+            if now not in ("agree", "pending"):
                 found.reversed.append(name)
     told = {REJECTED: found.rejected}  # by a signal, too
     found.answers = [each for each in answers.values() if each.name not in told.get(each.state, ())]

@@ -174,7 +174,11 @@ def _now(found: Story) -> list[str]:
     """Return what has changed of that which a commit is based on."""
     changes = []
     for each in found.threads:
-        if each.reversed:
+        if each.agreed_then and each.replaced:
+            changes.append(
+                f"replaced in {each.thread_id} by {', '.join(one.signal_id for one in each.in_force)}"
+            )
+        elif each.reversed:
             changes.append(
                 f"{', '.join(each.reversed)} no longer agree{'s' if len(each.reversed) == 1 else ''} in {each.thread_id}"
             )

@@ -79,8 +79,8 @@ def test_a_copied_command_acts_as_the_same_in_the_same_place(
     run("signal", "Shall we?", "--to", "Curie", "--intent", "propose", session=planck)
     where = ("-C", str(repo), "--as", "Curie")
     said = run(*where, "inbox", *(["--json"] if json else []), cwd=tmp_path)
-    reply = said.out.partition(" To reply: ")[2].partition("\n")[0]
-    first = said.json["next"][0] if json else f"{reply} --agree"
+    reply = said.out.partition(" To agree: ")[2].partition(" · ")[0]
+    first = said.json["next"][0] if json else reply
 
     assert again(run, first, cwd=tmp_path).status == 0
     root = run("log", "--json").json["entries"][-2]["signal_id"]
@@ -151,58 +151,41 @@ def test_who_has_not_answered_is_not_told_to_wait_for_itself(run: Run, start: St
     assert found[:2] == own and found[2].startswith("gitmem thread ") and len(found) == 3
     assert steps(run("converged", both, session=planck))[0].endswith(" --wait 60s")
     run("reply", both, "Rather so.", "--counter", session=bohr)
-    # Which of the two proposals to answer is for the thread to show.
-    assert steps(run("converged", both, session=curie))[0].startswith("gitmem thread ")
+    # The proposal in force is the one to answer.
+    counter = run("converged", both, "--json").json["in_force"][0]["signal_id"]
+    found = steps(run("converged", both, session=curie))
+    assert found == [
+        f"gitmem reply {counter} agreed --agree",
+        f"gitmem reply {counter} 'your reason' --reject",
+        f"gitmem converged {counter}",
+    ]
 
 
 def test_who_asks_only_itself_is_not_told_to_wait(run: Run, start: Start) -> None:
-    """Nobody else is going to answer."""
+    """Nobody was asked, so nobody agrees: that is said at once."""
     planck = start("Planck")
     sent = run("signal", "So?", "--to", "Planck", "--intent", "propose", session=planck)
     root = sent.out.split()[0]
 
-    assert steps(sent)[0].startswith("gitmem thread ")
-    found = steps(run("converged", root, session=planck))
-    assert found[0] == f"gitmem reply {root} agreed --agree" and "--wait" not in " ".join(found)
-    assert again(run, found[0], session=planck).status == 0
-    assert run("converged", root, session=planck).status == 0
+    assert "This signal asks nobody" in sent.out and steps(sent)[0].startswith("gitmem thread ")
+    found = run("converged", root, "--wait", "60s", session=planck)
+    assert (found.status, "nobody was asked" in found.out) == (1, True)
+    assert [each.split()[1] for each in steps(found)] == ["thread"]
 
 
-def test_a_counter_is_its_writer_s_to_agree_to(run: Run, start: Start) -> None:
-    """Though everybody else took it up: the answer names who is missing."""
+def test_a_counter_is_for_the_first_proposer_to_answer(run: Run, start: Start) -> None:
+    """Its writer has agreed to it by writing it."""
     planck, curie = start("Planck"), start("Curie")
     root = run("signal", "So?", "--to", "Curie", "--intent", "propose", "-q", session=planck).out.strip()
-    assert steps(run("converged", root, "--strict"))[0].endswith(" --strict --wait 60s")
-    counter = run("reply", root, "Rather so.", "--counter", "-q", session=curie).out.strip()
+    said = run("reply", root, "Rather so.", "--counter", session=curie)
+    counter = said.out.split()[0]
+    assert steps(said)[0] == f"gitmem converged {counter} --wait 60s"
+    assert steps(run("converged", counter, session=planck))[0] == f"gitmem reply {counter} agreed --agree"
     agreed = run("reply", counter, "Fine.", "--agree", session=planck)
 
-    assert "You are not a recipient of this thread's root, so this AGREE does not count" in agreed.out
-    said = run("converged", root)
-    assert said.status == 1
-    assert "Curie countered: Curie must also AGREE" in said.out
-    assert steps(said)[0].startswith("gitmem thread ")
-
-
-def test_all_agreed_and_not_converged_says_what_is_missing(run: Run, start: Start) -> None:
-    """The proposal that an agreement does not know, and whether it was sent to the one who agreed."""
-    planck, curie = start("Planck"), start("Curie")
-    bohr = start("Bohr")
-    asks = ("--intent", "propose", "-q")
-    root = run("signal", "So?", "--to", "Curie,Bohr", *asks, session=planck).out.strip()
-    for session in (curie, bohr):
-        assert run("reply", root, "Fine.", "--agree", session=session).status == 0
-    second = run("signal", "Or so?", "--reply-to", root, "--to", "Curie", *asks, session=planck).out.strip()
-    assert run("converged", root).status == 0
-    said, fields = run("converged", root, "--strict"), run("converged", root, "--strict", "--json").json
-
-    assert said.status == 1
-    assert "all 2 recipients agreed, but 2 without knowledge of every proposal" in said.out
-    assert f"Curie must AGREE to {second}" in said.out
-    assert f"Bohr was not sent {second}: forward it, and Bohr must AGREE to it" in said.out
-    assert {each["display_name"]: (each["stale"], each["unseen"], each["unsent"]) for each in fields["recipients"]} == {
-        "Curie": (True, second, False), "Bohr": (True, second, True)
-    }  # fmt: skip
-    assert f"without knowledge of {second}, which was not sent to it" in run("thread", root).out
+    assert steps(agreed)[0] == f"gitmem converged {counter}" and "does not count" not in agreed.out
+    said = run("converged", counter)
+    assert (said.status, f"all 2 parties agreed on {counter} by Curie: Rather so." in said.out) == (0, True)
 
 
 def test_a_recipient_in_another_clone_is_waited_for_with_sync(

@@ -140,15 +140,17 @@ def _proposal(world: World) -> tuple[gitmem.Log, gitmem.Log, gitmem.Log, str]:
     return a, b, c, str(a.signals.send("shall we?", to=[B, C], intent="PROPOSE").signal["signal_id"])
 
 
-def test_strict_wants_agreement_after_every_proposal(world: World) -> None:
-    """An AGREE that came before a later COUNTER is stale."""
+def test_an_agreement_to_what_was_replaced_is_none_to_the_counter(world: World) -> None:
+    """An AGREE that came before a later COUNTER stays one to the first proposal."""
     a, b, c, root = _proposal(world)
     b.signals.reply(root, "y", intent="AGREE")
     c.signals.reply(root, "rather so?", intent="COUNTER", to=[A, B])
+    found = a.converged(root)
+    assert (found.converged, found.replaced, found.pending, found.countered) == (False, True, [A, B], [C])
     c.signals.reply(root, "fine", intent="AGREE")
 
-    assert (a.converged(root).converged, a.converged(root, strict=True).converged) == (True, False)
-    assert [each.stale for each in a.converged(root).recipients] == [True, False]
+    found = a.converged(root)
+    assert found.agreed_on is not None and found.agreed_on.signal_id == root
 
 
 def test_a_session_that_was_addressed_and_then_gets_an_identity_still_answers(world: World) -> None:
@@ -291,13 +293,13 @@ def test_a_forged_move_to_another_workspace_stops_no_mail(world: World) -> None:
 
 
 def test_a_counter_proposal_goes_to_the_whole_thread(world: World) -> None:
-    """It makes the agreement of all members stale; an answer of another kind goes to the asker alone."""
+    """Each party has to answer it, so `to` only adds readers; an answer of another kind goes to the asker alone."""
     a, b, c = world.agent(A), world.agent(B), world.agent(C)
     root = str(a.signals.send("so?", to=[B, C], intent="PROPOSE").signal["signal_id"])
 
     assert set(b.signals.reply(root, "rather so", intent="COUNTER").signal["recipients"]) == {A, C}
     assert c.signals.reply(root, "yes", intent="AGREE").signal["recipients"] == [A]
-    assert b.signals.reply(root, "only you", intent="COUNTER", to=[A]).signal["recipients"] == [A]
+    assert b.signals.reply(root, "only you", intent="COUNTER", to=[A]).signal["recipients"] == [A, C]
 
 
 def test_a_session_that_only_looks_keeps_its_name(world: World) -> None:

@@ -180,7 +180,7 @@ def test_what_is_owed_names_who_owes_what_to_whom_since_when(tmp_path: Path) -> 
 
 
 def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
-    """The counter-proposal that all agreed to; nothing as long as somebody agrees to an earlier text."""
+    """The counter-proposal that all agreed to, its writer by writing it."""
     path = start(tmp_path)
     with opened(path, "Curie", 1) as log:
         root = log.signals.send(
@@ -193,24 +193,21 @@ def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
         log.inbox()
         counter = log.signals.reply(root, "In tenths of a cent", intent="COUNTER").signal["signal_id"]
     (before,) = data_of(path)["threads"]
-    assert before["state"] == "countered" and "agreed" not in before
+    proposal = {"signal": counter, "agent": named(data_of(path), "Noether"), "text": "In tenths of a cent"}
+    assert (before["state"], before["in_force"]) == ("countered", [proposal])
 
     for minutes, name in ((4, "Curie"), (5, "Gauss")):
         with opened(path, name, minutes) as log:
             log.inbox()
             log.signals.reply(counter, "Agreed", intent="AGREE")
-    with opened(path, "Noether", 6) as log:
-        log.inbox()
-        log.signals.reply(root, "As I said", intent="AGREE")
 
-    data = data_of(path)
-    (thread,) = data["threads"]
+    (thread,) = data_of(path)["threads"]
     assert (thread["state"], thread["title"]) == ("converged", "In cents?")
-    assert thread["agreed"] == {"signal": counter, "agent": named(data, "Noether"), "text": "In tenths of a cent"}  # fmt: skip
+    assert thread["in_force"] == [proposal]
 
 
-def test_a_thread_in_which_nobody_answers_the_last_proposal_names_no_agreement(tmp_path: Path) -> None:
-    """All agree, and to what can't be said: their answers are to the first text."""
+def test_a_thread_that_returned_to_its_first_proposal_names_no_other(tmp_path: Path) -> None:
+    """All agree, and to the first text."""
     path = start(tmp_path)
     with opened(path, "Curie", 1) as log:
         root = log.signals.send("In cents?", to=["Gauss"], intent="PROPOSE", requires_ack=True).signal[
@@ -224,7 +221,7 @@ def test_a_thread_in_which_nobody_answers_the_last_proposal_names_no_agreement(t
 
     (thread,) = data_of(path)["threads"]
 
-    assert thread["state"] == "converged" and "agreed" not in thread
+    assert thread["state"] == "converged" and "in_force" not in thread
 
 
 def test_a_mismatch_of_a_task_that_ended_stays_on_the_board(tmp_path: Path) -> None:

@@ -69,9 +69,7 @@ def test_the_page_says_what_the_commands_say(page_log: Path) -> None:
             if thread["stands"]:
                 said = threads.converged(log.store, thread["id"])
                 found = [(agents[lane]["identity"], word) for lane, word in thread["stands"]]
-                assert found == [
-                    (each.identity, "stale" if each.stale else each.decision) for each in said.recipients
-                ]
+                assert found == [(each.identity, each.decision) for each in said.recipients]
                 assert (thread["state"] == "converged") == said.converged
             shown = threads.thread(log.store, thread["id"])
             for each in shown.signals[:1]:

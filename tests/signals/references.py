@@ -49,26 +49,6 @@ def decision(reader: str, thread: Mapping[str, ThreadSignal], edges: Edges) -> T
     return latest((one for one in thread.values() if one.intent in DECISIONS and one.is_by(reader)), edges)
 
 
-def answer(
-    readers: Iterable[str], id: str, thread: Mapping[str, ThreadSignal], edges: Edges
-) -> ThreadSignal | None:
-    names = list(readers)
-    own = (
-        one
-        for one in thread.values()
-        if one.intent in DECISIONS and one.record.get("reply_to") == id and any(map(one.is_by, names))
-    )
-    return latest(own, edges)
-
-
-def is_stale(reader: str, agreed: ThreadSignal, thread: Mapping[str, ThreadSignal], edges: Edges) -> bool:
-    before = reach(agreed.id, edges)
-    return any(
-        one.intent in ("PROPOSE", "COUNTER") and one.id not in before and not one.is_by(reader)
-        for one in thread.values()
-    )
-
-
 def in_order(thread: Mapping[str, ThreadSignal], edges: Edges) -> list[str]:
     shown: list[str] = []
     for one in sorted(thread.values(), key=lambda each: each.line):

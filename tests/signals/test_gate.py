@@ -173,25 +173,31 @@ def test_agreeing_or_rejecting_opens_it(desk: Desk, intent: str, first: str) -> 
     assert desk.look(wu="WU-7").open
 
 
-@pytest.mark.parametrize("intent", ["INFO", "COUNTER", "PROPOSE"])
-def test_any_other_answer_leaves_it_closed(desk: Desk, intent: str) -> None:
-    """To propose something else is to have neither agreed nor rejected."""
+def test_a_word_leaves_it_closed(desk: Desk) -> None:
+    """Who only says something has neither agreed nor rejected."""
     signal_id = desk.say("agree?", to=["Curie"], wu="WU-7", requires_ack=True)
 
-    desk.say("what about this?", desk.curie, reply_to=signal_id, intent=intent)
+    desk.say("what about this?", desk.curie, reply_to=signal_id)
 
     assert listed(desk.look(wu="WU-7")) == [(signal_id, "unanswered")]
 
 
-def test_the_last_decision_counts(desk: Desk) -> None:
-    """Who agreed and then counters has to decide again."""
-    signal_id = desk.say("agree?", to=["Curie"], wu="WU-7", requires_ack=True)
-    desk.say("yes", desk.curie, reply_to=signal_id, intent="AGREE")
+@pytest.mark.parametrize("intent", ["COUNTER", "PROPOSE"])
+def test_a_proposal_of_ones_own_asks_the_first_proposer(desk: Desk, intent: str) -> None:
+    """Who counters owes nothing; whoever proposed first owes an answer, read or not."""
+    signal_id = desk.say("agree?", to=["Curie"], wu="WU-7", intent="PROPOSE")
+    assert listed(desk.look(wu="WU-7")) == [(signal_id, "unread")]
+    desk.read()
+    assert listed(desk.look(wu="WU-7")) == [(signal_id, "unanswered")]
+
+    counter = desk.say("what about this?", desk.curie, reply_to=signal_id, intent=intent)
+
     assert desk.look(wu="WU-7").open
-
-    desk.say("but rather", desk.curie, reply_to=signal_id, intent="COUNTER")
-
-    assert not desk.look(wu="WU-7").open
+    assert listed(desk.look(desk.planck, wu="WU-7")) == [(counter, "unread")]
+    desk.say("word", reply_to=counter)
+    assert listed(desk.look(desk.planck, wu="WU-7")) == [(counter, "unanswered")]
+    desk.say("yes", reply_to=counter, intent="AGREE")
+    assert desk.look(desk.planck, wu="WU-7").open
 
 
 def test_another_readers_answer_opens_it_for_that_one_alone(desk: Desk) -> None:

@@ -44,14 +44,14 @@ def test_who_has_no_richer_name_is_named_by_its_id() -> None:
 
 def test_a_request_has_both_ready_commands_until_it_is_decided() -> None:
     """Who agreed or rejected may still reply."""
-    asked = line(requires_ack=True, delivery_state="delivered")
+    asked = line(owed=True, delivery_state="delivered")
 
     assert asked == (
         '— from session "sorts the price rules". To agree: gitmem reply sig-abcd1234 agreed --agree'
         " · To reject: gitmem reply sig-abcd1234 --reject - <<'EOF'"
     )
     assert line(requires_ack=True, delivery_state="acked") == LINE
-    assert line(requires_ack=True, delivery_state="rejected") == LINE
+    assert line(owed=True, settled="replaced by sig-1") == LINE
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def test_beside_its_text_a_message_costs_little() -> None:
 
 def test_a_request_stands_once() -> None:
     """In the reply line while the reader can answer it there, in the head where there is no such line."""
-    asked = {**SIGNAL, "requires_ack": True}
+    asked = {**SIGNAL, "requires_ack": True, "owed": True}
 
     assert "needs AGREE or REJECT" not in message_frame.signal_text(asked, reader=READER)
     assert "needs AGREE or REJECT" in message_frame.signal_text(asked)
     assert "needs AGREE or REJECT" in message_frame.signal_text(
-        {**asked, "delivery_state": "acked"}, reader=READER
+        {**SIGNAL, "requires_ack": True, "delivery_state": "acked"}, reader=READER
     )
 
 
@@ -224,6 +224,7 @@ def test_the_line_is_the_last_one_and_the_only_one_whatever_others_write(
         "sender_headline": headline,
         "sender_name": name,
         "requires_ack": ack,
+        "owed": ack,
     }
     text = message_frame.signal_text(fields, reader=READER)
     head, *words, last = text.splitlines()

@@ -2,69 +2,102 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from gitmem.signals import next_steps
+from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.causality import ThreadSignal
 
-ROOT = {"signal_id": "sig-root", "recipients": ["a:b:curie"], "intent": "PROPOSE"}
-OPEN = {"signal_id": "sig-root", "recipients": []}
+ROOT = {
+    "signal_id": "sig-root",
+    "sender_identity": "a:b:planck",
+    "recipients": ["a:b:curie"],
+    "intent": "PROPOSE",
+    "message": "",
+}
+COUNTER = {
+    "signal_id": "sig-next",
+    "sender_identity": "a:b:curie",
+    "reply_to": "sig-root",
+    "recipients": [],
+    "intent": "COUNTER",
+}
+NOETHER = {
+    "signal_id": "sig-other",
+    "sender_identity": "a:b:noether",
+    "reply_to": "sig-root",
+    "recipients": [],
+    "intent": "COUNTER",
+}
 
 
-def thread(record: dict[str, object]) -> dict[str, ThreadSignal]:
-    return {"sig-root": ThreadSignal(record, [b"{}"])}
+def thread(*records: dict[str, Any]) -> FoldedThread:
+    lines = {
+        each["signal_id"]: [json.dumps({"at": place, **each}).encode()] for place, each in enumerate(records)
+    }
+    return FoldedThread({each["signal_id"]: ThreadSignal(each, lines[each["signal_id"]]) for each in records})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("fields", "said", "expected"),
+    ("fields", "expected"),
     [
-        ({"intent": "INFO"}, {}, ""),
-        ({"intent": "PROPOSE", "recipients": ["x"]}, {}, ""),
-        ({"intent": "PROPOSE", "recipients": ["x"], "requires_ack": True}, {}, ""),
-        ({"intent": "PROPOSE"}, {}, "This signal has no recipients"),
-        ({"intent": "INFO", "requires_ack": True}, {}, "This signal has no recipients"),
-        ({"intent": "REJECT", "recipients": ["x"]}, {}, "does not answer a signal"),
-        ({"intent": "AGREE"}, {}, "`gitmem reply ID 'your words' --agree`"),
-        ({"intent": "AGREE", "reply_to": "sig-root"}, thread(ROOT), ""),
-        ({"intent": "COUNTER", "reply_to": "sig-root"}, thread(ROOT), ""),
-        ({"intent": "INFO", "reply_to": "sig-root", "requires_ack": True}, thread(ROOT), ""),
-        ({"intent": "AGREE", "reply_to": "sig-root"}, thread(OPEN), "has no recipients"),
+        ({"intent": "INFO"}, ""),
+        ({"intent": "PROPOSE", "recipients": ["x"]}, ""),
+        ({"intent": "PROPOSE", "recipients": ["x"], "requires_ack": True}, ""),
+        ({"intent": "PROPOSE"}, "This signal asks nobody"),
+        ({"intent": "PROPOSE", "recipients": ["me", "sess-1"]}, "This signal asks nobody"),
+        ({"intent": "INFO", "requires_ack": True}, "This signal asks nobody"),
+        ({"intent": "REJECT", "recipients": ["x"]}, "does not answer a signal"),
+        ({"intent": "AGREE", "recipients": ["x"]}, "`gitmem reply ID 'your words' --agree`"),
     ],
 )
-def test_a_recipient_that_answers_hears_nothing(
-    fields: dict[str, object], said: dict[str, ThreadSignal], expected: str
-) -> None:
-    """And what counts for nothing is remarked."""
-    found = next_steps.remarks({"recipients": [], **fields}, said, ["a:b:curie", "sess-1"])
+def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, object], expected: str) -> None:
+    """And nothing else is."""
+    own = {"recipients": [], "sender_identity": "me", "sender_session": "sess-1"}
+    found = next_steps.remarks({**own, **fields})  # type: ignore[typeddict-item]
 
     assert len(found) == bool(expected)
     assert expected in "".join(found)
 
 
-@pytest.mark.parametrize("intent", ["AGREE", "REJECT"])
-def test_a_decision_of_somebody_who_was_not_asked_is_remarked(intent: str) -> None:
-    """With those who were. A COUNTER, or a word, is everybody's right."""
-    fields: dict[str, object] = {"intent": intent, "reply_to": "sig-root"}
-    (found,) = next_steps.remarks(fields, thread(ROOT), ["a:b:noether", None])
+@pytest.mark.parametrize(
+    ("intent", "answers", "said", "reader", "expected"),
+    [
+        ("AGREE", "sig-root", [ROOT], "a:b:curie", ""),
+        ("COUNTER", "sig-root", [ROOT], "a:b:curie", ""),
+        ("INFO", "sig-root", [ROOT], "a:b:noether", ""),
+        ("AGREE", "sig-root", [{**ROOT, "recipients": []}], "a:b:curie", "asks nobody, so this AGREE does not count"),
+        ("AGREE", "sig-root", [ROOT], "a:b:noether", "so this AGREE does not count; its parties are a:b:planck, a:b:curie."),
+        ("COUNTER", "sig-root", [ROOT], "a:b:noether", "so this COUNTER does not count"),
+        ("AGREE", "sig-root", [ROOT, COUNTER], "a:b:planck", "sig-root was replaced by sig-next; this AGREE counts for sig-root alone."),
+        ("AGREE", "sig-next", [ROOT, COUNTER], "a:b:planck", ""),
+        ("COUNTER", "sig-root", [ROOT, COUNTER], "a:b:planck", ""),
+        ("AGREE", "sig-other", [ROOT, NOETHER], "a:b:curie", "sig-other is of no party of this thread: this AGREE is on sig-root."),
+    ],
+)  # fmt: skip
+def test_a_decision_that_does_not_do_what_it_seems_to_do_is_remarked(
+    intent: str, answers: str, said: list[dict[str, Any]], reader: str, expected: str
+) -> None:
+    """One that does is not."""
+    found = next_steps.not_counted(intent, answers, thread(*said), [reader, None])
 
-    assert f"this {intent} does not count; its recipients are a:b:curie." in found
-    assert next_steps.remarks({**fields, "intent": "COUNTER"}, thread(ROOT), ["a:b:noether"]) == []
+    assert len(found) == bool(expected)
+    assert expected in "".join(found)
 
 
 def test_the_last_open_question_is_the_one() -> None:
-    """Proposals and counters that are addressed to one, and whatever asks for an answer."""
-    signals: list[dict[str, object]] = [
-        {"signal_id": "1", "intent": "PROPOSE", "recipients": ["me"]},
-        {"signal_id": "2", "intent": "COUNTER", "recipients": ["me"]},
+    """Of the signals to which the reader owes an answer, but for those whose task is settled."""
+    signals: Any = [
+        {"signal_id": "1", "intent": "PROPOSE", "owed": True},
+        {"signal_id": "2", "intent": "COUNTER", "owed": True},
         {"signal_id": "3", "intent": "PROPOSE"},
-        {"signal_id": "4", "intent": "INFO", "recipients": ["me"]},
     ]
-
-    assert next_steps.last_open_question(signals, ["unread", "delivered", None, None]) is signals[1]
-    assert next_steps.last_open_question(signals, ["unread", "acked", None, None]) is signals[0]
-    assert next_steps.last_open_question(signals, ["", "rejected", None, None]) is None
-    signals[2]["requires_ack"] = True
-    assert next_steps.last_open_question(signals, ["unread", "unread", "delivered", None]) is signals[2]
+    assert next_steps.last_open_question(signals) is signals[1]
     assert next_steps.decide(signals[1])[1] == "gitmem reply 2 'your reason' --reject"
-    signals[2]["settled"] = "taken by a:b:curie"
-    assert next_steps.last_open_question(signals, ["acked", "acked", "delivered", None]) is None
+    signals[1]["settled"] = "taken by a:b:curie"
+    assert next_steps.last_open_question(signals) is signals[0]
+    del signals[0]["owed"]
+    assert next_steps.last_open_question(signals) is None

@@ -215,6 +215,8 @@ def _agreed(store: Store, thread: str) -> object:
     except UsageError as error:  # a forged reply made a broadcast the root, or nobody is asked
         return error.code
     each = [
-        (one.identity, one.decision, one.signal_id, one.stale, one.delivery_state) for one in state.recipients
+        (one.identity, one.decision, one.signal_id, one.proposal, one.delivery_state)
+        for one in state.recipients
     ]
-    return state.converged, state.ambiguous, each
+    force = [one.signal_id for one in state.in_force]
+    return state.converged, force, state.ambiguous, each

@@ -108,7 +108,8 @@
       const signals = page.model.inThread.get(key) ?? [];
       const tasks = page.model.data.tasks.filter((each) => each.thread === key);
       return [cut(threadTitle(thread) || "Thread", 160), [
-        thread.agreed ? el("p", {}, badge("agreed", "good"), " on what ", name(thread.agreed.agent), " proposed: ", ...reference("signal", thread.agreed.signal), ...agreeing(thread.agreed.signal), el("br"), el("span", { class: "quiet" }, `First proposed: ${thread.title}`)) : "",
+        ...(thread.in_force ?? []).map((each) => el("p", {}, thread.state === "converged" ? [badge("agreed", "good"), " on what "] : "", name(each.agent), " proposed: ", ...reference("signal", each.signal), ...agreeing(each.signal))),
+        thread.in_force ? el("p", { class: "quiet" }, `First proposed: ${thread.title}`) : "",
         el("p", {}, threadState(thread), ` ${count(thread.signals ?? signals.length, "signal")}`, thread.wu ? ` · ${thread.wu}` : "", thread.more ? ` · ${count(thread.more, "signal")} not on this page` : ""),
         stands(thread).length ? [el("h3", {}, "Where each stands"), el("ul", { class: "stands" }, stands(thread))] : "",
         tasks.length ? [el("h3", {}, "Tasks"), el("ul", {}, tasks.slice(0, 30).map((each) => el("li", {}, opens("task", each.id, cut(each.text, 90) || each.id), " ", taskState(each), mismatch(each))))] : "",

@@ -12,7 +12,7 @@
   const latest = (row) => time(page.model.lastAt(row));
   page.tables = {
     threads: (rows, options) => table("Threads", [
-      ["Thread", (row) => [opens("thread", row.id, cut(threadTitle(row), 140) || row.id), row.agreed ? el("span", { class: "quiet" }, ` first: ${cut(row.title, 90)}`) : ""], "wide"],
+      ["Thread", (row) => [opens("thread", row.id, cut(threadTitle(row), 140) || row.id), row.in_force ? el("span", { class: "quiet" }, ` first: ${cut(row.title, 90)}`) : ""], "wide"],
       ["State", (row) => threadState(row)],
       ["Where each stands", (row) => el("ul", { class: "stands" }, stands(row).slice(0, 8))],
       ["Work unit", (row) => row.wu ?? "–", "unit"],

@@ -6,7 +6,7 @@
 
   const STATES = page.THREAD_STATES;
   const STANDS = { agree: ["agrees", "good"], reject: ["rejects", "bad"], counter: ["counters", "warn"],
-    stale: ["agreed to an earlier proposal", "warn"], pending: ["has not answered", "warn"] };
+    pending: ["has not answered", "warn"] };
   const CLAIMS = { held: "good", contested: "bad", behind: "warn", "perhaps renewed": "warn" };
   const has = (all, key) => (Object.hasOwn(all, key) ? all[key] : [String(key), ""]);
   const isFailed = (task) => !task.open && /fail|reject|cancel|refus|expire/u.test(task.state);
@@ -65,8 +65,8 @@
   const mismatch = (task) => (task.mismatch ? [" ", el("span", { class: "badge bad", title: task.mismatch }, "mismatch")] : "");
   const id = (value) => value && el("span", { class: "id" }, value);
   const opens = (kind, key, words) => link(words, () => page.open(kind, key));
-  /** What a thread is about: what was agreed in the end, if that is not what it began with. */
-  const threadTitle = (thread) => (thread.agreed ? `Agreed on: ${thread.agreed.text}` : thread.title);
+  /** What a thread is about: the proposal in force, if that is not what it began with. */
+  const threadTitle = (thread) => (thread.in_force ? `${thread.state === "converged" ? "Agreed on" : "Now proposed"}: ${thread.in_force.map((each) => each.text).join(" / ")}` : thread.title);
   const KINDS = { task: (row) => row.text, claim: (row) => row.paths.join(" "), thread: threadTitle, node: (row) => row.text, commit: (row) => row.subject, signal: (row) => row.text };
   /** A link that opens what an id names; the id alone if that is not on the page. */
   const reference = (kind, key) => {

@@ -16,7 +16,7 @@ from gitmem.outcome import Outcome
 from .conftest import Serve, fields, text, within
 
 Run = Callable[..., Any]
-WORDS = "Split the parser before Friday?"
+WORDS = "Split the parser before Friday? It is longer than the title of a proposal."
 FINDING = "The parser drops tabs in quoted cells"
 SLACK = 1_000  # bytes of next commands and the notice
 

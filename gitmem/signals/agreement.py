@@ -1,0 +1,253 @@
+"""What a thread says now: its parties, their proposals, where each party stands, and what they agreed on.
+
+Every command, tool and page that says something about an agreement asks `FoldedThread`. The rules are in
+`docs/format.md` section 8, "Agreement". They use what writers had seen and never clocks.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from .. import records
+from ..mailbox.content import content_of, digest_bytes
+from . import ASKS, DECISIONS, graph
+from .causality import earlier, heads_of_each, root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from .causality import ThreadSignal
+
+# Of concurrent decisions of one party the strongest is its position.
+_STRENGTH = {"AGREE": 0, "REJECT": 2}
+_PROPOSED = 1  # a proposal
+ANSWERS = ("AGREE", "REJECT")  # intents that answer a proposal of somebody else
+
+
+class Position:
+    """Where a party stands: its latest decision, or several that were written without knowledge of each other.
+
+    Attributes:
+        signal: The decision, the strongest of several.
+        proposals: The ids of what it answers; a proposal answers itself. Several if equally strong decisions differ.
+        rejects: Whether it is a REJECT.
+    """
+
+    __slots__ = ("proposals", "rejects", "signal")
+
+    def __init__(self, signal: ThreadSignal, proposals: Collection[str], *, rejects: bool) -> None:
+        self.signal = signal
+        self.proposals = proposals
+        self.rejects = rejects
+
+    def agrees_to(self, id: str) -> bool:
+        """Return whether it is an AGREE to this proposal, and to nothing else."""
+        return not self.rejects and len(self.proposals) == 1 and id in self.proposals
+
+    @property
+    def proposal(self) -> str:
+        """The id of what it answers; the lowest of several."""
+        return min(self.proposals)
+
+
+class FoldedThread:
+    """A folded thread: its signals, their causal order, its root, and what it says now.
+
+    Attributes:
+        parties: The addresses of the root's sender, first, and of its other recipients; empty if nobody was asked.
+        proposals: The root, and each PROPOSE and COUNTER of a party, by id.
+    """
+
+    def __init__(self, signals: Mapping[str, ThreadSignal]) -> None:
+        self.signals = signals
+        self.edges = earlier(signals)
+        self.root = root(signals) if signals else None
+        self.parties: dict[str, None] = {}
+        self.proposals: dict[str, ThreadSignal] = {}
+        if self.root is not None:
+            others = [each for each in self.root.record["recipients"] if not self.root.is_by(each)]
+            if others:
+                self.parties = dict.fromkeys([self.root.record["sender_identity"], *others])
+            made = [each for each in signals.values() if each.intent in ASKS and self.is_by_party(each)]
+            self.proposals = {each.id: each for each in (self.root, *made)}
+
+    def is_by_party(self, signal: ThreadSignal) -> bool:
+        """Return whether a party wrote a signal."""
+        return any(name in self.parties for name in signal.writers)
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether its parties are asked for a decision: by the root, or by a later proposal."""
+        top = self.root
+        if top is None or not self.parties:
+            return False
+        return bool(top.record.get("requires_ack")) or top.intent in ASKS or len(self.proposals) > 1
+
+    @cached_property
+    def ambiguous(self) -> list[str]:
+        """The ids of signals with several contents: nobody can agree to one of them."""
+        return sorted(id for id, signal in self.signals.items() if is_conflicting(signal))
+
+    @cached_property
+    def answered(self) -> dict[str, str]:
+        """The proposal that each signal belongs to: itself, or the first one reached through `reply_to`."""
+        found: dict[str, str | None] = {id: id for id in self.proposals}
+        for start in self.signals:
+            path: list[str] = []
+            here: str | None = start
+            while here is not None and here not in found:
+                found[here] = None  # a cycle reaches no proposal
+                path.append(here)
+                parent = self.signals[here].record.get("reply_to")
+                here = parent if parent in self.signals else None
+                if parent is None and self.root is not None:
+                    here = self.root.id
+            reached = found[here] if here is not None else None
+            found.update((each, reached) for each in path)
+        return {id: proposal for id, proposal in found.items() if proposal is not None}
+
+    @cached_property
+    def _positions(self) -> dict[str, Position]:
+        own: dict[str, list[ThreadSignal]] = {}
+        for signal in self.signals.values():
+            if signal.id in self.proposals or (signal.intent in ANSWERS and signal.id in self.answered):
+                for name in signal.writers:
+                    own.setdefault(name, []).append(signal)
+        return {name: self._position(heads) for name, heads in heads_of_each(own, self.edges).items()}
+
+    def _position(self, heads: Collection[ThreadSignal]) -> Position:
+        most = max(map(self._strength, heads))
+        same = [each for each in heads if self._strength(each) == most]
+        proposals = {self.answered[each.id] for each in same}
+        return Position(min(same, key=lambda each: each.id), proposals, rejects=most == _STRENGTH["REJECT"])
+
+    def _strength(self, signal: ThreadSignal) -> int:
+        return _PROPOSED if signal.id in self.proposals else _STRENGTH.get(signal.intent, _PROPOSED)
+
+    def position(self, reader: str) -> Position | None:
+        """Return where a reader stands: its latest decision in the thread, or None without one."""
+        return self._positions.get(reader)
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, str], ThreadSignal]:
+        own: dict[tuple[str, str], list[ThreadSignal]] = {}
+        for signal in self.signals.values():
+            if signal.intent not in DECISIONS and signal.id not in self.proposals:
+                continue
+            parent = signal.record.get("reply_to")
+            answered = {parent, self.answered.get(parent) if parent else self.answered.get(signal.id)}
+            if signal.id in self.proposals:
+                answered.add(signal.id)
+            for writer in signal.writers:
+                for id in filter(None, answered):
+                    own.setdefault((writer, id), []).append(signal)
+        return {key: self._strongest(heads) for key, heads in heads_of_each(own, self.edges).items()}
+
+    def _strongest(self, heads: Iterable[ThreadSignal]) -> ThreadSignal:
+        return max(heads, key=lambda each: (self._strength(each), each.id))
+
+    def answer(self, reader: str, id: str) -> ThreadSignal | None:
+        """Return a reader's latest decision on a signal, or None without one.
+
+        A decision is on the signal that it answers, and on the proposal that this one belongs to. Writing a proposal is
+        a decision on it.
+        """
+        return self._answers.get((reader, id))
+
+    @cached_property
+    def agreed_on(self) -> ThreadSignal | None:
+        """The proposal to which every party's position is AGREE, or None."""
+        if not self.parties or self.ambiguous:
+            return None
+        first = self.position(next(iter(self.parties)))
+        if first is None or first.rejects:
+            return None
+        proposal = first.proposal
+        agreed = (at is not None and at.agrees_to(proposal) for at in map(self.position, self.parties))
+        return self.proposals[proposal] if all(agreed) else None
+
+    @cached_property
+    def in_force(self) -> dict[str, ThreadSignal]:
+        """The proposal in force, or those that conflict, by id: what was agreed on, else those that no other follows.
+
+        Proposals that their author has withdrawn are left out, unless all are withdrawn.
+        """
+        if self.agreed_on is not None:
+            return {self.agreed_on.id: self.agreed_on}
+        left = {id: each for id, each in self.proposals.items() if not self._is_withdrawn(each)}
+        left = left or self.proposals
+        before = graph.before(list(left), self.edges)
+        return {id: each for id, each in left.items() if id not in before}
+
+    def _is_withdrawn(self, proposal: ThreadSignal) -> bool:
+        own = (self.answer(name, proposal.id) for name in proposal.writers)
+        return any(each is not None and each.intent == "REJECT" and each is not proposal for each in own)
+
+    def is_replaced(self, id: str) -> bool:
+        """Return whether a signal is a proposal that is no longer in force."""
+        return id in self.proposals and id not in self.in_force
+
+    def owes(self, names: Collection[str], id: str) -> bool:
+        """Return whether a reader still owes an answer, AGREE or REJECT, to a signal that was sent to it.
+
+        Args:
+            names: The names of the reader.
+        """
+        signal = self.signals.get(id)
+        if signal is None:
+            return False
+        if id not in self.proposals or not self.parties:
+            is_asked = bool(signal.record.get("requires_ack"))
+            if not is_asked or any(map(signal.is_by, names)):
+                return False
+            if signal.record["intent"] in ASKS and self.parties:
+                return False  # nobody agrees to the proposal of somebody else than a party
+            return not any((own := self.answer(each, id)) and own.intent in ANSWERS for each in names)
+        parties = [each for each in names if each in self.parties]
+        if not self.asks or not parties or id not in self.in_force:
+            return False
+        if len(self.in_force) > 1:
+            return all(self.answer(each, id) is None for each in names)
+        # A session that was addressed by its client's id answers under its own.
+        positions = [at for each in parties if (at := self.position(each))]
+        positions = positions or [at for each in names if (at := self.position(each))]
+        return all(id not in at.proposals for at in positions)
+
+    def stands(self, party: str) -> tuple[str, Position | None]:
+        """Return where a party stands on what is in force, and its position.
+
+        Returns:
+            `agree`, `reject`; `counter` while its own proposal, which is in force, is not agreed on; `pending` if its
+            position is on another proposal, or it has none.
+        """
+        at = self.position(party)
+        if at is None:
+            return "pending", None
+        on = [id for id in at.proposals if id in self.in_force]
+        if at.rejects:
+            return ("reject" if on else "pending"), at
+        if not on or len(at.proposals) > 1:
+            return "pending", at
+        is_own = at.signal.id in self.proposals and at.signal is not self.root
+        return ("counter" if is_own and self.agreed_on is None else "agree"), at
+
+    @property
+    def asked(self) -> list[str]:
+        """The parties that are asked: all but the root's sender, as long as it stands by the root and that is in force."""
+        if self.root is None:
+            return []
+        sender, *others = self.parties or [""]
+        at = self.position(sender)
+        stands_by = at is not None and at.agrees_to(self.root.id) and list(self.in_force) == [self.root.id]
+        return others if stands_by else list(self.parties)
+
+
+def contents(signal: ThreadSignal) -> set[bytes]:
+    """Return the contents of the lines of an id; more than one means that a text was replaced."""
+    return {content_of(records.read_kind("signal", line), digest_bytes(line)) for line in signal.lines}
+
+
+def is_conflicting(signal: ThreadSignal) -> bool:
+    """Return whether the lines of an id have different contents."""
+    return len(signal.lines) > 1 and len(contents(signal)) > 1
