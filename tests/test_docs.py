@@ -29,6 +29,7 @@ from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import base, fast_validate, ids, models
 from gitmem.records.table import FIELDS
 from gitmem.signals import causality, message_frame, own_decisions, turn_limit
+from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.causality import ThreadSignal
 from gitmem.sync import partial_reads
 from gitmem.tasks.fold import FoldedTask
@@ -192,6 +193,20 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     assert after == thread["sig-0004"].record["after"]
 
 
+def test_the_agreement_is_what_the_example_says() -> None:
+    """A recipient counters, the others accept it, one of them first agrees to what was replaced."""
+    said = {}
+    for place, record in enumerate(json.loads(example("agreement"))):
+        said[record["signal_id"]] = ThreadSignal(record, [json.dumps({"at": place, **record}).encode()])
+    found = FoldedThread(said)
+    assert found.agreed_on is said["sig-0002"]
+    before = FoldedThread({id: each for id, each in said.items() if id != "sig-0005"})
+    assert (before.agreed_on, list(before.in_force)) == (None, ["sig-0002"])
+    assert {each: before.stands(each)[0] for each in before.asked} == {
+        "planck": "agree", "curie": "counter", "bohr": "pending"
+    }  # fmt: skip
+
+
 def test_what_is_void_is_what_the_example_says() -> None:
     """A new session of who proposed decides for nobody, and another agent for whom it speaks."""
     given = json.loads(example("own"))
@@ -269,7 +284,7 @@ def test_the_reply_lines_are_those_of_the_code() -> None:
               "origin": "local"}  # fmt: skip
     made = [
         message_frame.reply_line({**signal, **more}, reader="x:y:z")
-        for more in ({"sender_headline": "reads"}, {}, {"sender_headline": "reads", "requires_ack": True})
+        for more in ({"sender_headline": "reads"}, {}, {"sender_headline": "reads", "owed": True})
     ]
     filled = {"headline": "reads", "session id": "sess-1111", "signal id": "sig-1111"}
 
@@ -368,7 +383,8 @@ def test_the_lists_of_keyed_fields_agree() -> None:
     content = FORMAT.partition("\n### Content\n")[2].partition("\n##")[0]
     (told,) = re.findall(r"a missing one as its default: (.*?)\. A signal id", content, re.DOTALL)
 
-    assert re.findall(r"`(\w+)`", re.sub(r", else\s`\w+`", "", told)) == list(KEYED_FIELDS)
+    assert re.findall(r"`(\w+)`", told.replace(", else `signal_id`", "")) == list(KEYED_FIELDS)
+    assert set(KEYED_FIELDS) == set(definitions.KEYED)
     assert set(definitions.KEYED) == set(KEYED_FIELDS) & set(adapter.Signal.__annotations__)
 
 

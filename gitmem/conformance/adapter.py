@@ -68,9 +68,17 @@ class Receipt(TypedDict):
 
 
 class Convergence(TypedDict):
-    """The state of a thread: the recipients of its root by their decision, as reader identities."""
+    """What a thread says now.
+
+    Attributes:
+        agreed_on: The id of the proposal that every party has agreed to, or None.
+        in_force: That id, else the ids of the latest proposals.
+        agreed, rejected, countered, pending: The parties that are asked, by their decision, as reader identities.
+    """
 
     converged: bool
+    agreed_on: str | None
+    in_force: list[str]
     agreed: list[str]
     rejected: list[str]
     countered: list[str]
@@ -144,10 +152,13 @@ class Bus(Protocol):
         """Return the receipts of a signal: those of its recipients, and of the readers of a broadcast."""
 
     def converged(self, thread: str) -> Convergence:
-        """Return whether a thread has converged.
+        """Return whether a thread, or one of its proposals, has converged.
+
+        Args:
+            thread: The id of a proposal, or of a thread.
 
         Raises:
-            Refused: The thread is unknown, or its root has no recipients.
+            Refused: The thread is unknown.
         """
 
     def close(self) -> None:

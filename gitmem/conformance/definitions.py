@@ -110,9 +110,9 @@ def named_by(signal: Signal) -> list[str]:
 
 
 def without_own(signals: Mapping[str, Signal], called: Called) -> dict[str, Signal]:
-    """Return a thread with the void decisions changed to INFO.
+    """Return a thread with the void decisions, and void proposals but the root, changed to INFO.
 
-    A decision is void if it is about the sender's own proposal, and one of the two was sent in another's name (`via`).
+    One is void if it is about the sender's own proposal, and one of the two was sent in another's name (`via`).
 
     Args:
         signals: The signals of the thread.
@@ -136,28 +136,9 @@ def without_own(signals: Mapping[str, Signal], called: Called) -> dict[str, Sign
         return any(own(each) & names(proposal.get("via")) for proposal in proposals)
 
     return {
-        id: {**each, "intent": "INFO"} if each["intent"] in DECISIONS and is_void(each) else each
+        id: {**each, "intent": "INFO"} if each not in tops and is_void(each) else each
         for id, each in signals.items()
     }
-
-
-def before(start: str, signals: Mapping[str, Signal]) -> set[str]:
-    """Return the ids that are known to be earlier than a signal."""
-    found: set[str] = set()
-    todo = [start]
-    while todo:
-        new = {id for id in named_by(signals[todo.pop()]) if id in signals} - found
-        found |= new
-        todo += new
-    return found
-
-
-def decision_of(reader: str, signals: Mapping[str, Signal], called: Called) -> Signal | None:
-    """Return a reader's latest decision: it is earlier than none of the others, and the youngest of several such."""
-    signals = without_own(signals, called)
-    own = {id for id, each in signals.items() if each["intent"] in DECISIONS and is_by(each, reader)}
-    earlier = {id for each in own for id in before(each, signals) if each not in before(id, signals)}
-    return max((signals[id] for id in own - earlier), key=age, default=None)
 
 
 def receipts_of(

@@ -220,4 +220,6 @@ def as_receipts(found: Iterable[Mapping[str, Any]]) -> list[Receipt]:
 def as_convergence(found: Mapping[str, Any]) -> Convergence:
     """Return the fields of the contract from gitmem's answer."""
     kept: Any = {"converged": found["converged"], **{name: found[name] for name in LISTS}}
+    kept["agreed_on"] = found["agreed_on"] and found["agreed_on"]["signal_id"]
+    kept["in_force"] = [each["signal_id"] for each in found["in_force"]]
     return kept  # type: ignore[no-any-return]

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .agreement import Agreement
 from .definitions import (
     PlaceRecords,
     age,
     content,
-    decision_of,
     holds,
     is_by,
     keyed,
@@ -135,9 +135,17 @@ class SignalReference:
         named = [part for each in options.get("to", ()) for part in each.split(",")]
         if options.get("broadcast"):
             return []
+        parties: list[str] = []
+        if signals and options.get("intent") in ("PROPOSE", "COUNTER"):
+            parties = self.agreement(signals).parties
+        own = (self.reader(session), session)
+        parties = [each for each in parties if each not in own] if {*parties} & {*own} else []
         if named:
             unseen = options.get("allow_unseen", False)
-            return list(dict.fromkeys(who for each in named for who in self.addresses(session, each, unseen)))
+            found = [who for each in named for who in self.addresses(session, each, unseen)]
+            return list(dict.fromkeys([*found, *parties]))
+        if parties:
+            return parties
         if answered is not None:
             members = [answered["sender_identity"]]
         elif signals:
@@ -236,7 +244,7 @@ class SignalReference:
         signal = self.signals()[signal_id]
         said = self.thread(thread_of(signal))
         has_read = {each for each in signal["recipients"] if self.has_read([each], signal_id)}
-        decided = {each: self.decision(each, said) for each in signal["recipients"]}
+        decided = {each: self.decision(each, signal_id, said) for each in signal["recipients"]}
         return receipts_of(signal, self.records.receipts.values(), has_read, decided, self.signals().values())
 
     def thread(self, thread: str | None) -> dict[str, Signal]:
@@ -248,23 +256,21 @@ class SignalReference:
         return found
 
     def converged(self, thread: str) -> Convergence:
-        """Return whether a thread has converged, and the state of each recipient of its root."""
-        signals = self.thread(thread)
-        if not signals or not root_of(signals)["recipients"]:
-            raise Refused("The thread is unknown, or its root has no recipients.")
-        found: Convergence = {"converged": False, "agreed": [], "rejected": [], "countered": [], "pending": [],
-                              "ambiguous": self.ambiguous(signals)}  # fmt: skip
-        lists = {"AGREE": found["agreed"], "REJECT": found["rejected"], "COUNTER": found["countered"]}
-        for reader in root_of(signals)["recipients"]:
-            decision = self.decision(reader, signals)
-            (lists[decision["intent"]] if decision else found["pending"]).append(reader)
-        found["converged"] = found["agreed"] == root_of(signals)["recipients"] and not found["ambiguous"]
-        return found
+        """Return whether a thread, or the proposal with this id, has converged, and where each party stands."""
+        id = thread_of(self.signals()[thread]) if thread in self.signals() else thread
+        signals = self.thread(id)
+        if not signals:
+            raise Refused("The thread is unknown.")
+        return self.agreement(signals).convergence(self.ambiguous(signals), thread)
 
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
-        """Return a reader's latest decision in a thread, or None."""
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        """Return what a thread says now."""
         every = self.records.sessions.values()
-        return decision_of(reader, signals, {each["id"]: [each["identity"] or each["id"]] for each in every})
+        return Agreement(signals, {each["id"]: [each["identity"] or each["id"]] for each in every})
+
+    def decision(self, reader: str, signal_id: str, signals: Mapping[str, Signal]) -> Signal | None:
+        """Return a reader's latest decision on a signal of a thread, or None."""
+        return self.agreement(signals).answer(reader, signal_id)
 
     def ambiguous(self, signals: Mapping[str, Signal]) -> list[str]:
         """Return the ids with more than one content."""

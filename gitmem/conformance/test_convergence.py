@@ -32,7 +32,7 @@ def test_all_agree(bus: FullBus) -> None:
         ("REJECT", "rejected"),
         ("COUNTER", "countered"),
         ("INFO", "pending"),
-        ("PROPOSE", "pending"),
+        ("PROPOSE", "countered"),
     ],
 )
 def test_recipients_are_listed_by_decision(bus: FullBus, intent: str | None, listed: str) -> None:
@@ -46,7 +46,8 @@ def test_recipients_are_listed_by_decision(bus: FullBus, intent: str | None, lis
     lists = (found["agreed"], found["rejected"], found["countered"], found["pending"])
     assert not found["converged"]
     assert dict(zip(("agreed", "rejected", "countered", "pending"), lists, strict=True))[listed] == [C]
-    assert sorted(itertools.chain.from_iterable(lists)) == [B, C]
+    asked = [A, B, C] if listed == "countered" else [B, C]  # the first proposer has to answer a counter
+    assert sorted(itertools.chain.from_iterable(lists)) == asked
 
 
 def test_a_decision_of_others_changes_nothing(bus: FullBus) -> None:
@@ -128,11 +129,17 @@ def test_clocks_do_not_decide_which_decision_is_latest(bus: FullBus, first: str,
 
 
 def test_a_thread_without_recipients_cannot_converge(bus: FullBus) -> None:
-    """gitmem: “For an unknown thread, or one whose root is a broadcast, the question is refused.”"""
-    root = bus.send(session(bus, A), "to all", intent="PROPOSE")
-    for thread in ("thread-nowhere", root["signal_id"]):
-        with pytest.raises(Refused):
-            bus.converged(thread)
+    """gitmem: “A thread whose root is a broadcast, or is for its sender alone, never converges; an unknown thread is refused.”"""
+    a, b = sessions(bus, A, B)
+    to_all = bus.send(a, "to all", intent="PROPOSE")
+    bus.send(b, "yes", reply_to=to_all["signal_id"], intent="AGREE")
+    alone = bus.send(a, "shall I?", to=[A], intent="PROPOSE")
+    bus.send(a, "yes", reply_to=alone["signal_id"], intent="AGREE")
+
+    for root in (to_all, alone):
+        assert not bus.converged(root["signal_id"])["converged"]
+    with pytest.raises(Refused):
+        bus.converged("thread-nowhere")
 
 
 @needs("second")
@@ -145,14 +152,14 @@ def test_decisions_in_two_places_give_one_answer(bus: FullBus, first: str) -> No
     there.exchange()
     b = session(there, B)
     proposal.answer(proposal.c, "AGREE")
-    proposal.answer(proposal.b, "REJECT", "said here")
-    there.send(b, "said there", reply_to=proposal.id, intent="AGREE")
+    proposal.answer(proposal.b, "AGREE", "said here")
+    there.send(b, "said there", reply_to=proposal.id, intent="REJECT")
     for place in (bus, there, bus) if first == "here" else (there, bus, there):
         place.exchange()
     here, over_there = (_plain(place.converged(proposal.thread)) for place in (bus, there))
 
     assert here == over_there
-    assert here["agreed"] == [B, C]  # neither knew the other, so the later one
+    assert (here["agreed"], here["rejected"]) == ([C], [B])  # neither knew the other: the REJECT counts
 
 
 @needs("take")
@@ -191,8 +198,9 @@ def test_unknown_ids_do_not_affect_the_order(bus: FullBus) -> None:
     bus.take(decided(proposal.root, "sig-bbbb0001", B, "AGREE", after=[proposal.id, "sig-nowhere1"]))
     bus.take(decided(proposal.root, "sig-cccc0001", C, "REJECT", hours=-2, after=["sig-cccc0002"]))
     bus.take(decided(proposal.root, "sig-cccc0002", C, "AGREE", hours=-1, after=["sig-cccc0001"]))
+    found = bus.converged(proposal.thread)
 
-    assert bus.converged(proposal.thread)["converged"]
+    assert (found["agreed"], found["rejected"]) == ([B], [C])
 
 
 @needs("take")
@@ -206,6 +214,203 @@ def test_the_root_is_the_oldest_that_answers_nothing(bus: FullBus) -> None:
 
     assert bus.converged("thread-one")["agreed"] == [B]
     assert bus.converged("thread-one")["converged"]
+
+
+def test_a_counter_is_a_proposal_that_others_accept(bus: FullBus) -> None:
+    """gitmem: “A COUNTER is a proposal: writing it is agreeing to it, and it is agreed on when all others have agreed to it, the first proposer too.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER", "rather this")["signal_id"]
+    bus.send(proposal.c, "yes", reply_to=counter, intent="AGREE")
+    found = bus.converged(counter)
+    assert (found["converged"], found["pending"], found["countered"]) == (False, [A], [B])
+    bus.send(proposal.a, "yes", reply_to=counter, intent="AGREE")
+    found = bus.converged(counter)
+
+    assert (found["converged"], found["agreed_on"], found["in_force"]) == (True, counter, [counter])
+    assert sorted(found["agreed"]) == [A, B, C]
+    assert bus.converged(proposal.thread)["converged"]
+
+
+def test_the_first_proposer_may_refuse_a_counter(bus: FullBus) -> None:
+    """gitmem: “While the first proposer rejects a counter, nothing is agreed on.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER")["signal_id"]
+    bus.send(proposal.c, "yes", reply_to=counter, intent="AGREE")
+    bus.send(proposal.a, "no", reply_to=counter, intent="REJECT")
+
+    for asked in (proposal.id, counter, proposal.thread):
+        found = bus.converged(asked)
+        assert (found["converged"], found["agreed_on"], found["rejected"]) == (False, None, [A])
+
+
+def test_a_recipient_may_refuse_a_counter(bus: FullBus) -> None:
+    """gitmem: “While a recipient rejects a counter, nothing is agreed on.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER")["signal_id"]
+    bus.send(proposal.a, "yes", reply_to=counter, intent="AGREE")
+    bus.send(proposal.c, "no", reply_to=counter, intent="REJECT")
+    found = bus.converged(counter)
+
+    assert (found["converged"], found["agreed"], found["rejected"]) == (False, [A], [C])
+
+
+def test_a_proposal_that_was_replaced_is_not_agreed(bus: FullBus) -> None:
+    """gitmem: “An AGREE is on the proposal that it answers, and the id of a proposal asks about that one alone.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER")["signal_id"]
+    bus.send(proposal.a, "yes", reply_to=counter, intent="AGREE")
+    proposal.answer(proposal.c, "AGREE")
+    found = bus.converged(proposal.thread)
+    assert (found["converged"], found["in_force"], found["pending"]) == (False, [counter], [C])
+    bus.send(proposal.c, "yes", reply_to=counter, intent="AGREE")
+
+    assert not bus.converged(proposal.id)["converged"]
+    assert bus.converged(counter)["converged"]
+
+
+def test_all_may_return_to_a_replaced_proposal(bus: FullBus) -> None:
+    """gitmem: “The proposal to which every party's latest decision is AGREE is agreed on, even if it was replaced.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER")["signal_id"]
+    bus.send(proposal.a, "no", reply_to=counter, intent="REJECT")
+    for each in (proposal.b, proposal.c):
+        proposal.answer(each, "AGREE")
+    assert not bus.converged(proposal.id)["converged"]
+    proposal.answer(proposal.a, "AGREE")
+
+    assert bus.converged(proposal.id)["agreed_on"] == proposal.id
+
+
+def test_a_counter_may_be_withdrawn(bus: FullBus) -> None:
+    """gitmem: “A REJECT of its writer withdraws a proposal: the one before it is in force again.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER")["signal_id"]
+    bus.send(proposal.b, "forget it", reply_to=counter, intent="REJECT")
+    found = bus.converged(proposal.thread)
+    assert (found["in_force"], sorted(found["pending"])) == ([proposal.id], [B, C])
+    for each in (proposal.b, proposal.c):
+        proposal.answer(each, "AGREE")
+
+    assert bus.converged(proposal.thread)["agreed_on"] == proposal.id
+
+
+def test_a_counter_to_a_counter_is_in_force(bus: FullBus) -> None:
+    """gitmem: “The latest proposal is in force; a decision is on the first proposal that is reached through `reply_to`.”"""
+    proposal = Proposal(bus)
+    first = proposal.answer(proposal.b, "COUNTER")["signal_id"]
+    second = bus.send(proposal.a, "or this", reply_to=first, intent="COUNTER")["signal_id"]
+    said = bus.send(proposal.c, "yes", reply_to=second, intent="AGREE")
+    found = bus.converged(proposal.thread)
+    assert (found["in_force"], found["pending"]) == ([second], [B])
+    bus.send(proposal.b, "then me, too", reply_to=said["signal_id"], intent="AGREE")
+
+    assert bus.converged(second)["agreed_on"] == second
+    assert not bus.converged(first)["converged"]
+
+
+@needs("take")
+def test_two_concurrent_counters_conflict(bus: FullBus) -> None:
+    """gitmem: “Proposals that were written without knowledge of each other conflict until every party has agreed to the same one.”"""
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-bbbb0001", B, "COUNTER", hours=-1))
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "COUNTER", hours=1))
+    found = bus.converged(proposal.thread)
+    assert (found["converged"], sorted(found["in_force"])) == (False, ["sig-bbbb0001", "sig-cccc0001"])
+    assert (sorted(found["countered"]), found["pending"]) == ([B, C], [A])
+    for each in (proposal.a, proposal.c):
+        bus.send(each, "that one", reply_to="sig-bbbb0001", intent="AGREE")
+
+    assert bus.converged("sig-bbbb0001")["converged"]
+    assert not bus.converged("sig-cccc0001")["converged"]
+
+
+@needs("take")
+def test_a_later_counter_ends_a_conflict(bus: FullBus) -> None:
+    """gitmem: “A counter whose writer had seen all proposals that conflict is in force.”"""
+    proposal = Proposal(bus)
+    for id, who in (("sig-bbbb0001", B), ("sig-cccc0001", C)):
+        bus.take(decided(proposal.root, id, who, "COUNTER"))
+    bus.take(decided(proposal.root, "sig-aaaa0001", A, "COUNTER", after=["sig-bbbb0001", "sig-cccc0001"]))
+
+    assert bus.converged(proposal.thread)["in_force"] == ["sig-aaaa0001"]
+
+
+@needs("take")
+def test_the_strongest_of_concurrent_decisions_counts(bus: FullBus) -> None:
+    """gitmem: “Of decisions that a reader wrote without knowledge of each other REJECT counts before COUNTER, and COUNTER before AGREE.”"""
+    proposal = Proposal(bus)
+    proposal.answer(proposal.c, "AGREE")
+    bus.take(decided(proposal.root, "sig-bbbb0002", B, "AGREE", hours=1))
+    assert bus.converged(proposal.thread)["converged"]
+    bus.take(decided(proposal.root, "sig-bbbb0001", B, "COUNTER", hours=-1))
+    assert bus.converged(proposal.thread)["countered"] == [B]
+    bus.take(decided(proposal.root, "sig-bbbb0003", B, "REJECT", hours=-2))
+    found = bus.converged(proposal.id)
+
+    assert (found["converged"], found["agreed_on"], B in found["agreed"]) == (False, None, False)
+
+
+def test_a_counter_of_somebody_who_was_not_asked_changes_nothing(bus: FullBus) -> None:
+    """gitmem: “Only the root's sender and its recipients propose: a COUNTER of anybody else changes nothing.”"""
+    proposal = Proposal(bus)
+    proposal.answer(session(bus, D), "COUNTER")
+    assert bus.converged(proposal.thread)["in_force"] == [proposal.id]
+    for each in (proposal.b, proposal.c):
+        proposal.answer(each, "AGREE")
+    found = bus.converged(proposal.thread)
+
+    assert (found["agreed_on"], found["in_force"]) == (proposal.id, [proposal.id])
+
+
+def test_a_counter_goes_to_all_parties(bus: FullBus) -> None:
+    """gitmem: “A COUNTER goes to all parties; `to` adds readers.”"""
+    proposal = Proposal(bus)
+    d = session(bus, D)
+    bus.send(proposal.b, "rather", reply_to=proposal.id, to=[D], intent="COUNTER")
+
+    for each in (proposal.a, proposal.c, d):
+        assert "rather" in [signal["message"] for signal in bus.inbox(each)]
+
+
+@needs("take")
+def test_an_agreement_to_a_signal_of_another_thread_is_none(bus: FullBus) -> None:
+    """gitmem: “A decision that answers a signal of another thread is on no proposal.”"""
+    proposal = Proposal(bus)
+    other = bus.send(proposal.a, "and this?", to=[B, C], intent="PROPOSE")
+    proposal.answer(proposal.b, "AGREE")
+    bus.take({**decided(proposal.root, "sig-cccc0001", C, "AGREE"), "reply_to": other["signal_id"]})
+
+    assert bus.converged(proposal.thread)["pending"] == [C]
+
+
+def test_each_of_three_recipients_agrees_to_the_last_counter(bus: FullBus) -> None:
+    """gitmem: “Each party has to agree to the counter that is in force, also one that agreed to an earlier counter.”"""
+    a, b, c, d = sessions(bus, A, B, C, D)
+    root = bus.send(a, "shall we?", to=[B, C, D], intent="PROPOSE")
+    first = bus.send(b, "this", reply_to=root["signal_id"], intent="COUNTER")["signal_id"]
+    bus.send(c, "yes", reply_to=first, intent="AGREE")
+    second = bus.send(d, "that", reply_to=first, intent="COUNTER")["signal_id"]
+    for each in (a, b):
+        bus.send(each, "yes", reply_to=second, intent="AGREE")
+    found = bus.converged(str(root["thread_id"]))
+    assert (found["converged"], found["pending"], sorted(found["agreed"])) == (False, [C], [A, B])
+    bus.send(c, "yes", reply_to=second, intent="AGREE")
+
+    assert bus.converged(str(root["thread_id"]))["agreed_on"] == second
+
+
+@needs("take")
+def test_an_ambiguous_counter_is_not_agreed_on(bus: FullBus) -> None:
+    """gitmem: “A counter whose id has two contents is not agreed on.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER", "rather this")["signal_id"]
+    for each in (proposal.a, proposal.c):
+        bus.send(each, "yes", reply_to=counter, intent="AGREE")
+    assert bus.converged(counter)["converged"]
+    bus.take(decided(proposal.root, counter, B, "COUNTER"))
+    found = bus.converged(counter)
+
+    assert (found["converged"], found["agreed_on"], found["ambiguous"]) == (False, None, [counter])
 
 
 @needs("take")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
 from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
-from gitmem.conformance.definitions import DECISIONS, age, decision_of, is_by
+from gitmem.conformance.agreement import Agreement
+from gitmem.conformance.definitions import age
 from gitmem.conformance.reference import Reference
 from gitmem.conformance.work_adapter import Claim, Descriptor, Task
 
@@ -63,22 +64,55 @@ class WaitsForNobody(Reference):
 
 
 class TakesTheLatestByItsClock(Reference):
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
-        own = [each for each in signals.values() if each["intent"] in DECISIONS and is_by(each, reader)]
-        return max(own, key=age, default=None)
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        return _agreement(signals, lambda own: [max(own, key=age)])
 
 
 class TakesTheLatestByItsArrival(Reference):
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
-        arrived = [each for each in self.records.signals.values() if each["signal_id"] in signals]
-        own = [each for each in arrived if each["intent"] in DECISIONS and is_by(each, reader)]
-        return own[-1] if own else None
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        ids = {each["signal_id"]: place for place, each in enumerate(self.records.signals.values())}
+        return _agreement(signals, lambda own: [max(own, key=lambda each: ids[each["signal_id"]])])
 
 
 class TakesTheFirstDecision(Reference):
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
-        own = [each for each in signals.values() if each["intent"] in DECISIONS and is_by(each, reader)]
-        return min(own, key=age, default=None)
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        return _agreement(signals, lambda own: [min(own, key=age)])
+
+
+class ClaimsThatCountersAgreeToTheRoot(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        plain = {
+            id: {**each, "intent": "INFO"} if each["intent"] == "COUNTER" else each
+            for id, each in signals.items()
+        }
+        return super().agreement(plain)  # type: ignore[arg-type]
+
+
+class LetsAnybodyPropose(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Open(Agreement):
+            def may_propose(self, signal: Signal) -> bool:
+                return True
+
+        return Open(signals, {})
+
+
+class DoesNotAskWhoProposed(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Recipients(Agreement):
+            def parties_of(self, root: Signal) -> list[str]:
+                return super().parties_of(root)[1:]
+
+        return Recipients(signals, {})
+
+
+def _agreement(signals: Mapping[str, Signal], choose: Callable[[list[Signal]], list[Signal]]) -> Agreement:
+    class Wrong(Agreement):
+        def last(self, signals: Iterable[Signal]) -> list[Signal]:
+            own = list(signals)
+            return choose(own) if own else []
+
+    return Wrong(signals, {})
 
 
 class PromotesForAnybody(Reference):
@@ -147,16 +181,16 @@ class TrustsSwappedText(Reference):
 
 
 class KnowsTheProposerByItsSessionAlone(Reference):
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
-        return decision_of(reader, signals, {})
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        return Agreement(signals, {})
 
 
 class LetsWhoRecordedAProposalAgree(Reference):
-    def decision(self, reader: str, signals: Mapping[str, Signal]) -> Signal | None:
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
         asks: dict[str, Signal] = {
             id: {**each, "via": None} if each["intent"] == "PROPOSE" else each for id, each in signals.items()
         }
-        return super().decision(reader, asks)
+        return super().agreement(asks)
 
 
 class TrustsAnswersToOtherText(Reference):

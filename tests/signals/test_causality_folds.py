@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
+from gitmem.conformance.agreement import Agreement
 from gitmem.signals import causality, graph
-from gitmem.signals.causality import FoldedThread, ThreadSignal
+from gitmem.signals.agreement import FoldedThread
+from gitmem.signals.causality import ThreadSignal
 from tests.signals import references
 from tests.signals.references import random_thread
 
@@ -23,25 +26,41 @@ def _check(thread: Mapping[str, ThreadSignal], seed: int) -> None:
     assert found.edges == edges
     assert causality.cycles(dict(items)) == references.cycles(thread)
     assert [one.id for one in causality.in_order(dict(items), edges)] == references.in_order(thread, edges)
-    decided = {reader: references.decision(reader, thread, edges) for reader in READERS}
-    for reader, standing in decided.items():
-        assert found.decision(reader) is standing
-        assert causality.decision(reader, thread, edges) is standing
-        for id in thread:
-            assert found.answer(reader, id) is references.answer([reader], id, thread, edges)
+    for reader in READERS:
+        decided = references.decision(reader, thread, edges)
+        assert causality.decision(reader, thread, edges) is decided
+    _check_agreement(found, thread)
     draw = random.Random(seed)
     among = draw.sample(list(thread.values()), draw.randint(0, len(thread)))
     groups = {at: draw.choices(list(thread.values()), k=3) for at in range(5)}
     lasts = causality.latest_of_each(groups, edges, among)
     for key, own in groups.items():
         assert lasts[key] is references.latest([*own, *among], edges)
-    several = {id: ["a", "sess-1"] for id in thread}
-    answers = found.answers(several)
-    for id, readers in several.items():
-        assert answers.get(id) is references.answer(readers, id, thread, edges)
-    agreed = {reader: one for reader, one in decided.items() if one is not None and one.intent == "AGREE"}
-    stale = {reader for reader, one in agreed.items() if references.is_stale(reader, one, thread, edges)}
-    assert found.stale(agreed).keys() == stale
+
+
+def _check_agreement(found: FoldedThread, thread: Mapping[str, ThreadSignal]) -> None:
+    oldest = sorted(thread.values(), key=lambda each: each.line)
+    said: dict[str, Any] = {
+        each.id: {**each.record, "created_at": f"{at:05}"} for at, each in enumerate(oldest)
+    }
+    wanted = Agreement(said, {})
+    assert list(found.parties) == wanted.parties
+    assert found.proposals.keys() == wanted.ids
+    assert (found.agreed_on.id if found.agreed_on else None) == wanted.agreed_on
+    assert found.in_force.keys() == {*wanted.in_force}
+    for id in thread:
+        assert found.answered.get(id) == wanted.proposal_of(id)
+    for reader in READERS:
+        at, (how, on) = found.position(reader), wanted.position(reader)
+        assert (at is None) == (how == "pending")
+        assert at is None or (at.rejects, set(at.proposals)) == (how == "reject", on)
+        for id in thread:
+            last, expected = found.answer(reader, id), wanted.answer(reader, id)
+            assert (last.id if last else None) == (expected["signal_id"] if expected else None)
+    lists = wanted.convergence((), "")
+    names = {"agree": "agreed", "reject": "rejected", "counter": "countered", "pending": "pending"}
+    for decision, name in names.items():
+        assert [each for each in found.asked if found.stands(each)[0] == decision] == lists[name]  # type: ignore[literal-required]
 
 
 def test_folds_of_random_threads_are_those_of_the_reference() -> None:
