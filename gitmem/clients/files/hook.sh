@@ -2,9 +2,11 @@
 # gitmem: written by gitmem hooks install
 # Start gitmem if there are new signals for this agent; otherwise start no program.
 # It prints nothing itself, and exits with 0 even after an error, so that it cannot block the agent.
+status=0 # a remark at the end of these lines also hides a CR, which a checkout may have put at the end of each
+trap 'exit "$status"' EXIT # a shell that cannot fork or read this exits with 2, which would stop the agent
+cr=
+[ -z "$cr" ] || exit 0 # no shell can run the rest with CRs
 set +eu
-status=0
-trap 'exit "$status"' EXIT # a shell that cannot fork exits with 2, which would stop the agent
 
 #@ claude-code: Copilot also runs the hooks of .claude/settings.json. Its agent's commands get the session id; its hooks do not.
 [ -z "${COPILOT_CLI-}" ] || [ -n "${COPILOT_AGENT_SESSION_ID-}" ] || exit 0

@@ -8,7 +8,7 @@ from ...digests import sha256
 from ...errors import GitmemError, UsageError
 from ...outcome import Outcome
 from .. import user_files
-from ..managed_files import InstallRecord, OwnFile, content, read_record
+from ..managed_files import WORDS, InstallRecord, OwnFile, content, read_record
 from ..user_files import FileChange
 from . import clients, script
 from .clients import FLAT, GROUPS, PROJECT, SCRIPT, USER, Client, ClientFolders
@@ -28,6 +28,7 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "broken",
 )
 SCRIPTS = ("signal-received.sh", "gitmem-signal-received.sh")  # the second if the first is not ours
+ATTRIBUTES = ".gitattributes"
 RECORD = ".gitmem-hooks"  # in the client's folder; for a project in the repository's state
 
 
@@ -116,6 +117,9 @@ class ClientScope:
         """Return the changes of an install, that of the settings last."""
         own = [self.script()] if self.client.has_script else []
         own += self._others()
+        attributes = self.attributes()
+        if attributes is not None and ((found := attributes.read()) is None or attributes.has_ours(found)):
+            own.insert(0, attributes)
         if self.settings is None:
             return [file.install() for file in own]
         self.settings.wake = wake
@@ -197,8 +201,24 @@ class ClientScope:
         name = {clients.PLUGIN: "opencode.js", clients.RULE: "windsurf.md"}.get(self.client.form)
         return [OwnFile(path, content(name), top=self.top)] if name else []
 
+    def attributes(self) -> OwnFile | None:
+        """Return git's attributes of our scripts in a project, beside them: a checkout with `core.autocrlf` must not give them CRs."""
+        if self.scope != PROJECT or not (self.client.has_script or self.client.form == clients.FILES):
+            return None
+        names = [f"*{SCRIPT}"] if self.client.has_script else [event for event, _ in self.client.events]
+        text = "".join(f"{name} text eol=lf\n" for name in (*names, ATTRIBUTES))
+        return OwnFile(os.path.join(self.base, "hooks", ATTRIBUTES), f"# {WORDS}\n{text}", top=self.top)
+
+    def lacks_attributes(self) -> bool:
+        """Return whether there is a file of the user's in the place of ours, which does not keep LF either."""
+        file = self.attributes()
+        found = file.read() if file is not None else None
+        return file is not None and found is not None and not file.has_ours(found) and b"eol=lf" not in found
+
     def _own_files(self) -> list[OwnFile]:
-        return [*(self._scripts() if self.client.has_script else []), *self._others()]
+        files = [*(self._scripts() if self.client.has_script else []), *self._others()]
+        attributes = self.attributes()
+        return [*files, attributes] if attributes is not None else files
 
     def own_paths(self) -> list[str]:
         """Return those files that are entirely ours and exist."""
@@ -214,11 +234,12 @@ class ClientScope:
         if self.settings is not None:
             present = bool(self.settings.ours())
             self.settings.check()
-        own = self.own_paths()
+        own = [path for path in self.own_paths() if os.path.basename(path) != ATTRIBUTES]
         if not own and not (present and self.settings is not None):
             return ABSENT
         changes = [change for change in self.install(wake=False) if change.needed]
-        if not present or any(change.before is None for change in changes):
+        missing = [change.path for change in changes if change.before is None]
+        if not present or any(os.path.basename(path) != ATTRIBUTES for path in missing):
             return INCOMPLETE
         return OUTDATED if changes else INSTALLED
 

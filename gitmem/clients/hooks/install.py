@@ -205,6 +205,11 @@ def _add_remarks(plan: _Plan, folders: ClientFolders, *, wake: bool) -> None:
     result, target = plan.result, plan.target
     if plan.error is None and result.state != "unchanged":
         result.remarks += client_notes.remarks(result.client, result.scope, folders, wake=wake)
+        file = target.attributes() if target is not None and target.lacks_attributes() else None
+        if file is not None:
+            result.remarks.append(
+                f"{file.path} is yours and was not changed. With `* text eol=lf` there, checkouts with core.autocrlf keep the script as it is."
+            )
     elif result.state == "unchanged" and result.client == "codex" and target is not None:
         result.remarks += client_notes.untrusted(trust(folders, target))
 
