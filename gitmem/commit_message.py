@@ -6,18 +6,18 @@ text can imitate one of our trailers.
 
 from __future__ import annotations
 
+from .log.commit_draft import SUBJECT_MAX as SUBJECT_MAX
 from .log.entry import CommitMessage
 from .text.sanitize import is_unsafe as is_unsafe
 from .text.sanitize import sanitize as sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from .records.record_types import AuditFields, SignalRecord
-    from .records.shown_types import AnyShown
 
-SUBJECT_MAX = 72
 COLUMNS = 100  # of a record's one-line description
 BODY_MAX = 2_000
 TRAILERS = ("signal", "thread", "task", "memory", "audit", "wu", "agent", "session", "via", "role")
@@ -98,36 +98,79 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
-def describe(entry: AnyShown) -> str:
+def describe(entry: Mapping[str, Any]) -> str:
     """Describe a record in one line, sanitized for terminals.
 
     Args:
-        entry: The record, with its kind.
+        entry: The record as it is shown, with its kind.
     """
-    if entry["kind"] == "receipt":
-        return sanitize(f"{entry.get('sender_name') or entry['reader_identity']} read {entry['signal_id']}")
+    sender = (
+        entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "somebody"
+    )
+    said, keeps = DESCRIBED[entry["kind"]](entry), False
     if entry["kind"] == "session":
-        verb = {"start": "starts", "end": "ends"}.get(entry["event"], "changes")
-        details = [
-            each for each in (entry.get("agent_identity"), entry.get("wu_id"), entry.get("lane")) if each
-        ]
-        said = f": {entry.get('summary')}" if entry.get("summary") else ""
-        head = f"{entry['display_name']} {verb}" + (f" ({', '.join(details)})" if details else "")
-        return sanitize(cut(head + said, max(COLUMNS, len(head))))
-    sender = entry.get("sender_name") or entry["sender_identity"]
-    if entry["kind"] == "signal":
-        to = several(entry.get("recipient_names", ())) or "all"
-        intent = "" if entry["intent"] == "INFO" else f"{entry['intent']} "
-        return cut(sanitize(f"{sender} → {to}: {intent}{_first_line(entry['message'])}"), COLUMNS)
-    if entry["kind"] == "node":
-        return cut(sanitize(f"{sender} notes: {entry['type']} {_first_line(entry['content'])}"), COLUMNS)
+        sender, keeps = entry["display_name"], not entry.get("summary")
+    text = f"{sender} {_first_line(said)}"
+    return sanitize(text if keeps else cut(text, COLUMNS))
+
+
+def _signal(entry: Mapping[str, Any]) -> str:
+    intent = "" if entry["intent"] == "INFO" else f"{entry['intent']} "
+    return f"→ {several(entry.get('recipient_names', ())) or 'all'}: {intent}{_first_line(entry['message'])}"
+
+
+def _session(entry: Mapping[str, Any]) -> str:
+    verb = {"start": "starts", "end": "ends"}.get(entry["event"], "changes")
+    details = [each for each in (entry.get("agent_identity"), entry.get("wu_id"), entry.get("lane")) if each]
+    said = f": {entry['summary']}" if entry.get("summary") else ""
+    return verb + (f" ({', '.join(details)})" if details else "") + said
+
+
+def _audit(entry: Mapping[str, Any]) -> str:
     if entry.get("past"):
-        reason = (entry["reason"].rpartition(" (")[0] or entry["reason"]).replace("\n", " ")
-        return cut(sanitize(f"{sender} {_verb(entry['action'])} {entry['past']}: {reason}"), COLUMNS)
-    count = len(entry.get("signal_ids", ()))
-    on = entry.get("wu_id") or entry.get("initiative_id")
-    past = f"{sender} passes the {entry['action']} of {on} with {count} signal{'' if count == 1 else 's'}"
-    return cut(sanitize(f"{past}: {entry['reason']}".replace("\n", " ")), COLUMNS)
+        return f"{_verb(entry['action'])} {entry['past']}: {entry['reason'].rpartition(' (')[0] or entry['reason']}"
+    count, on = len(entry.get("signal_ids", ())), entry.get("wu_id") or entry.get("initiative_id")
+    return f"passes the {entry['action']} of {on} with {count} signal{'' if count == 1 else 's'}: {entry['reason']}"
+
+
+def _task(entry: Mapping[str, Any]) -> str:
+    to = entry.get("requested_to") or entry.get("agent") or entry.get("target_role")
+    return f"→ {to}: {entry['purpose'].upper()} {_first_line(entry['message'])}"
+
+
+def _task_event(entry: Mapping[str, Any]) -> str:
+    event = entry["event"]
+    verb = entry.get("state") or "reports on" if event == "status" else _THIRD_PERSON.get(event, f"{event}s")
+    said = _first_line(entry.get("message") or entry.get("reason") or "")
+    return f"{verb} {entry['task_id']}" + (f": {said}" if said else "")
+
+
+def _claim(entry: Mapping[str, Any]) -> str:
+    paths = several(entry.get("paths", ())) or entry["claim_id"]
+    return f"{entry['event']}s {paths}" + (f": {entry['reason']}" if entry.get("reason") else "")
+
+
+def _patch(entry: Mapping[str, Any]) -> str:
+    done = next((each for each in ("deleted", "archived", "closed") if entry.get(each)), "changed")
+    return f"{done} {several(entry['node_ids'])}" + (f": {entry['reason']}" if entry.get("reason") else "")
+
+
+def _relation(entry: Mapping[str, Any]) -> str:
+    verb = "unlinks" if entry.get("removed") else "links"
+    return f"{verb} {entry['from_id']} and {entry['to_id']}: {entry['type']}"
+
+
+_THIRD_PERSON = {"launch": "launches", "artifact": "adds a result to", "message": "writes about"}
+# What follows the writer's name in the description of a record of each kind.
+DESCRIBED: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "signal": _signal, "session": _session, "audit": _audit, "task": _task, "task_event": _task_event, "claim": _claim,
+    "patch": _patch, "relation": _relation,
+    "receipt": lambda entry: f"read {entry['signal_id']}",
+    "name": lambda entry: f"{entry['event']}s the name {entry['name']}",
+    "node": lambda entry: f"notes: {entry['type']} {_first_line(entry['content'])}",
+    "access": lambda entry: f"read {several(entry.get('node_ids', ()))}",
+    "commit": lambda entry: f"made commit {entry['commit'][:12]}",
+}  # fmt: skip
 
 
 def _verb(action: str) -> str:

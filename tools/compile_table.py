@@ -30,6 +30,7 @@ ORDER = (
     "task_event",
     "claim",
 )  # later kinds follow by name
+KEY = "idempotency_key"
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 NO_LIMIT = 256 * 1024
 
@@ -73,6 +74,7 @@ def compile_table() -> str:
         "FIRST_OF": ("dict[str, str]", {m.KIND: m.FIRST_OF for m in models}),
         "REQUIRED": ("tuple[str, ...]", {m.KIND: required(m) for m in models}),
         "FILLED": ("dict[str, Any]", {m.KIND: filled(m) for m in models}),
+        "KEYED": ("tuple[str, ...]", {m.KIND: keyed(m) for m in models if KEY in fields(m)}),
         "FIELDS": (
             "dict[str, tuple[Any, ...]]",
             {m.KIND: {name: form(field["schema"]) for name, field in fields(m).items()} for m in models},
@@ -113,6 +115,14 @@ def fields(model: Any) -> dict[str, Any]:
 def required(model: Any) -> tuple[str, ...]:
     """Return the names of the fields without a default."""
     return tuple(name for name, field in fields(model).items() if field["schema"]["type"] != "default")
+
+
+def keyed(model: Any) -> tuple[str, ...]:
+    """Return the fields that must be equal in two records of one idempotency key. Readers move `unit` to `wu_id`."""
+    left_out = {"schema_version", "mac", "unit", f"{model.KIND}_id", KEY, *model.MAY_DIFFER}
+    if unknown := set(model.MAY_DIFFER) - fields(model).keys():
+        raise CannotExpressError(f"{model.__name__}.MAY_DIFFER: {unknown}")
+    return tuple(name for name in fields(model) if name not in left_out)
 
 
 def filled(model: Any) -> dict[str, Any]:

@@ -67,7 +67,9 @@ def log(
             "--role", metavar="ROLE", help="Only signals of or for a role, and sessions that state it."
         ),
     ] = None,
-    receipts: Annotated[bool, typer.Option("--receipts", help="Include receipts.")] = False,
+    receipts: Annotated[
+        bool, typer.Option("--receipts", help="Include receipts, reads of nodes and renewals.")
+    ] = False,
     audits: Annotated[
         bool,
         typer.Option(

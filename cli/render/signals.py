@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
@@ -9,9 +10,10 @@ from .text import SEPARATOR, format_ago, framed, lines_of_work, paint_intent, pl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
-    from gitmem.records.shown_types import AnyShown, BlockingSignal, ShownSignal
+    from gitmem.records.shown_types import BlockingSignal, ShownSignal
     from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
@@ -187,14 +189,13 @@ def format_history(found: LogPage) -> list[str]:
     if not found.entries:
         return ["No records match."]
     rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in found.entries]
-    intents = [entry["intent"] if entry["kind"] == "signal" else "" for entry in found.entries]
+    intents = [entry.get("intent", "") for entry in found.entries]
     painted: Callable[[int, int, str], str] = lambda row, _, cell: paint_intent(cell, intents[row])  # noqa: E731
     return table(rows, shortened=(2, 0), painted=painted)
 
 
-def _id_of(entry: AnyShown) -> str:
-    ids = (entry.get(name) for name in ("signal_id", "audit_id", "id", "session_id"))
-    return sanitize(str(next(filter(None, ids), "")), keep="")
+def _id_of(entry: Mapping[str, Any]) -> str:
+    return sanitize(str(entry[ID_FIELDS[entry["kind"]]]), keep="")
 
 
 def receipts(found: ReceiptList) -> list[str]:
@@ -214,10 +215,10 @@ def one(found: RecordDetail) -> list[str]:
     """Return one record in full."""
     from .text import value_text
 
-    record = found.record
+    record: Any = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
     ambiguous = ["ambiguous: more than one record with this id"] if found.ambiguous else []
-    if "message" in record:
+    if found.kind == "signal":
         return [*framed(record), where, *ambiguous]
     lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
     lines += [

@@ -56,7 +56,7 @@ def delegated(found: NewTask) -> list[str]:
     whom = (
         found.resolved.display_name or found.resolved.address
         if found.resolved
-        else f"whoever is {task.get('target_role')}"
+        else task.get("requested_to") or f"whoever is {task.get('target_role')}"
     )
     sender = f"from {task.get('sender_name') or task['sender_identity']}"
     parts = [

@@ -7,18 +7,22 @@ from ..errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
 PREFIX_MIN = 6  # characters after the dash, if the caller writes
 READ_PREFIX_MIN = 4  # the same as git's minimum
 TYPED_MAX = 200  # characters of a wrong id in an error
 
 
-def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+def resolve(
+    db: sqlite3.Connection, text: str, *, writing: bool = False, what: str = "signal or thread"
+) -> str:
     """Return the thread or signal id that a text is, or of which it is a unique prefix.
 
     Args:
         text: The id or prefix.
         writing: Whether the caller writes, which needs a longer prefix.
+        what: What it may be, for errors.
 
     Raises:
         UsageError: No id or several ids match (it has the candidates), or the prefix is too short.
@@ -48,17 +52,23 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     if len(found) == 1:
         return found.pop()
     if found:
-        raise UsageError(
-            f"Ambiguous id: {text} matches {', '.join(sorted(found)[:4])}. Nothing was written.",
-            hint="Give a longer prefix.",
-            code="ambiguous-id",
-            suggestions=sorted(found)[:4],
-        )
+        raise ambiguous(text, found)
     raise UsageError(
-        f"No such signal or thread in this log: {text[:TYPED_MAX]}.",
+        f"No such {what} in this log: {text[:TYPED_MAX]}.",
         hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
         code="unknown-id",
         next=["gitmem sync", "gitmem log"],
+    )
+
+
+def ambiguous(text: str, found: Iterable[str]) -> UsageError:
+    """Return the error for a text that is the beginning of several ids."""
+    first = sorted(found)[:4]
+    return UsageError(
+        f"Ambiguous id: {text} matches {', '.join(first)}. Nothing was written.",
+        hint="Give a longer prefix.",
+        code="ambiguous-id",
+        suggestions=first,
     )
 
 

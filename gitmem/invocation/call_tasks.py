@@ -6,8 +6,8 @@ from ..agents import presence
 from ..commit_process import NOW
 from ..errors import UsageError
 from ..records import ids
-from ..tasks import CALL, ONCE, chains, delegate, new_task, open_tasks, task_signals
-from . import DEADLINE_SECONDS, WORKER, agent_lookup
+from ..tasks import CALL, ONCE, chains, delegate, keyed_task, new_task, open_tasks, task_signals
+from . import DEADLINE_SECONDS, WORKER, agent_lookup, working_memory
 from .call_result import AgentResult
 
 TYPE_CHECKING = False
@@ -69,13 +69,19 @@ def of_key(
     key = options.get("idempotency_key")
     if not key:
         return None
-    texts = agent_lookup.typed(agents)
+    texts, thread = agent_lookup.typed(agents), _thread(caller, key)
     if len(texts) == 1:
-        found = [_of_key(store, caller, message, texts[0], [key])]
+        found = [_of_key(store, caller, message, texts[0], [key], thread, options)]
     else:
         found = [
             _of_key(
-                store, caller, message, text, [f"{key} {text}", f"{key} {agent_lookup.identity_of(text)}"]
+                store,
+                caller,
+                message,
+                text,
+                [f"{key} {text}", f"{key} {agent_lookup.identity_of(text)}"],
+                thread,
+                options,
             )
             for text in texts
         ]
@@ -86,23 +92,46 @@ def of_key(
             return None  # `record` refuses it
         keys = [key if len(callees) == 1 else f"{key} {each.key}" for each in callees]
         found = [
-            _of_key(store, caller, message, each.query, [own])
+            _of_key(store, caller, message, each.query, [own], thread, options)
             for each, own in zip(callees, keys, strict=True)
         ]
     known = [each for each in found if each is not None]
-    return (known, _thread(caller, key)) if len(known) == len(found) else None
+    return (known, thread) if len(known) == len(found) else None
 
 
-def _of_key(store: Store, caller: Caller, message: str, text: str, keys: Sequence[str]) -> AgentResult | None:
+def _of_key(
+    store: Store,
+    caller: Caller,
+    message: str,
+    text: str,
+    keys: Sequence[str],
+    thread: str,
+    options: CallOptions,
+) -> AgentResult | None:
     for key in keys:
-        made = new_task.of_key(store, caller, message, {"purpose": CALL, "to": text, "idempotency_key": key})
+        made = new_task.of_key(store, caller, message, {
+            "purpose": CALL, "to": text, "idempotency_key": key, "thread": thread, "semantics": ONCE if options.get("once") else None,
+        })  # fmt: skip
         if made is not None:
+            _refuse_other_context(made.task, options)
             address = made.task.get("agent") or ""
             name = made.task.get("requested_to") or address
             return AgentResult(
                 made.task["task_id"], address, name, made.task.get("resolved_by") or "", made.warnings
             )
     return None
+
+
+def _refuse_other_context(task: Mapping[str, Any], options: CallOptions) -> None:
+    """Raise UsageError if a call gives other values than the task of its key has; working memory may have changed since."""
+    context = options.get("context")
+    asked = working_memory.given(context if isinstance(context, dict) else {}, options.get("variables") or {})
+    had = task.get("context") or {}
+    keyed_task.refuse_another(
+        {**task, "context": {name: had.get(name) for name in {**asked, "variables": None}}},
+        {"context": {"variables": None, **asked}},
+        ["context"],
+    )
 
 
 def _thread(caller: Caller, key: str) -> str:

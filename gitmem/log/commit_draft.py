@@ -7,6 +7,8 @@ from . import lines
 from .entry import CommitMessage
 
 TYPE_CHECKING = False
+SUBJECT_MAX = 72
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,7 +35,7 @@ def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes |
 def combine_messages(entries: Sequence[LogEntry]) -> CommitMessage:
     """Return one message for entries that share a commit.
 
-    It is the message of the only entry that is not deferred, else a summary with counts. It has the trailers of all
+    It is the message of the only entry that is not deferred, else a summary: see `summary`. It has the trailers of all
     entries.
     """
     immediate = [entry for entry in entries if not entry.deferred] or list(entries)
@@ -45,10 +47,34 @@ def combine_messages(entries: Sequence[LogEntry]) -> CommitMessage:
     if len(immediate) == 1:
         return CommitMessage(first.author, first.subject, first.body, trailers)
     records = sum(len(entry.lines) for entry in entries)
-    agents = len({entry.message.author for entry in immediate})
-    subject = f"{records} records from {agents} agent{'s' if agents > 1 else ''}"
-    body = "\n".join(entry.message.subject for entry in immediate)
-    return CommitMessage(first.author, subject, body, trailers)
+    subjects = [entry.message.subject for entry in immediate]
+    shown = most_telling(subjects)
+    author = immediate[subjects.index(shown)].message.author
+    return CommitMessage(author, summary(shown, records), "\n".join(subjects), trailers)
+
+
+def most_telling(subjects: Sequence[str]) -> str:
+    """Return the first subject of a decision, else of a proposal or passed gate, of a signal or task, of a note, or of all."""
+    return min(subjects, key=_rank)
+
+
+def _rank(subject: str) -> int:
+    head, _, text = subject.partition(": ")
+    first = text.partition(" ")[0]
+    signs = (
+        first in ("AGREE", "REJECT"),
+        first in ("PROPOSE", "COUNTER") or " passes " in head,
+        "→" in head or head.endswith((" completed", " failed")),
+        first in ("note", "discovery", "checkpoint", "summary"),
+    )
+    return signs.index(True) if True in signs else len(signs)
+
+
+def summary(subject: str, records: int) -> str:
+    """Return the subject of a commit of several records: that of one of them, and how many more it has."""
+    more = f" +{records - 1}" if records > 1 else ""
+    longest = SUBJECT_MAX - len(more)
+    return (subject if len(subject) <= longest else subject[: longest - 1].rstrip() + "…") + more
 
 
 def split_author(author: str) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .commit_draft import most_telling, summary
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,10 +38,7 @@ def message(commits: Sequence[Commit], count: int) -> str:
     for each in found:
         keys.setdefault(each.partition(": ")[0], len(keys))
     ordered = sorted(found, key=lambda each: keys[each.partition(": ")[0]])
-    agents = max(
-        len({commit.author.name for commit in commits}), sum(each.startswith("Agent: ") for each in ordered)
-    )
-    head = f"{count} record{'s' if count != 1 else ''} from {agents} agent{'s' if agents != 1 else ''}"
+    head = summary(most_telling(body), count)
     if more:
         body.append(f"and {more:,} more")
     return f"{head}\n\n" + "\n".join(body) + "\n" + _fitting(ordered)
@@ -66,12 +65,11 @@ def _listed(text: str, most: int) -> tuple[int, list[str]]:
         The number of all items, and the first `most` of them.
     """
     subject, _, rest = text.strip("\n").partition("\n")
-    words = subject.split(" ", 5)
-    if len(words) == 5 and words[1] in ("record", "records") and words[2] == "from" and words[0].isdecimal():
-        paragraphs = rest.strip("\n").split("\n\n", 1)
-        if len(paragraphs) > 1 or (paragraphs[0] and not trailers("\n\n".join([subject, *paragraphs]))):
-            found = paragraphs[0].split("\n", most)[:most]
-            return paragraphs[0].count("\n") + 1, [_plain(line) for line in found]
+    shown, plus, others = subject.rpartition(" +")
+    if plus and others.isdecimal():
+        listed = rest.strip("\n").partition("\n\n")[0]
+        if f"\n{listed}".find("\n" + shown.removesuffix("…")) >= 0:
+            return listed.count("\n") + 1, [_plain(line) for line in listed.split("\n", most)[:most]]
     return 1, [_plain(subject)][:most]
 
 

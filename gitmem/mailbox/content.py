@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..digests import hash_function_for, sha256
 from ..log.lines import content_without_time
+from ..records.table import KEYED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,8 @@ if TYPE_CHECKING:
     from ..records.record_types import SignalFields, SignalRecord
 
 LOCAL = "local"  # the origin of signals that no importer wrote
-# Two clones may create one signal from one idempotency key; these fields must then be equal. Fields that depend on
-# where and when it was recorded may differ: session and name of the sender, `seen`, how the recipients were resolved,
-# and the interrupt class, which the turn limit of one clone may lower. docs/format.md section 8 has the same list.
-KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
-                "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
+# Two clones may create one signal from one idempotency key; these fields must then be equal.
+KEYED_FIELDS = KEYED["signal"]
 
 # Texts of notices, which depend on nothing but their key. `idempotency_key` is the kind, a space and the key.
 OVERLAP, ESCALATION = (
@@ -53,7 +51,7 @@ def is_notice(record: SignalRecord | SignalFields) -> bool:
 
 
 def keyed_content(record: SignalRecord | SignalFields) -> tuple[str, ...]:
-    """Return the values that must be equal in two signals with one idempotency key."""
+    """Return the values that must be equal in two signals with one idempotency key; see `Record.MAY_DIFFER`."""
     # Without a thread id, the signal's id names the thread.
     missing = {"thread_id": record["signal_id"], "origin": LOCAL}
     left_out = OF_SENDER if is_notice(record) else ()

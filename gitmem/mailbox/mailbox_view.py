@@ -291,4 +291,4 @@ def all_ids(
 
 
 # Stored contents depend on the keyed fields.
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=(11, KEYED_FIELDS))
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(12, KEYED_FIELDS))

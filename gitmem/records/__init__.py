@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import RecordError, SecretError
 from .codec import LINE_MAX_BYTES, explain_unreadable, line, read
 from .fast_validate import fits
-from .table import MODELS, STREAMS
+from .table import MODELS, REQUIRED, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from .task_event import TaskEvent
 
 KINDS = tuple(MODELS)
+ID_FIELDS = {kind: fields[0] for kind, fields in REQUIRED.items()}  # the id is each model's first field
 
 __all__ = [
+    "ID_FIELDS",
     "KINDS",
     "LINE_MAX_BYTES",
     "STREAMS",

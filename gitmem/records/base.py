@@ -159,6 +159,9 @@ class Record(BaseModel):
     KIND: ClassVar[str]
     STREAM: ClassVar[str]  # the folder of the log for its lines
     KEPT: ClassVar[tuple[str, ...]] = ()  # fields that are written even when empty
+    # Fields that say where and when a record was written, and what was known there: they may differ in two records of one
+    # idempotency key. All others must be equal.
+    MAY_DIFFER: ClassVar[tuple[str, ...]] = ()
     FIRST_OF: ClassVar[dict[str, str]] = {}  # deprecated field: the list whose first entry it equals
 
     at: At = Field(description="The time of writing by the writer's clock, in UTC with microseconds.")

@@ -14,6 +14,7 @@ class Receipt(Record):
 
     KIND: ClassVar[str] = "receipt"
     STREAM: ClassVar[str] = "receipts"
+    MAY_DIFFER: ClassVar[tuple[str, ...]] = ("reader_session", "seen")
 
     kind: Literal["receipt"] = Field(default="receipt", description="Always `receipt`.")
     signal_id: SignalId = Field(description="The signal that was read.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict, final, overload
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, final, overload
 
 from .record_types import (
     AuditFields,
@@ -162,9 +162,6 @@ class ShownTaskEvent(TaskEventFields):
     kind: NotRequired[Literal["task_event"]]
 
 
-AnyShown = ShownSignal | ShownReceipt | ShownSession | ShownNode | ShownAudit
-
-
 class Show(Protocol):
     """The type of `records.shown`."""
 
@@ -182,3 +179,5 @@ class Show(Protocol):
     def __call__(self, record: TaskRecord, *, kind: bool = False) -> ShownTask: ...
     @overload
     def __call__(self, record: TaskEventRecord, *, kind: bool = False) -> ShownTaskEvent: ...
+    @overload
+    def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...

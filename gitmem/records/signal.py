@@ -33,6 +33,10 @@ class Signal(Record):
     STREAM: ClassVar[str] = "signals"
     KEPT: ClassVar[tuple[str, ...]] = ("recipients",)
     FIRST_OF: ClassVar[dict[str, str]] = {"target_agent": "recipients"}
+    MAY_DIFFER: ClassVar[tuple[str, ...]] = (
+        "sender_session", "sender_name", "sender_headline", "sender_role", "target_agent", "requested_to", "resolved_by", "after",
+        "answers_digest", "seen", "interrupt_class",  # the turn limit of one clone may lower it
+    )  # fmt: skip
 
     kind: Literal["signal"] = Field(default="signal", description="Always `signal`.")
     signal_id: SignalId = Field(description="The id of this signal, for replies and receipts.")

@@ -127,6 +127,11 @@ FILLED: dict[str, dict[str, Any]] = {
         'schema_version': 'A2A.V1',
     },
 }
+KEYED: dict[str, tuple[str, ...]] = {
+    'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),
+    'receipt': ('signal_id', 'reader_identity', 'delivery_state', 'answers_digest'),
+    'task': ('thread_id', 'message', 'purpose', 'agent', 'target_role', 'requested_role', 'requested_ownership_scope', 'requested_model', 'priority', 'blocked_by', 'payload', 'brief_digest', 'artifact_path', 'semantics', 'references', 'supersedes', 'handoff_takes', 'handoff_tasks', 'handoff_claims', 'handoff_threads', 'checkpoint', 'wu_id', 'initiative_id', 'lane', 'workspace_id', 'sender_identity'),
+}
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'signal': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),

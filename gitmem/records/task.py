@@ -35,6 +35,9 @@ class Task(Record):
 
     KIND: ClassVar[str] = "task"
     STREAM: ClassVar[str] = "tasks"
+    MAY_DIFFER: ClassVar[tuple[str, ...]] = (
+        "sender_session", "sender_name", "requested_to", "resolved_by", "deadline", "chain", "context",  # what is given of it counts
+    )  # fmt: skip
 
     kind: Literal["task"] = Field(default="task", description="Always `task`.")
     task_id: TaskId = Field(description="The id of this task.")

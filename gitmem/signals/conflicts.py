@@ -6,6 +6,7 @@ the reader sees the differences and the senders before a decision.
 
 from __future__ import annotations
 
+from ..mailbox.content import KEYED_FIELDS
 from ..mailbox.receipts import is_for
 
 TYPE_CHECKING = False
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 SHOWN_MAX = 4  # lines of one id in one answer
 CLONE = "clone"  # may differ, too: that of the session that the line names
 OTHER = "other fields"  # if no compared field differs
-# The fields that may differ, at least `KEYED_FIELDS`, and their names in answers.
-COMPARED = {
+_BESIDE = ("sender_session", "sender_name", "created_at")  # compared fields beside `KEYED_FIELDS`
+# The names in answers of fields that may differ, where those are not the fields' own.
+WORDS = {
     "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "via": "recording session",
-    "created_at": "time", "recipients": "recipients", "target_role": "target role", "intent": "intent",
-    "message": "message", "thread_id": "thread", "reply_to": "answered signal", "wu_id": "work unit",
-    "initiative_id": "initiative", "lane": "lane", "delegation_id": "delegation", "artifact_path": "artifact",
-    "requires_ack": "wish for an answer", "workspace_id": "workspace", "origin": "origin",
+    "created_at": "time", "reply_to": "answered signal", "wu_id": "work unit", "artifact_path": "artifact",
+    "requires_ack": "wish for an answer",
 }  # fmt: skip
 
 
@@ -93,8 +93,8 @@ def mark(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> N
         ).fetchone()
         clones.append(row[0] if row else None)
     differs = [
-        word
-        for field, word in COMPARED.items()
+        WORDS.get(field, field.removesuffix("_id").replace("_", " "))
+        for field in (*_BESIDE, *KEYED_FIELDS)
         if any(each.get(field) != fields[0].get(field) for each in fields)
     ]
     differs += [CLONE] if len(set(clones)) > 1 else []

@@ -20,11 +20,11 @@ from .task_records import TaskRecords
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from typing import Literal
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     from ..agents.presence import ShownNames
-    from ..records.record_types import AnyRecord, SignalFields
-    from ..records.shown_types import AnyShown
+    from ..records.record_types import SignalFields
     from ..store import Store
     from .causality import ThreadSignal
 
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 LOOKED_UP_MAX = (
     100  # recipients of a signal whose names are looked up; others are displayed by their addresses
 )
+
+UPKEEP = ("receipt", "access")  # kinds that are listed only on request
+_WRITERS = (
+    "sender_identity",
+    "reader_identity",
+    "agent_identity",
+    "session_id",
+)  # fields that name who wrote a record
 
 MERGES_MAX = 20  # merges to follow in the search for the commit that added a line
 
@@ -48,7 +56,7 @@ class LogPage(Outcome):
 
     __slots__ = ("entries", "next")
 
-    def __init__(self, entries: list[AnyShown], next: list[str]) -> None:
+    def __init__(self, entries: list[Mapping[str, Any]], next: list[str]) -> None:
         self.entries = entries
         self.next = next
 
@@ -58,7 +66,7 @@ class RecordDetail(Outcome):
 
     __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
 
-    def __init__(self, kind: str, record: AnyShown, commit: str | None) -> None:
+    def __init__(self, kind: str, record: Mapping[str, Any], commit: str | None) -> None:
         self.kind = kind
         self.record = record
         self.commit = commit
@@ -79,13 +87,13 @@ def log(
     receipts: bool = False,
     audits: bool = False,
 ) -> LogPage:
-    """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
+    """Return the last `n` records of all kinds, oldest first.
 
     Args:
-        thread: Only signals of the thread with this id, or of the signal with this id.
+        thread: Only signals and tasks of the thread with this id, or of the signal with this id.
         since: Only records from this time on, microseconds since the epoch.
         role: Only signals of or for a role, and sessions that state it; without a profile those of any.
-        receipts: Include receipts.
+        receipts: Include receipts, reads of memory nodes, and renewals of claims and takes.
         audits: Only audits, which say that somebody passed a rule and why, and signals that a session recorded as somebody else (`via`).
 
     Raises:
@@ -93,39 +101,19 @@ def log(
     """
     check_limit(n)
     db = store.db()
-    kinds = ["signal"] if thread else ["signal", "audit", "node"]
-    kinds += ["session"] if not (thread or wu or from_) else []
-    kinds += ["receipt"] if receipts else []
-    marks = ", ".join("?" * len(kinds))
-    where, values = [f"l.kind IN ({marks})"], list(kinds)
-    if wu:
-        unit = "coalesce(json_extract(l.body, '$.unit'), json_extract(l.body, '$.wu_id'))"
-        where.append(f"{unit_key_sql(unit)} = ?")
-        values.append(unit_key(wu))
+    left = [*([] if receipts else UPKEEP), *(["session"] if thread or wu or from_ else [])]
+    kinds = [each for each in records.KINDS if each not in left]
+    where, values = [f"l.kind IN ({', '.join('?' * len(kinds))})"], list(kinds)
+    if not receipts:
+        where.append("json_extract(l.body, '$.event') IS NOT 'renew'")
     if since is not None:
         where.append("l.at >= ?")
         values.append(format_at(since))
-    if role:
-        wanted = fold(role)
-        where.append("(" + " OR ".join(f"{each} = ? OR substr({each}, 1, ?) = ?" for each in _ROLES) + ")")
-        values += [wanted, str(len(wanted) + 1), f"{wanted}/"] * len(_ROLES)
     if audits:
         where.append("(l.kind = 'audit' OR json_extract(l.body, '$.via') IS NOT NULL)")
-    if thread:
-        thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
-        ids = "SELECT signal_id FROM signal WHERE thread = ?"
-        where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
-        values.append(thread_id)
-    if from_:
-        import json
-
-        senders = sorted(presence.readers_named(db, from_) | {from_})
-        fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
-        among = "IN (SELECT value FROM json_each(?))"  # one parameter: old SQLite accepts at most 999
-        where.append(
-            "(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")"
-        )
-        values += [json.dumps(senders)] * len(fields)
+    for text, condition in ((wu, _of_unit), (role, _of_role), (thread, _of_thread), (from_, _from)):
+        if text:
+            condition(db, text, where, values)
     rows = db.execute(
         f"SELECT l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
         [*values, n],
@@ -135,55 +123,75 @@ def log(
     entries = [_entry(db, by_session, by_reader, record) for record in read if record is not None]
     if not entries:
         return LogPage(entries, ["gitmem roster", "gitmem session start"])
-    named = next((id for each in reversed(entries) if isinstance(id := each.get("signal_id"), str)), None)
-    return LogPage(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
+    named = next((each["signal_id"] for each in reversed(entries) if "signal_id" in each), None)
+    return LogPage(entries, [command("gitmem", "show", named)] if named else [])
+
+
+def _of_unit(db: sqlite3.Connection, wu: str, where: list[str], values: list[str]) -> None:
+    unit = "coalesce(json_extract(l.body, '$.unit'), json_extract(l.body, '$.wu_id'))"
+    where.append(f"{unit_key_sql(unit)} = ?")
+    values.append(unit_key(wu))
+
+
+def _of_role(db: sqlite3.Connection, role: str, where: list[str], values: list[str]) -> None:
+    wanted = fold(role)
+    where.append("(" + " OR ".join(f"{each} = ? OR substr({each}, 1, ?) = ?" for each in _ROLES) + ")")
+    values += [wanted, str(len(wanted) + 1), f"{wanted}/"] * len(_ROLES)
+
+
+def _of_thread(db: sqlite3.Connection, thread: str, where: list[str], values: list[str]) -> None:
+    thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
+    ids = "SELECT signal_id FROM signal WHERE thread = ?"
+    where.append(
+        f"(json_extract(l.body, '$.signal_id') IN ({ids}) OR json_extract(l.body, '$.thread_id') = ?)"
+    )
+    values += [thread_id, thread_id]
+
+
+def _from(db: sqlite3.Connection, name: str, where: list[str], values: list[str]) -> None:
+    import json
+
+    senders = sorted(presence.readers_named(db, name) | {name})
+    fields = ("sender_session", *_WRITERS)
+    among = "IN (SELECT value FROM json_each(?))"  # one parameter: old SQLite accepts at most 999
+    where.append("(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")")
+    values += [json.dumps(senders)] * len(fields)
 
 
 def _entry(
-    db: sqlite3.Connection, by_session: ShownNames, by_reader: ShownNames, record: AnyRecord
-) -> AnyShown:
+    db: sqlite3.Connection, by_session: ShownNames, by_reader: ShownNames, record: Any
+) -> Mapping[str, Any]:
     """Return a record of the log as it is shown, with the names of its sender and recipients."""
-    if record["kind"] == "signal":
-        signal, to = records.shown(record, kind=True), record["recipients"]
-        signal["sender_name"] = sender_name_from(by_session, record)
+    kind, own = record["kind"], [record.get(field) for field in _WRITERS if record.get(field)]
+    entry = {**records.shown(record, kind=True)}
+    entry["sender_name"] = sender_name_from(by_session, record) or (by_reader.get(own[0]) if own else None)
+    if kind == "signal":
+        to = record["recipients"]
         known = [by_reader.get(each) or each for each in to[:LOOKED_UP_MAX]]
-        signal["recipient_names"] = [*known, *to[LOOKED_UP_MAX:]]
-        return signal
-    assert record["kind"] in ("session", "receipt", "node", "audit")
-    entry = records.shown(record, kind=True)
-    if record["kind"] == "session":
-        entry["sender_name"] = by_reader.get(record["session_id"])
-    elif record["kind"] == "receipt":
-        entry["sender_name"] = by_reader.get(record["reader_identity"])
-    else:
-        own = record.get("session_id") if record["kind"] == "node" else record["reader_identity"]
-        entry["sender_name"] = sender_name_from(by_session, record) or by_reader.get(own or "")
-    if record["kind"] == "audit" and record["action"] in (audits.CLAIM, audits.CLAIM_RELEASE):
-        assert entry["kind"] == "audit"
+        entry["recipient_names"] = [*known, *to[LOOKED_UP_MAX:]]
+    elif kind == "audit" and record["action"] in (audits.CLAIM, audits.CLAIM_RELEASE):
         entry["past"] = audits.past_claims(db, record)
     return entry
 
 
 def show(store: Store, id: str) -> RecordDetail:
-    """Return the record with an id, or the one signal or session with a prefix. Mark nothing as read.
+    """Return the record with an id, or the one with a prefix. Mark nothing as read.
 
     Raises:
-        UsageError: `not-a-signal` for the id of a memory node; `unknown-id`.
+        UsageError: `not-a-signal` for the id of a memory node; `unknown-id`, `short-id` or `ambiguous-id`.
     """
     db = store.db()
     if is_id("mem", id):
         raise UsageError(
-            f"{id} is a memory node; `gitmem show` shows signals, sessions and gate passes.",
+            f"{id} is a memory node; `gitmem show` shows other records.",
             hint=f"Use `gitmem mem show {id}`.",
             code="not-a-signal",
             next=[command("gitmem", "mem", "show", id)],
         )
-    session = presence.find_session(db, id)
-    if session is not None:
-        return _last(store, "session", "session_id", session, "gitmem roster")
-    if is_id("audit", id):
-        return _last(store, "audit", "audit_id", id, "gitmem log")
-    signal_id = resolve_id.resolve(db, id)
+    found = _last(store, presence.find_session(db, id) or id)
+    if found is not None:
+        return found
+    signal_id = resolve_id.resolve(db, id, what="record")
     thread = threads.load(db, resolve_id.thread_of(db, signal_id))
     thread_signal = (
         thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
@@ -198,24 +206,47 @@ def show(store: Store, id: str) -> RecordDetail:
     return one
 
 
-def _last(store: Store, kind: Literal["session", "audit"], field: str, id: str, next: str) -> RecordDetail:
-    """Return the last record of a kind with an id."""
-    row = store.db().execute(
-        f"SELECT body FROM line WHERE kind = ? AND json_extract(body, '$.{field}') = ?"
-        " ORDER BY at DESC, body DESC LIMIT 1",
-        (kind, id),
-    ).fetchone()  # fmt: skip
-    record = records.read_kind(kind, row[0].encode()) if row is not None else None
+def _last(store: Store, id: str) -> RecordDetail | None:
+    """Return the last record of any kind but signals that has an id, or the one that begins with it; None if there is none.
+
+    Raises:
+        UsageError: `ambiguous-id`.
+    """
+    begins = len(id.partition("-")[2]) >= resolve_id.READ_PREFIX_MIN
+    found: dict[str, tuple[str, str]] = {}
+    for kind, field in records.ID_FIELDS.items():
+        if field == "signal_id":
+            continue
+        rows = store.db().execute(
+            f"SELECT json_extract(body, '$.{field}') AS named, body FROM line WHERE kind = ? AND named >= ? AND named < ?"
+            " ORDER BY at, body",
+            (kind, id, id + ("\U0010ffff" if begins else "\0")),
+        )  # fmt: skip
+        found.update((each, (kind, line)) for each, line in rows)
+    if id not in found and len(found) > 1:
+        raise resolve_id.ambiguous(id, found)
+    kind, line = found.get(id) or next(iter(found.values()), ("", ""))
+    record: Any = records.read(line.encode()) if line else None
     if record is None:
-        raise UsageError(
-            f"No such {kind} in this log: {id}.",
-            hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
-            code="unknown-id",
-            next=["gitmem sync", "gitmem log"],
-        )
-    one = RecordDetail(kind, records.shown(record), commit_of(store, row[0].encode()))
-    one.next = [next]
+        return None
+    one = RecordDetail(kind, records.shown(record), commit_of(store, line.encode()))
+    one.next = [command("gitmem", *words(record)) for words in [_FOLLOW.get(kind)] if words is not None]
     return one
+
+
+# What shows more of a record of a kind: the words of the command.
+_FOLLOW: dict[str, Callable[[Mapping[str, Any]], tuple[str, ...]]] = {
+    "session": lambda record: ("roster",),
+    "name": lambda record: ("name", "list"),
+    "patch": lambda record: ("mem", "show", record["node_ids"][0]),
+    "relation": lambda record: ("mem", "show", record["from_id"]),
+    "access": lambda record: ("mem", "show", record["node_ids"][0]),
+    "audit": lambda record: ("log", "--audits"),
+    "task": lambda record: ("task", "show", record["task_id"]),
+    "task_event": lambda record: ("task", "show", record["task_id"]),
+    "claim": lambda record: ("claim", "list"),
+    "commit": lambda record: ("why", record["commit"]),
+}
 
 
 def commit_of(store: Store, line: bytes) -> str | None:
@@ -284,6 +315,14 @@ def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | 
     by_role = {"role", "alias"} & set(fields.get("resolved_by", ()))
     if by_role and before and set(fields["requested_to"]) == set(before.record.get("requested_to", ())):
         fields = {**fields, "recipients": before.record["recipients"]}  # others may hold the role by now
+    if before is not None and not fields.get(
+        "delegation_id"
+    ):  # an answer to a task got both as it was recorded
+        fields = {
+            **fields,
+            "delegation_id": before.record.get("delegation_id"),
+            "task_id": before.record.get("task_id"),
+        }
     if before is not None and keyed_content(before.record) != keyed_content(fields):
         raise UsageError(
             f"The idempotency key {fields['idempotency_key']} was used for other content "

@@ -7,10 +7,10 @@ from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.record_types import AnyRecord
+    from typing import Any
+
     from .withheld_lines import WithheldLines
 
-IDS = ("signal_id", "audit_id", "event_id", "task_id", "claim_id", "session_id", "id", "name")
 # Records of people and agents precede those that gitmem wrote about them.
 ORDER = (
     "signal", "task", "task_event", "node", "patch", "relation", "claim", "audit", "session", "name", "receipt", "access",
@@ -43,7 +43,7 @@ def _ordered(found: WithheldLines) -> list[str]:
 
 def describe(line: bytes) -> dict[str, str]:
     """Return a description of a line: `kind`, `id`, and a `text` of one line."""
-    record = records.read(line)
+    record: Any = records.read(line)
     if record is None:
         return {
             "kind": UNREADABLE,
@@ -51,8 +51,12 @@ def describe(line: bytes) -> dict[str, str]:
             "text": commit_message.cut(_plain(line), commit_message.COLUMNS),
         }
     kind = record["kind"]
-    id = next((str(found) for field in IDS if (found := record.get(field))), "")
-    return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(record)}
+    shown = records.shown(record, kind=True)
+    id = str(shown[records.ID_FIELDS[kind]])
+    named = (
+        {"recipient_names": record.get("requested_to") or record["recipients"]} if kind == "signal" else {}
+    )
+    return {"kind": kind, "id": sanitize(id), "text": commit_message.describe({**shown, **named})}
 
 
 def summary(count: int, url: str) -> str:
@@ -62,22 +66,6 @@ def summary(count: int, url: str) -> str:
         f"{what} not sent: nobody has agreed yet to publish this log to {url}, where everybody who can read that "
         "repository can read it."
     )
-
-
-def _text(record: AnyRecord) -> str:
-    kind = record["kind"]
-    if record["kind"] == "signal":
-        signal = records.shown(record, kind=True)
-        signal["recipient_names"] = record.get("requested_to") or record["recipients"]
-        return commit_message.describe(signal)
-    if record["kind"] in ("node", "audit", "receipt", "session"):
-        return commit_message.describe(records.shown(record, kind=True))
-    about = [
-        str(value)
-        for field in ("event", "name", "type", "from_id", "to_id", "message")
-        if (value := record.get(field))
-    ]
-    return commit_message.cut(sanitize(" ".join([kind, *about])), commit_message.COLUMNS)
 
 
 def _plain(line: bytes) -> str:

@@ -66,19 +66,19 @@ def delegate(
         UsageError: `no-addressee`, `no-role` in a vocabulary without a default, or another invalid input (also RecordError, SecretError). Nothing was written.
         StoreError: It can't be recorded.
     """
-    if (same := new_task.of_key(store, caller, message, options)) is not None:
+    roles = roles_file.read(store.repo.worktree)
+    stated = lookup.resolve(roles, role, policy=lookup.policy_of(store.settings())) if role else None
+    if (same := new_task.of_key(store, caller, message, _as_said(options, stated, scopes))) is not None:
         return same
     if options.get("to") is None and not options.get("target_role"):
         raise _nobody_named(store, caller, message)
     new_task.check(store, options)
     to = options.pop("to", None) or f"{role_holders.PREFIX}{options.get('target_role')}"
-    roles = roles_file.read(store.repo.worktree)
     found = addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
     remarks = [each.remark for each in found.signaled]
     asked = found.role or dict(options.get("requested_role") or ()) or serialize.actual_role(found.session)
-    if role:
-        stated = lookup.resolve(roles, role, policy=lookup.policy_of(store.settings()))
-        asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role)
+    if stated is not None:
+        asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role or "")
         remarks.append(remark)
     if not asked:
         asked = task_roles.parts(_default_role(roles, to, message))
@@ -113,6 +113,17 @@ def delegate(
         *escalate.look(store, caller),
     ]
     return made
+
+
+def _as_said(options: TaskOptions, role: lookup.Role | None, scopes: Sequence[str]) -> TaskOptions:
+    """Return the options with the parts of role and scope that the caller names, without those that follow of other facts."""
+    said: TaskOptions = {**options}
+    if role is not None:
+        said["requested_role"] = task_roles.parts(role)
+    if scopes:
+        parts = scope.parse(scopes).as_json()
+        said["requested_ownership_scope"] = {name: value for name, value in parts.items() if value}
+    return said
 
 
 def addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_unseen: bool) -> Addressees:

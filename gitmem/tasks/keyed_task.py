@@ -5,12 +5,13 @@ from __future__ import annotations
 from ..agents.role_holders import PREFIX
 from ..errors import UsageError
 from ..records import ids
+from ..records.table import FILLED, KEYED
 from ..text.shell_quote import command
-from . import DELEGATION, find_task
+from . import chains, find_task, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
     from ..store import Store
     from .task_options import TaskOptions
 
-# Tasks of one key must agree in these.
-_COMPARED = ("message", "purpose", "agent", "target_role", "wu_id")
+_ADDRESSEE = ("agent", "target_role")
+_DEFAULTED = (
+    "requested_role",
+    "requested_ownership_scope",
+)  # by the addressee; what a repetition says of them counts
+# Parts of a payload that say how and where the task was written.
+_OF_WRITING = (task_signals.TELL, chains.AGAIN, "brief", "clientMessageId", "acceptedOutputModes")
 
 
 def id_of(caller: Caller, key: str) -> str:
@@ -27,21 +33,31 @@ def id_of(caller: Caller, key: str) -> str:
     return ids.keyed_id("task", caller.reader, key)
 
 
-def find(store: Store, caller: Caller, message: str, options: TaskOptions) -> TaskRecord | None:
-    """Return the task of a key that was recorded for the same addressee, as typed, with the same text; None if that is not certain.
+def find(store: Store, caller: Caller, fields: Mapping[str, Any], options: TaskOptions) -> TaskRecord | None:
+    """Return the task of a key that was recorded for the same addressee, as typed, with the same content; None if that is not certain.
 
-    It looks at nothing else: who has repeated a command gets its task also if the deadline is over, an enclosing task is finished, or the
-    addressee is gone.
+    Who has repeated a command gets its task also if the deadline is over, an enclosing task is finished, or the addressee is gone.
+
+    Args:
+        fields: The fields that the options name; of a role and a scope the parts that they name.
+
+    Raises:
+        UsageError: `key-reused`: another field than the addressee differs. Nothing was written.
     """
     before = recorded(store, caller, options.get("idempotency_key"))
     if before is None:
         return None
+    refuse_another(before, fields, [name for name in KEYED["task"] if name not in (*_ADDRESSEE, *_DEFAULTED)])
+    for name in _DEFAULTED:
+        asked: Mapping[str, Any] = fields.get(name) or {}
+        had: Mapping[str, Any] = before.get(name) or {}  # type: ignore[assignment]
+        refuse_another(
+            {**before, name: {part: had.get(part) for part in asked}}, fields, [name] if asked else ()
+        )
     role, agent = before.get("target_role"), before.get("agent")
     known = {before.get("requested_to") or agent, agent, f"{PREFIX}{role}" if role else None} - {None}
-    asked = (options.get("to") or f"{PREFIX}{options.get('target_role')}").strip()
-    said = (message, options.get("purpose") or DELEGATION, options.get("wu") or None)
-    is_same = asked in known and said == (before["message"], before["purpose"], before.get("wu_id"))
-    return before if is_same else None
+    asked_of = (options.get("to") or f"{PREFIX}{options.get('target_role')}").strip()
+    return before if asked_of in known else None
 
 
 def recorded(store: Store, caller: Caller, key: str | None) -> TaskRecord | None:
@@ -52,13 +68,23 @@ def recorded(store: Store, caller: Caller, key: str | None) -> TaskRecord | None
     return found if found is not None and found["sender_identity"] == caller.reader else None
 
 
-def refuse_another(before: TaskRecord, fields: Mapping[str, Any]) -> None:
+def refuse_another(
+    before: Mapping[str, Any], fields: Mapping[str, Any], names: Sequence[str] = _ADDRESSEE
+) -> None:
     """Raise UsageError if the caller means another task than that of the key."""
-    for name in _COMPARED:
-        if (before.get(name) or None) != (fields.get(name) or None):
+    for name in names:
+        if _value(before, name) != _value(fields, name):
             raise UsageError(
                 f"The idempotency key belongs to {before['task_id']}, which has another {name}. Nothing was written.",
                 hint="Use a new key for a new task.",
                 code="key-reused",
                 next=[command("gitmem", "task", "show", before["task_id"])],
             )
+
+
+def _value(fields: Mapping[str, Any], name: str) -> Any:
+    """Return a field for a comparison: a missing one as its default."""
+    value = fields.get(name) or FILLED["task"].get(name) or None
+    if name == "payload" and value:
+        return {part: each for part, each in value.items() if part not in _OF_WRITING} or None
+    return list(value) if isinstance(value, tuple) else value

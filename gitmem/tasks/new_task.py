@@ -247,7 +247,9 @@ def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved |
 
 def of_key(store: Store, caller: Caller, message: str, options: TaskOptions) -> NewTask | None:
     """Return the task of an idempotency key that was recorded before, see `keyed_task.find`."""
-    before = keyed_task.find(store, caller, message, options)
+    if not options.get("idempotency_key"):
+        return None
+    before = keyed_task.find(store, caller, _fields(store, caller, message, None, options), options)
     return _already_recorded(before, None) if before is not None else None
 
 

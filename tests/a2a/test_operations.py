@@ -21,12 +21,14 @@ from a2a.types import (
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
+    Part,
     SendMessageConfiguration,
     SubscribeToTaskRequest,
     TaskPushNotificationConfig,
     TaskState,
 )
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
+from google.protobuf.json_format import ParseDict
 
 from gitmem.store import wall_clock
 from gitmem.tasks import give_up
@@ -211,6 +213,11 @@ def test_i11_a_message_with_a_key_makes_one_task(local: Local, binding: str) -> 
     async def job() -> set[str]:
         async with client_of(local, binding) as client:
             asked = [request(metadata=key, configuration=NOW)] * 2 + [request(configuration=NOW)] * 2
+            await send(client, asked[0])
+            other = request(metadata=key, configuration=NOW)
+            other.message.parts.append(ParseDict({"data": {"rate": 7}}, Part()))
+            with pytest.raises(A2AError, match="has another payload"):
+                await send(client, other)
             return {(await send(client, each))[0].task.id for each in asked}
 
     assert len(talk(job)) == 3

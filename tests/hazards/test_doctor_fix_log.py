@@ -261,7 +261,7 @@ def test_commits_that_were_taken_off_are_put_back_as_they_were(hub: Hub, clone: 
     clone.add("meanwhile")
     clone = anew(hub, clone)
     doctor.fix(clone.store)
-    assert clone.subjects() == ["3 records from 1 agent", "meanwhile", *story[3:]]
+    assert clone.subjects() == [f"{story[2]} +2", "meanwhile", *story[3:]]
     assert git("log", "-1", "--format=%b", clone.tip, cwd=clone.path).splitlines()[:3] == story[2::-1]
 
 

@@ -106,12 +106,12 @@ def test_whoever_comes_next_folds_and_deletes(hub: Hub) -> None:
     leave(b, "one", "two")
     shape = "--format=%an %ae %ad %cn %ce %cd%n%B"
     made = git("log", "-1", "--date=raw", shape, boxes(hub)[0], cwd=hub.path)
-    assert made.splitlines()[1:4] == ["2 records from 1 agent", "", "one"]
+    assert made.splitlines()[1:4] == ["one +1", "", "one"]
     a.add("mine")
     found = a.exchange()
     assert (found.state, found.received, found.sent, found.outbox) == ("synced", 2, 1, None)
     assert hub.texts() == ["one", "two", "mine"] and boxes(hub) == []
-    assert a.subjects()[:3] == ["2 records from 1 agent", "mine", "Start the log of this repository"]
+    assert a.subjects()[:3] == ["one +1", "mine", "Start the log of this repository"]
     assert git("log", "-1", "--date=raw", shape, ref.BRANCH, cwd=hub.path) == made
     assert b.exchange().state in GOOD
     assert b.tip == a.tip == hub.tip()
@@ -130,7 +130,7 @@ def test_who_does_not_fold_has_outboxes_of_others_as_one_commit(hub: Hub) -> Non
     a.exchange()
     b.exchange()
     assert b.tip == a.tip == hub.tip()
-    assert b.subjects() == ["3 records from 2 agents", *before]
+    assert b.subjects() == ["one +2", *before]
     assert git("log", "-1", "--format=%b", b.tip, cwd=b.path).splitlines()[:3] == ["one", "two", "three"]
 
 
@@ -164,7 +164,7 @@ def test_clones_that_see_the_same_make_the_same_commits(hub: Hub) -> None:
             oid, name = row.split()
             git("update-ref", name, oid, cwd=hub.path)
     assert folded[0] == folded[1]
-    assert d.subjects()[0] == "3 records from 3 agents"
+    assert d.subjects()[0] == "0 +2"
     assert git("log", "-1", "--format=%b", d.tip, cwd=d.path).splitlines()[:3] == ["0", "1", "2"]
 
 
@@ -360,7 +360,7 @@ def test_a_fold_that_loses_the_race_folds_what_is_left(hub: Hub) -> None:
     found = b.exchange()
     assert (found.state, found.rejections) == ("synced", 1)
     assert hub.texts() == ["one", "mine", "two"] and boxes(hub) == []
-    assert b.tip == hub.tip() and b.subjects()[:2] == ["2 records from 2 agents", "one"]
+    assert b.tip == hub.tip() and b.subjects()[:2] == ["mine +1", "one"]
 
 
 def test_a_remote_without_a_branch_gets_no_outbox(hub: Hub) -> None:

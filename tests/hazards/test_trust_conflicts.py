@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.mailbox.content import KEYED_FIELDS
-from gitmem.signals import conflicts
-
 from .forging import Clone, Hub, changed
 
 EARLIER = "2020-01-01T00:00:00.000000Z"
@@ -162,8 +159,3 @@ def test_a_conflict_says_in_what_the_lines_differ(
     curie.sync()
     for each in curie("inbox", "--no-mark", "--json").json["signals"]:
         assert each["conflict"]["differs"] == [word]
-
-
-def test_every_keyed_field_is_compared() -> None:
-    """Lines that differ only in a field without a name would differ in "other fields"."""
-    assert set(KEYED_FIELDS) <= set(conflicts.COMPARED)

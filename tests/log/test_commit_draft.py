@@ -80,21 +80,31 @@ def test_where_all_ride_the_only_one_tells_its_story(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("authors", "subject"),
-    [(["A"] * 3, "3 records from 1 agent"), (["A", "B", "B"], "3 records from 2 agents"), ("ABC", "3 records from 3 agents")],
+    ("subjects", "shown"),
+    [
+        (["A starts", "A: note x", "A → B: hello", "A → B: PROPOSE x", "B → A: AGREE x"], "B → A: AGREE x +4"),
+        (["B → A: REJECT x", "A → B: COUNTER x", "A → B: AGREE x"], "B → A: REJECT x +2"),
+        (["A: note x", "A → B: COUNTER x", "A → B: AGREEMENT x"], "A → B: COUNTER x +2"),
+        (["A: note x", "B → A: they said: AGREE x"], "B → A: they said: AGREE x +1"),
+        (["A starts", "A: note x"], "A: note x +1"),
+        (["A: note x", "A completed: ok"], "A completed: ok +1"),
+        (["B → A: hello", "A passes the gate of WU-1 with 1 signal: late"], "A passes the gate of WU-1 with 1 signal: late +1"),
+        (["A starts", "A ends"], "A starts +1"),
+    ],
 )  # fmt: skip
-def test_several_are_told_as_a_count_and_their_subjects(authors: list[str], subject: str) -> None:
-    """In the order in which they came, each with its trailers."""
-    found = combine_messages(
-        [
-            told(number, ("Signal", f"sig-{number}"), author=f"{author} <m>")
-            for number, author in enumerate(authors)
-        ]
-    )
+def test_several_are_told_by_the_most_telling_of_them(subjects: list[str], shown: str) -> None:
+    """A decision before a proposal before a signal before a note; all are listed, in the order in which they came."""
+    entries = [
+        told(number, ("Signal", f"sig-{number}"), author=f"{each[0]} <m>")
+        for number, each in enumerate(subjects)
+    ]
+    for each, subject in zip(entries, subjects, strict=True):
+        each.message.subject = subject
+    found = combine_messages(entries)
 
-    assert (found.author, found.subject) == ("A <m>", subject)
-    assert found.body == "subject 0\nsubject 1\nsubject 2"
-    assert found.trailers == [("Signal", f"sig-{number}") for number in range(3)]
+    assert (found.author, found.subject) == (f"{shown[0]} <m>", shown)
+    assert found.body == "\n".join(subjects)
+    assert found.trailers == [("Signal", f"sig-{number}") for number in range(len(subjects))]
 
 
 @pytest.mark.parametrize(

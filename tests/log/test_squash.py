@@ -148,7 +148,7 @@ def test_merges_are_flattened(chain: Chain) -> None:
         new = squash.squash(chain.git, own(chain, merge, chain.genesis), theirs)
         commit = chain.git.commit(new)
         assert commit.parents == [theirs]
-        assert commit.message.split("\n")[0] == f"{count} records from 1 agent"
+        assert commit.message.split("\n")[0] in (f"left +{count - 1}", f"right +{count - 1}")
         assert sorted(commit.message.split("\n")[2:4]) == ["left", "right"]
         assert [chain.file(new, name) for name in "abd"] == [b"1\n", b"2\n", b"x\n"]
     assert chain.file(new, "c") == b"3\n"
@@ -171,7 +171,7 @@ def test_several_commits_become_one_that_lists_their_records(chain: Chain) -> No
         [theirs],
         ("Agent-0", "Agent-0@a", 1_700_000_020, "+0200"),
         ("C", "c@c", 1_700_000_021, "+0000"),
-        "3 records from 2 agents\n\nsay 0\nsay 1\nsay 2\n\nSignal: sig-0\nSignal: sig-1\nSignal: sig-2\nWU: WU-1\n",
+        "say 0 +2\n\nsay 0\nsay 1\nsay 2\n\nSignal: sig-0\nSignal: sig-1\nSignal: sig-2\nWU: WU-1\n",
     )
     assert chain.file(new) == b"0\n1\n2\n"
 
@@ -188,9 +188,7 @@ def test_only_commits_that_bring_anything_are_told(chain: Chain) -> None:
     commits = chain.line(4)
     theirs = chain.put(chain.genesis, "theirs", a=b"0\n1\n", n0=b"0\n", n1=b"1\n")
     new = squash.squash(chain.git, commits, theirs)
-    assert chain.git.commit(new).message.startswith(
-        "4 records from 2 agents\n\nsay 2\nsay 3\n\nSignal: sig-2"
-    )
+    assert chain.git.commit(new).message.startswith("say 2 +3\n\nsay 2\nsay 3\n\nSignal: sig-2")
     assert chain.file(new) == b"0\n1\n2\n3\n"
     last = chain.put(theirs, "more", a=b"0\n1\n2\n", n2=b"2\n")
     assert told(chain, squash.squash(chain.git, commits, last))[1:] == told(chain, commits[3])[1:]
@@ -223,20 +221,25 @@ def test_commits_that_stand_for_others_are_listed_with_what_they_list(chain: Cha
     """So that no record is lost to the story, however often a sync loses a race."""
     one = [Commit("", [], SOMEBODY, SOMEBODY, f"say {number}\n\nNote: {number}\n") for number in range(3)]
     text = message(one[:2], 2)
-    assert text == "2 records from 1 agent\n\nsay 0\nsay 1\n\nNote: 0\nNote: 1\n"
+    assert text == "say 0 +1\n\nsay 0\nsay 1\n\nNote: 0\nNote: 1\n"
     both = Commit("", [], SOMEBODY, SOMEBODY, text)
-    assert message([both, one[2]], 5) == (
-        "5 records from 1 agent\n\nsay 0\nsay 1\nsay 2\n\nNote: 0\nNote: 1\nNote: 2\n"
-    )
-    bare = Commit("", [], SOMEBODY, SOMEBODY, "7 records from 2 agents\n\nNote: 4\n")
-    assert message([bare, one[2]], 1).startswith("1 record from 1 agent\n\n7 records from 2 agents\nsay 2\n")
+    assert message([both, one[2]], 5) == ("say 0 +4\n\nsay 0\nsay 1\nsay 2\n\nNote: 0\nNote: 1\nNote: 2\n")
+    bare = Commit("", [], SOMEBODY, SOMEBODY, "Vote +6\n\nNote: 4\n")
+    assert message([bare, one[2]], 1).startswith("Vote +6\n\nVote +6\nsay 2\n")
 
 
-def test_agents_are_counted_by_their_trailers_too(chain: Chain) -> None:
-    """The author of a commit that stands for several is one of them."""
-    texts = ("2 records from 2 agents\n\na\nb\n\nAgent: x\nAgent: y\n", "c\n\nAgent: x\n")
-    found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 3)
-    assert found == "3 records from 2 agents\n\na\nb\nc\n\nAgent: x\nAgent: y\n"
+def test_the_most_telling_record_is_the_subject(chain: Chain) -> None:
+    """Also where it is in the list of a commit that stands for several; a long one is cut, and listed all the same."""
+    long = "A → B: PROPOSE " + "x" * 80
+    texts = (f"A notes: note y +1\n\nA notes: note y\n{long}\n\nAgent: x\n", "C starts\n\nAgent: x\n")
+    commits = [Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts]
+    found = message(commits, 12)
+    assert found.split("\n")[0] == long[:67] + "… +11" and len(found.split("\n")[0]) == 72
+    assert found.split("\n\n")[1] == f"A notes: note y\n{long}\nC starts"
+    agreed = Commit("", [], SOMEBODY, SOMEBODY, "B → A: AGREE yes +1\n\nwords of hers\n")
+    again = message([Commit("", [], SOMEBODY, SOMEBODY, found), agreed], 14)
+    assert again.split("\n\n")[0] == "B → A: AGREE yes +1 +13"
+    assert again.split("\n\n")[1] == f"A notes: note y\n{long}\nC starts\nB → A: AGREE yes +1"
 
 
 def test_a_message_has_a_limit_whatever_peers_write() -> None:
@@ -247,9 +250,9 @@ def test_a_message_has_a_limit_whatever_peers_write() -> None:
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
 
     subjects = "\n".join(("x" * 100, "[2Jodd", *more))
-    assert found == f"4 records from 1 agent\n\n{subjects}\nand 2 more\n\nNote: {long}\n"
+    assert found == f"{'x' * 68}… +3\n\n{subjects}\nand 2 more\n\nNote: {long}\n"
     assert message([Commit("", [], SOMEBODY, SOMEBODY, "\n")] * 2, 2) == (
-        "2 records from 1 agent\n\n(no subject)\n(no subject)\n"
+        "(no subject) +1\n\n(no subject)\n(no subject)\n"
     )
 
 
@@ -260,7 +263,7 @@ def test_of_a_long_message_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(squash_message, "_plain", lambda line: plain.append(line) or real(line))
     many = 300_000
     texts = (
-        "9 records from 2 agents\n\n" + "x\n" * many + "\nNote: a\n",
+        "x +8\n\n" + "x\n" * many + "\nNote: a\n",
         " " * many + "\n",
         "c\n\n" + "Note: b\n" * many,
         "d\n\n" + "".join(f"Note: {number}\n" for number in range(many)),

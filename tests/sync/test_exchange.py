@@ -87,14 +87,14 @@ def test_what_was_not_published_yet_becomes_one_commit_where_it_has_to_move(hub:
     assert b.add("rides", deferred=True) is None
     b.add("four")
     b.exchange()
-    assert b.tip == hub.tip() and b.subjects()[:3] == ["3 records from 1 agent", "two", "one"]
+    assert b.tip == hub.tip() and b.subjects()[:3] == ["three +2", "two", "one"]
     body = git("log", "-1", "--format=%b", b.tip, cwd=b.path)
     assert body.split("\n\n") == ["three\nfour", "Note: three\nNote: rides\nNote: four\n\n"] or (
         body.startswith("three\nfour\n\nNote: three\n") and "Note: rides" in body
     )
     b.add("five")
     b.exchange()
-    assert b.subjects()[:2] == ["five", "3 records from 1 agent"]
+    assert b.subjects()[:2] == ["five", "three +2"]
 
 
 def test_three_clones_in_any_order_have_the_same_bytes(hub: Hub) -> None:
@@ -182,7 +182,7 @@ def test_commits_that_arrive_meanwhile_come_along(hub: Hub, monkeypatch: pytest.
     monkeypatch.setattr(b.log.git, "write", written)
     b.exchange()
     assert b.texts() == hub.texts() == ["theirs", "mine", "late 1", "late 2"]
-    assert b.subjects()[:3] == ["2 records from 1 agent", "mine", "theirs"]
+    assert b.subjects()[:3] == ["late 1 +1", "mine", "theirs"]
 
 
 def test_a_new_clone_adopts_the_log_without_a_commit(hub: Hub) -> None:

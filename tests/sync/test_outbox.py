@@ -113,7 +113,7 @@ def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: LogT
     )
     assert first == second
     assert log.git.commit(first).message == (
-        "4 records from 3 agents\n\nb: 1\na: 1\na: 1\nc: 1\n\nNote: b\nNote: a\nNote: c\n"
+        "b: 1 +3\n\nb: 1\na: 1\na: 1\nc: 1\n\nNote: b\nNote: a\nNote: c\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared:
     for boxes in (plain, [apart]):
         new = log.git.commit(squash(log.git, own, shared.oid, outbox.OutboxSent(log.git, boxes)))
         assert outbox.lines_at(log.git, new.tree, "notes/2026-11/21/gm-a.jsonl") == {b"2"}
-        assert new.message == "2 records from 2 agents\n\na: 1\nb: 1\n\nNote: a\nNote: b\n"
+        assert new.message == "a: 1 +1\n\na: 1\nb: 1\n\nNote: a\nNote: b\n"
     assert outbox.OutboxSent(log.git, [apart]).has("format", log.git.tree(shared.tree)["format"])
     assert not outbox.OutboxSent(log.git, plain).has("format", log.git.tree(shared.tree)["format"])
     assert squash(log.git, own, shared.oid, None) == own[-1]

@@ -1,0 +1,91 @@
+"""A repeated idempotency key is the same signal, task or call, or is refused: no second text or value is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.records.table import KEYED
+from tests.cli.conftest import Run
+
+Start = Callable[..., str]
+SIGNAL = ("signal", "Deploy", "--to", "Bohr")
+TASK = ("delegate", "Deploy", "--to", "Bohr", "--role", "implementer/test", "--scope", "paths=src/**")
+CALL = ("call", "Bohr", "Deploy", "--no-wait")
+
+
+def changed(words: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
+    """Return a command with other values of options that it has, and with others."""
+    left = list(words)
+    for option, value in zip(more[::2], more[1::2], strict=True):
+        if option in left:
+            left[left.index(option) + 1] = value
+        else:
+            left += [option, value]
+    return left
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        *((SIGNAL, pair) for pair in [
+            ("signal", "Other"), ("--to", "Curie"), ("--intent", "propose"), ("--wu", "WU-8"), ("--wu", "#8"), ("--lane", "x"),
+            ("--initiative", "x"), ("--target-role", "reviewer"), ("--delegation-id", "task-abcd"), ("--artifact", "b.txt"),
+        ]),
+        *((TASK, pair) for pair in [
+            ("delegate", "Other"), ("--to", "Curie"), ("--role", "reviewer/docs"), ("--scope", "paths=docs/**"), ("--priority", "P0"),
+            ("--wu", "WU-8"), ("--wu", "#8"), ("--lane", "x"), ("--initiative", "x"), ("--model", "x"), ("--brief", "brief.md"),
+        ]),
+        *((CALL, pair) for pair in [("Bohr", "Other"), ("--var", "rate=8")]),
+    ],
+)  # fmt: skip
+def test_another_value_of_any_field_is_refused_and_named(
+    run: Run, start: Start, repo: Path, words: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    planck = start("Planck")
+    start("Bohr", "--role", "implementer/test")
+    start("Curie", "--role", "implementer/test")
+    (repo / "brief.md").write_text("Do it.\n")
+    key = ("--idempotency-key", "k1")
+    first = run(*words, *key, "-q" if words != CALL else "--json", session=planck)
+    assert first.status == 0, first
+    assert "already recorded" in run(*words, *key, session=planck).out + run(*words, *key, session=planck).err
+    before = run("log", "--json", session=planck).json
+    again = run(*changed(words, more), *key, session=planck)
+    assert again.status == 2, again
+    assert "Nothing was written" in again.err
+    assert "k1" in again.err or "idempotency key" in again.err
+    assert run("log", "--json", session=planck).json == before
+    back = run(*words, *key, session=planck)
+    assert back.status == 0, "the first one is repeated as before"
+
+
+def test_fields_are_compared_unless_their_model_excepts_them() -> None:
+    """So is each field that a model gets later."""
+    from gitmem.records.models import model
+
+    for kind, names in KEYED.items():
+        left_out = {
+            "at",
+            "kind",
+            "schema_version",
+            "mac",
+            "unit",
+            f"{kind}_id",
+            "idempotency_key",
+            *model(kind).MAY_DIFFER,
+        }
+        assert set(names) == model(kind).model_fields.keys() - left_out
+
+
+def test_a_keyed_answer_to_a_task_may_be_repeated(run: Run, start: Start) -> None:
+    """Its task is found as it is recorded, so a repetition does not name it."""
+    planck, bohr = start("Planck"), start("Bohr", "--role", "implementer/test")
+    run(*TASK, session=planck)
+    asked = run("inbox", "--json", session=bohr).json["signals"][-1]["signal_id"]
+    words = ("signal", "no time", "--reply-to", asked, "--intent", "reject", "--idempotency-key", "r1")
+    assert run(*words, session=bohr).status == 0
+    again = run(*words, session=bohr)
+    assert (again.status, "already recorded" in again.out) == (0, True), again
