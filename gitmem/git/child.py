@@ -22,7 +22,15 @@ ERRORS_MAX = 1 << 20  # bytes of errors that are kept; what a remote prints is a
 
 
 class OutputTooLargeError(Exception):
-    """A process has written more than its caller accepts."""
+    """A process has written more than its caller accepts.
+
+    Args:
+        out: What it had written.
+    """
+
+    def __init__(self, out: bytes) -> None:
+        super().__init__()
+        self.out = out
 
 
 class ChildProcess:
@@ -139,7 +147,7 @@ class ChildProcess:
                 if handle == self.stdout.fileno():
                     out.append(chunk)
                     size += len(chunk)
-                    _check_size(size, out_max)
+                    _check_size(size, out, out_max)
                 else:
                     err += chunk
                     del err[: -ERRORS_MAX if len(err) > 2 * ERRORS_MAX else 0]
@@ -149,9 +157,9 @@ class ChildProcess:
         return b"".join(out), bytes(err[-ERRORS_MAX:])
 
 
-def _check_size(size: int, most: int | None) -> None:
+def _check_size(size: int, out: list[bytes], most: int | None) -> None:
     if most is not None and size > most:
-        raise OutputTooLargeError
+        raise OutputTooLargeError(b"".join(out))
 
 
 def spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> ChildProcess:

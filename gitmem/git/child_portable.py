@@ -27,7 +27,7 @@ class PortableChild(ChildProcess):
         except subprocess.TimeoutExpired:
             raise TimeoutError from None
         if out_max is not None and len(out) > out_max:
-            raise OutputTooLargeError
+            raise OutputTooLargeError(out)
         return self._popen.returncode, out, (err or b"")[-ERRORS_MAX:]
 
     def poll(self) -> int | None:

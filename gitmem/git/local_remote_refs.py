@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+OUT_BYTES_MAX = 4 * 1024 * 1024
 _FLUSH, _DELIMITER = b"0000", b"0001"
 _REDIRECTING_SETTINGS = (b"insteadof", b"uploadpack", b"[include")
 
@@ -47,9 +48,9 @@ def ask(
     try:
         done = run.run(
             common, ["upload-pack", path], input=question, env_extra=version, timeout=timeout, check=False,
-            meanwhile=meanwhile,
+            meanwhile=meanwhile, out_max=OUT_BYTES_MAX,
         )  # fmt: skip
-    except run.GitTimeoutError:
+    except (run.GitTimeoutError, run.GitOutputError):
         return None
     return _parse(done.out) if done.code == 0 else None
 

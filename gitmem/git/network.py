@@ -6,9 +6,10 @@ It uses the user's credentials, proxies and ssh, but no prompts and no hooks. UR
 from __future__ import annotations
 
 import os
+import re
 
 from ..errors import RemoteError, StoreError
-from . import packing, partial, queries, run, separate_fetch
+from . import incoming, partial, queries, run, separate_fetch
 from .read_ref import FENCES
 from .remotes import scrubbed, ssh_without_prompts, without_credentials
 
@@ -38,6 +39,22 @@ _LOST_RACE_WORDS = (
 )
 _DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
 _BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-", os.fsencode(FENCES[1]))  # not the user's
+# The server, or a proxy before it, does not accept our credentials.
+_NOT_ADMITTED = (
+    *(
+        "returned error: 401",
+        "returned error: 403",
+        "returned error: 407",
+        "http 401",
+        "http 403",
+        "http 407",
+    ),
+    *("authentication failed", "could not read username", "could not read password", "response 407"),
+    *("code 407", "permission denied (", "invalid credentials"),
+)
+_STATUS = re.compile(r"(?:error:|code|response|HTTP) ([1-5][0-9][0-9])\b")
+_NO_REPOSITORY = re.compile(r"repository .* not found|Repository not found|returned error: 404")
+_RULES = ("gh013", "rule violations", "protected branch", "pre-receive hook declined")
 # A retry cannot succeed.
 _OTHER_HASH = ("mismatched algorithms", "hash algorithm", "does not support algorithm")
 # Lines that git prints after the actual reason.
@@ -53,15 +70,20 @@ class GitNetwork:
     """Access to remotes by URL, with the git configuration of the repository whose common folder is `common`.
 
     All timeouts are in seconds. Every method raises RemoteError. Its code is `offline` if the remote cannot be reached,
-    does not answer in time or does not accept our credentials, and `refused` if it rejects the request (a hook, a
-    protection, missing permission).
+    does not answer in time or fails, `denied` if it does not admit us or has no such repository, and `refused` if it
+    rejects a push (a hook, a protection, missing permission).
 
     Args:
         contains: Whether a commit of that repository is, or descends from, another one; by default git is asked.
+
+    Attributes:
+        limits: Of what one fetch may bring.
+        unlimited: Whether the user has lifted them.
     """
 
     def __init__(self, common: str, contains: Callable[[str, str], bool] | None = None) -> None:
         self.common = common
+        self.limits, self.unlimited = incoming.LIMITS, False
         self._contains = contains or (lambda tip, oid: queries.is_ancestor(common, oid, tip))
 
     def fetch(
@@ -76,57 +98,54 @@ class GitNetwork:
         Returns:
             Commit and reason by ref, for each ref that git rejected or the remote could not send.
         """
-        before = packing.listed(self.common)
-        try:
-            return self._fetch_refs(url, into_prefix, timeout)
-        finally:
-            packing.adopt(self.common, before, into_prefix)
+        with incoming.Incoming(self.common) as into:
+            return self._fetch_into(into, url, into_prefix, timeout)
 
-    def _fetch_refs(self, url: str, into_prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
-        head = [
-            *(*_QUIET_CONFIG, *queries.DURABLE, "-c", "fetch.fsckObjects=true"),
-            *("fetch", "--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-auto-maintenance"),
-            *("--no-recurse-submodules", "--no-show-forced-updates"),
-            "--negotiation-tip=refs/gitmem/*",  # the log has no commits in common with the user's branches
-        ]
-        refspecs = [
-            f"+refs/heads/gitmem*:{into_prefix}heads/gitmem*",
-            f"+refs/gitmem/*:{into_prefix}gitmem/*",
-            "^refs/gitmem/remotes/*",
-            *(f"^{prefix}*" for prefix in FENCES),
-        ]
-        left: dict[str, tuple[str, str]] = {}
-        refused_before = os.path.exists(os.path.join(self.common, separate_fetch.FILE))
-        err = "bad object" if refused_before else self._fetch(head, url, refspecs, timeout)
-        if err is not None and not separate_fetch.is_about_objects(err):
-            raise _offline(url, err)
-        if err is not None:
-            left, words = separate_fetch.fetch(
-                self.common, lambda args, given: self._run(args, url, timeout, given), head, url, into_prefix
-            )
-            if words is not None:
-                raise _offline(url, words)
+    def _fetch_into(
+        self, into: incoming.Incoming, url: str, prefix: str, timeout: float
+    ) -> dict[str, tuple[str, str]]:
+        limits = incoming.WITHOUT_LIMITS if self.unlimited else self.limits
+
+        def ask(args: Sequence[str], given: bytes, seconds: float, most: int | None) -> run.Result:
+            return self._start(
+                into.folder, [*_QUIET_CONFIG, *queries.DURABLE, *into.config(), *args], min(seconds, timeout), given,
+                variables=into.variables(limits), file_max=most,
+            )  # fmt: skip
+
+        def look(*patterns: str) -> dict[str, str]:
+            return self._list(url, timeout, patterns)
+
+        left, words = separate_fetch.fetch(into, ask, look, url, prefix, timeout, limits)
+        if words is not None:
+            raise _offline(url, words)
 
         def online(name: str, asked: list[str], given: bytes) -> None:
-            done = self._run([*_QUIET_CONFIG, *asked], name, timeout, given)
+            try:
+                done = ask(asked, given, timeout, limits.pack_bytes)
+            except run.GitTimeoutError as error:
+                raise _offline(name, error.message) from None
             if done.code != 0:
                 raise _offline(name, done.err)
+            into.admit()
 
-        partial.fetch_missing(self.common, into_prefix, online)
+        partial.fetch_missing(self.common, prefix, online)
         return left
 
-    def _fetch(self, head: Sequence[str], url: str, refspecs: Sequence[str], timeout: float) -> str | None:
-        """Fetch all refs at once, and prune refs that the remote no longer has. Return None, or git's errors."""
-        prune = ["--prune"]
-        for attempt in range(3):
-            done = self._run([*head, *prune, "--", url, *refspecs], url, timeout)
-            if done.code == 0:
-                return None
-            if "packed-refs.lock" in done.err and prune and attempt < 2:
-                prune = []  # only pruning needs that lock, and the user's git may have left it behind
-            elif "cannot lock ref" not in done.err:  # else another sync of this clone is fetching: retry
-                break
-        return done.err
+    def _list(self, url: str, timeout: float, patterns: Sequence[str]) -> dict[str, str]:
+        """Return the refs of the remote that match; of a list that is too long, the beginning."""
+        args = [*_QUIET_CONFIG, "ls-remote", "--quiet", "--refs", "--", url, *patterns]
+        try:
+            done = self._run(args, url, timeout, out_max=self.limits.list_bytes)
+        except RemoteError as error:
+            if not isinstance(error.__cause__, run.GitOutputError):
+                raise
+            out = error.__cause__.out.rpartition(b"\n")[0]
+        else:
+            if done.code != 0:
+                raise _offline(url, done.err)
+            out = done.out
+        rows = (line.partition("\t") for line in out.decode("utf-8", "surrogateescape").splitlines())
+        return {name: oid for oid, _, name in rows}
 
     def push(
         self,
@@ -225,18 +244,40 @@ class GitNetwork:
         return run.Result(done.code, done.out, done.err.rpartition(_NOT_NEGOTIATED)[2])
 
     def _run(
-        self, args: Sequence[str], url: str, timeout: float, input: bytes = b"", meanwhile: Meanwhile = None
+        self,
+        args: Sequence[str],
+        url: str,
+        timeout: float,
+        input: bytes = b"",
+        meanwhile: Meanwhile = None,
+        out_max: int = OUT_BYTES_MAX,
     ) -> run.Result:
         try:
-            return run.run(
-                self.common, args, input=input, timeout=timeout, check=False, online=True, meanwhile=meanwhile,
-                env_extra={"GCM_INTERACTIVE": "never", **ssh_without_prompts(self.common)}, out_max=OUT_BYTES_MAX,
-            )  # fmt: skip
+            return self._start(self.common, args, timeout, input, out_max, meanwhile=meanwhile)
         except run.GitTimeoutError:
             raise _offline(url, f"no answer within {timeout:g} seconds") from None
         except run.GitOutputError as error:
             words = f"The remote {without_credentials(url)}: {error.message}"
-            raise RemoteError(words, code=error.code, next=["gitmem doctor"]) from None
+            found = RemoteError(words, code=error.code, next=["gitmem doctor"])
+            raise found from error
+
+    def _start(
+        self,
+        folder: str,
+        args: Sequence[str],
+        timeout: float,
+        input: bytes,
+        out_max: int = OUT_BYTES_MAX,
+        *,
+        meanwhile: Meanwhile = None,
+        variables: Mapping[str, str] | None = None,
+        file_max: int | None = None,
+    ) -> run.Result:
+        return run.run(
+            folder, args, input=input, timeout=timeout, check=False, online=True, meanwhile=meanwhile,
+            env_extra={"GCM_INTERACTIVE": "never", **ssh_without_prompts(self.common), **(variables or {})},
+            out_max=out_max, file_max=file_max,
+        )  # fmt: skip
 
 
 def _reported(done: run.Result) -> list[tuple[str, str, str]]:
@@ -277,11 +318,44 @@ def _offline(url: str, err: str) -> RemoteError:
             code="refused",
             next=["gitmem doctor"],
         )
+    if _any_in(_NOT_ADMITTED, err) or _NO_REPOSITORY.search(err):
+        return _denied(clean, err, words)
+    status = _STATUS.search(err)
+    if status is not None and status[1][0] == "5":
+        return RemoteError(
+            f"The server of the remote {clean} failed (HTTP {status[1]}): that is not a problem of this clone. Local "
+            "records are kept and sent by a later sync.",
+            code="offline",
+            next=["gitmem sync"],
+        )
     return RemoteError(
         f"Cannot reach the remote {clean}: {words}. Local records are kept.",
         hint="Check the network and your credentials (`git fetch` must work without a prompt), then sync again.",
         code="offline",
         next=["gitmem sync"],
+    )
+
+
+def _denied(clean: str, err: str, words: str) -> RemoteError:
+    """Return the error for a remote that does not admit us."""
+    if _NO_REPOSITORY.search(err):
+        what = f"The remote {clean} has no such repository, or does not show it to you (HTTP 404)"
+        hint = "Compare its URL with `git remote -v`, and check the access of your account."
+    elif "407" in err:
+        what = f"The proxy before the remote {clean} refused access: {words}"
+        hint = "Put its user and password into `git config http.proxy`."
+    elif "publickey" in err or "permission denied (" in err.lower():
+        what = f"The remote {clean} refused access: {words}"
+        hint = "Load your key with `ssh-add`, or register it there."
+    else:
+        status = _STATUS.search(err)
+        what = f"The remote {clean} refused access (HTTP {status[1] if status else 401}): {words}"
+        hint = (
+            "Store credentials that may read and write there with git's credential helper: in a terminal `git fetch` "
+            "asks for them."
+        )
+    return RemoteError(
+        f"{what}. Local records are kept. {hint}", code="denied", next=["git remote -v", "gitmem sync"]
     )
 
 
@@ -292,8 +366,11 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     words = run.summary_line("\n".join(part for part in [*messages[-1:], summary] if part) or err)
     if messages and summary:
         words = f"{run.summary_line(summary)} ({run.summary_line(messages[-1])})"
+    other = ""
+    if _any_in(_RULES, err) and "refs/heads/" in err + summary:
+        other = " If a rule protects its branches, publish to another ref: gitmem init --publish hidden"
     return RemoteError(
-        f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. Local records are kept.",
+        f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. Local records are kept.{other}",
         hint="Ask the remote's administrator to allow this ref, or publish to another remote.",
         code="refused",
         next=["gitmem doctor"],

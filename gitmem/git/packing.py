@@ -17,6 +17,8 @@ from . import durable, formats, packfile, queries, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .packfile import Objects
 
 PACKS_MAX = 10  # small packs before they are combined; git's own gc would start at 50
@@ -48,17 +50,29 @@ def write(common: str, objects: Objects, id_length: int) -> str:
         os.stat(os.path.dirname(packs))
         state_files.make_dirs(packs)
         _claim(common, name)
-        keep = state_files.open_file(
-            os.path.join(packs, name + ".keep"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        )
-        with os.fdopen(keep, "wb") as file:
-            file.write(KEEP)
+        keep(common, name)
         packfile.write(os.path.join(packs, name), objects, id_length)
         durable.fsync_dir(packs)
     except OSError as error:
         remove(common, name)
         raise durable.failed("Objects could not be written", error) from error
     return name
+
+
+def keep(common: str, name: str) -> bool:
+    """Let every gc keep a pack that is about to exist; return False if somebody else does so.
+
+    Raises:
+        OSError: its `.keep` cannot be written.
+    """
+    try:
+        path = os.path.join(_packs(common), name + ".keep")
+        handle = state_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        return False
+    with os.fdopen(handle, "wb") as file:
+        file.write(KEEP)
+    return True
 
 
 def release(common: str, name: str) -> None:
@@ -78,26 +92,18 @@ def listed(common: str) -> set[str]:
     return {name[:-4] for name in atomic_write.names_in(_packs(common)) if name.endswith(".idx")}
 
 
-def adopt(common: str, before: set[str], prefix: str) -> None:
-    """Register the new packs of our fetch as ours. If that fails they stay ordinary packs.
-
-    Args:
-        before: Result of `listed` when the fetch began.
-        prefix: Prefix of the fetched refs. A new pack without their commits was written by another process.
-    """
-    now = listed(common)
-    new = now - before
-    if not new or not os.path.isdir(os.path.dirname(_own(common))):
+def adopt(common: str, names: Iterable[str]) -> None:
+    """Register packs that a fetch of ours brought as ours. If that fails they stay ordinary packs."""
+    if not os.path.isdir(os.path.dirname(_own(common))):
         return  # packs of a clone's first sync stay ordinary packs
-    if before - now:
-        return  # a concurrent repack: the new pack may belong to it
     try:
-        tips, id_length = set(queries.refs_below(common, prefix).values()), formats.id_length(common)
-        for name in new:
+        id_length = formats.id_length(common)
+        for name in names:
             path = os.path.join(_packs(common), name)
-            if os.path.exists(path + ".bitmap") or packfile.count(path + ".idx", id_length) > FETCHED_MAX:
-                continue
-            if tips.intersection(packfile.ids(path + ".idx", id_length)):
+            if (
+                not os.path.exists(path + ".promisor")
+                and packfile.count(path + ".idx", id_length) <= FETCHED_MAX
+            ):
                 _claim(common, name)
     except (OSError, StoreError):
         return

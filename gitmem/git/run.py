@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 120.0
 # For a git that reads many objects: by default it caches 96 MB of delta bases, but a small cache is as fast.
 SMALL_DELTA_CACHE = ("-c", "core.deltaBaseCacheLimit=4m")
+# With the signal ignored, a process that exceeds the limit says why it ends.
+_LIMITED = 'trap "" XFSZ; ulimit -f "$1" 2>/dev/null; shift; exec "$@"'
 # Variables of one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
 # GIT_SSL*, GIT_TRACE* and the `git -c` values in GIT_CONFIG_PARAMETERS stay.
 _LOCAL = frozenset(
@@ -83,9 +85,10 @@ class GitTimeoutError(StoreError):
 
 
 class GitOutputError(StoreError):
-    """Git wrote more than was asked for and was killed."""
+    """Git wrote more than was asked for and was killed; `out` is what it had written."""
 
     code = "git-output"
+    out = b""
 
 
 def environment(extra: Mapping[str, str] | None = None, *, online: bool = False) -> dict[str, str]:
@@ -134,6 +137,7 @@ def run(
     online: bool = False,
     meanwhile: Callable[[], object] | None = None,
     out_max: int | None = None,
+    file_max: int | None = None,
 ) -> Result:
     """Run git on the repository whose common folder is `common`, and wait for it.
 
@@ -148,6 +152,7 @@ def run(
         online: Whether git may use the network.
         meanwhile: Called once while git runs; its time does not count.
         out_max: Bytes of output until git is killed; None for no limit. Of its errors the last 1 MiB are kept, however many there are.
+        file_max: Bytes of a file until the process that writes it is killed; None for no limit, as on Windows.
 
     Raises:
         StoreError: git is missing or, with `check`, failed; the message has git's last line.
@@ -156,7 +161,7 @@ def run(
     """
     limit = TIMEOUT_SECONDS if timeout is None else timeout
     variables = environment(env_extra, online=online)
-    child = _start(common, args, variables, cwd, input=bool(input), errors=True)
+    child = _start(common, args, variables, cwd, input=bool(input), errors=True, file_max=file_max)
     try:
         if meanwhile is not None:
             meanwhile()
@@ -167,12 +172,14 @@ def run(
             f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
             hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
         ) from None
-    except OutputTooLargeError:
+    except OutputTooLargeError as found:
         child.kill()
-        raise GitOutputError(
+        error = GitOutputError(
             f"git {_name(args)} wrote more than {out_max:,} bytes and was stopped.",
             hint="Compare smaller changes.",
-        ) from None
+        )
+        error.out = found.out
+        raise error from None
     except BaseException:  # also Ctrl-C: git has its own session and would continue
         child.kill()
         raise
@@ -236,17 +243,24 @@ def summary_line(err: str) -> str:
 
 
 def start(
-    command: Sequence[str], variables: Mapping[str, str], cwd: str, *, input: bool, errors: bool
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    cwd: str,
+    *,
+    input: bool,
+    errors: bool,
+    file_max: int | None = None,
 ) -> ChildProcess:
-    """Start git in a folder, by the method that the system supports: see `child.spawn`.
+    """Start git in a folder, by the method that the system supports: see `child.spawn`, and `run` for `file_max`.
 
     Raises:
         OSError: git cannot be started.
     """
     if sys.platform != "win32" and hasattr(os, "posix_spawnp"):
         try:
-            # `-C` because posix_spawn has no portable way to change the folder.
-            return children.spawn([command[0], "-C", cwd, *command[1:]], variables, input, errors)
+            # `-C` because posix_spawn has no portable way to change the folder, and a shell as it sets no limits.
+            limit = () if file_max is None else ("sh", "-c", _LIMITED, "sh", f"{-(-file_max // 512)}")
+            return children.spawn([*limit, command[0], "-C", cwd, *command[1:]], variables, input, errors)
         except NotImplementedError:  # a C library without sessions for posix_spawn
             pass
     from .child_portable import start_portably
@@ -262,6 +276,7 @@ def _start(
     *,
     input: bool,
     errors: bool,
+    file_max: int | None = None,
 ) -> ChildProcess:
     # No hooks, no file-system monitor. Not for `git config`, whose output would contain these settings.
     quiet = (
@@ -272,7 +287,7 @@ def _start(
     if not os.path.isdir(folder):
         raise StoreError(f"Nothing was done: the folder {folder} is missing.", code="folder-missing")
     try:
-        return start(command, variables, folder, input=input, errors=errors)
+        return start(command, variables, folder, input=input, errors=errors, file_max=file_max)
     except OSError as error:
         what = f"the program git could not be started ({error.strerror})"
         if isinstance(error, FileNotFoundError):

@@ -48,10 +48,10 @@ class ScratchRepository:
         self._parent = parent
         self._folder = os.path.join(parent, f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}")
         objects = os.path.join(common, "objects")
-        self._variables = {**_OWN, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
+        self._variables = {**_OWN, "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(objects)}
 
     def __enter__(self) -> Self:
-        _remove_old(self._parent)
+        remove_old(self._parent, PREFIX)
         os.mkdir(self._folder, 0o700)
         try:
             for name in ("objects", "refs", "info"):
@@ -65,12 +65,12 @@ class ScratchRepository:
             if cut:
                 self._write("shallow", "".join(f"{oid}\n" for oid in sorted(cut)))
         except OSError:
-            _remove(self._folder)
+            remove(self._folder)
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        _remove(self._folder)
+        remove(self._folder)
 
     def use_attributes(self, commit: str) -> None:
         """Let the top `.gitattributes` of a commit say which files merge by `union`, or are binary."""
@@ -111,22 +111,23 @@ def make_parent(state: str) -> str:
     return state
 
 
-def _quoted(path: str) -> str:
+def quoted(path: str) -> str:
     """Return a path as git reads it from a list: in double quotes, with the escapes of C."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
-def _remove(folder: str) -> None:
+def remove(folder: str) -> None:
+    """Remove a folder of ours, as far as possible."""
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_old(parent: str) -> None:
-    """Remove temporary repositories of processes that were killed."""
+def remove_old(parent: str, prefix: str) -> None:
+    """Remove temporary folders of processes that were killed."""
     before = time.time() - OLD_SECONDS
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
-        if name.startswith(PREFIX) and not os.path.islink(path) and os.path.getmtime(path) < before:
-            _remove(path)
+        if name.startswith(prefix) and not os.path.islink(path) and os.path.getmtime(path) < before:
+            remove(path)

@@ -1,8 +1,9 @@
-"""Fetch the log refs of a remote separately, skip those that break the fetch, and remember their commits.
+"""Fetch the log refs of a remote: all at once, or if that is not possible, each on its own terms.
 
-One damaged or forbidden object behind any ref makes git reject the whole fetch. So the shared refs are fetched first
-and alone, then the outboxes in groups, which get smaller when git rejects one. A sync limits the number of git runs for
-this; the remaining outboxes wait for the next sync. Git keeps nothing of a rejected fetch.
+One damaged, forbidden or huge object behind any ref makes git reject the whole fetch, and very many refs make it last
+too long. Then the shared refs are listed and fetched alone, then a limited number of outboxes in groups, which get smaller when
+git rejects one or is too slow. Commits that broke a fetch are remembered with the reason. Outboxes that were not
+reached wait for the next sync.
 """
 
 from __future__ import annotations
@@ -12,56 +13,75 @@ import re
 import time
 
 from .. import atomic_write, state_files
-from ..errors import RemoteError
 from . import queries, run
+from .incoming import MIB, REFS
+from .read_ref import FENCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    # Runs git on the network with these arguments and this input.
-    Ask = Callable[[Sequence[str], bytes], run.Result]
+    from .incoming import Incoming, Limits
 
-PATTERNS = ("refs/heads/gitmem*", "refs/gitmem/*")
+    # Runs git on the network with these arguments and this input, for so many seconds, with so many bytes of a file.
+    Ask = Callable[[Sequence[str], bytes, float, int | None], run.Result]
+    Look = Callable[..., dict[str, str]]
+
 SHARED = ("refs/heads/gitmem", "refs/gitmem/log")
-FILE = os.path.join("gitmem", "refused")
+OUTBOXES = ("refs/heads/gitmem-outbox-*", "refs/gitmem/outbox/*")
+FOLDER = os.path.join("gitmem", "refused-commits")
 REASONS_MAX = 1_000
 KEPT_MAX = 100_000
 RUNS_MAX = 40
 GROUP = 64  # outboxes in the first group
-SECONDS_MAX = 4.0
 MISSING = "the remote does not have its objects"
 NOT_FETCHED = "it was not fetched yet"
+TOO_MUCH = "fetching it takes more than "  # the beginning of the reasons that do not say that it is invalid
 _KNOWN = "git refused its objects in an earlier sync"
 _OUTBOX = re.compile(r"refs/(heads/gitmem-outbox-|gitmem/outbox/)([0-9a-f]{40}|[0-9a-f]{64})")
 _GONE = re.compile(r"couldn't find remote ref (\S+)")
+_OVER = re.compile(r"attempting to allocate [0-9]+ over limit ([0-9]+)")
 _REASON_CHARS_MAX = 200
+_HEAD = (
+    *("-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head"),
+    *("--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates"),
+    # The log has no commits in common with the user's branches.
+    *("--negotiation-tip=refs/gitmem/*", f"--negotiation-tip={REFS}*"),
+)
+_SEPARATELY = "unpack: separately"
 _MISSING = ("not our ref", "unable to read", "remote side", "bad object", "bad pack")
 _OBJECTS = (
     *(*_MISSING, "error: object", "fsck", "missing", "index-pack", "unpack", "corrupt"),
     *("did not send all necessary objects", "unresolved deltas", "not a valid object", "pack-objects"),
 )
 
+_LIMITED = ("over limit", "File too large")
 _CUT_OFF = ("early EOF", "unexpected disconnect", "hung up", "RPC failed", "transfer closed", "premature end")
 
 
 class RefusedRef:
-    """The commits that broke a fetch, each with the reason. A file of the clone with at most `KEPT_MAX` rows.
+    """The commits of one remote that broke a fetch, each with the reason, in a file with at most `KEPT_MAX` rows.
 
-    The newest `REASONS_MAX` rows have git's reason, the others only the commit id.
+    The newest `REASONS_MAX` rows have git's reason, the others only the commit id. While there is a file, also an empty one,
+    refs are fetched separately.
     """
 
-    def __init__(self, common: str) -> None:
-        self._path = os.path.join(common, FILE)
+    def __init__(self, common: str, prefix: str) -> None:
+        self._path = os.path.join(common, FOLDER, os.path.basename(prefix.rstrip("/")))
+        self.exists = os.path.exists(self._path)
         rows = (row.partition(" ") for row in os.fsdecode(state_files.read(self._path)).splitlines())
         self.why = {oid: why or _KNOWN for oid, _, why in rows if len(oid) in (40, 64)}
 
-    def add(self, found: Mapping[str, str], there: Iterable[str]) -> None:
-        """Add commits. If there are too many, remove those first that no ref of the remote (`there`) points to.
+    def save(self, found: Mapping[str, str], there: Iterable[str], *, wrong: bool) -> None:
+        """Add commits, or remove the file if nothing is wrong any more.
 
-        If the file cannot be written, they are found again later.
+        If there are too many, remove those first that no ref of the remote (`there`) points to. If the file cannot be
+        written, they are found again later.
         """
-        if not found.items() - self.why.items():
+        if not wrong:
+            atomic_write.remove_quietly(self._path)
+            return
+        if self.exists and not found.items() - self.why.items():
             return
         new = {**{oid: why for oid, why in self.why.items() if oid not in found}, **found}
         if len(new) > KEPT_MAX:
@@ -74,51 +94,76 @@ class RefusedRef:
         rows = (
             oid if at < bare or why == _KNOWN else f"{oid} {why}" for at, (oid, why) in enumerate(new.items())
         )
-        atomic_write.try_replace(self._path, os.fsencode("\n".join(rows) + "\n"))
+        atomic_write.try_replace(self._path, os.fsencode("".join(f"{row}\n" for row in rows)), folders=True)
 
 
 class _Fetch:
     """One fetch of one remote: its refs, the rejected ones, and git's errors."""
 
-    def __init__(self, common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str) -> None:
-        self._common = common
+    def __init__(self, into: Incoming, ask: Ask, url: str, prefix: str, limits: Limits) -> None:
+        self._into = into
         self._ask = ask
-        self._head = [*head, "--stdin", "--", url]
-        self._prefix = into_prefix
+        self._url = url
+        self._prefix = prefix
+        self._limits = limits
         self.there: dict[str, str] = {}
         self.bad: dict[str, str] = {}
 
-    def into(self, name: str) -> str:
+    def everything(self) -> str | None:
+        """Fetch all refs at once. Return None, or git's errors; they are about objects if there are too many new ones."""
+        refspecs = [f"+refs/heads/gitmem*:{REFS}heads/gitmem*", f"+refs/gitmem/*:{REFS}gitmem/*"]
+        others = ["^refs/gitmem/remotes/*", *(f"^{prefix}*" for prefix in FENCES)]
+        try:
+            done = self._ask(
+                [*_HEAD, "--", self._url, *refspecs, *others],
+                b"",
+                self._limits.all_seconds,
+                self._limits.pack_bytes,
+            )
+        except run.GitTimeoutError:
+            return _SEPARATELY
+        if done.code != 0:
+            return done.err
+        self.there = self._into.refs()
+        have = queries.refs_below(self._into.common, self._prefix)
+        new = [name for name, oid in self.there.items() if have.get(self.copy_of(name)) != oid]
+        if len(new) > self._limits.outboxes:
+            return _SEPARATELY
+        self._into.admit()
+        self._into.move_refs(self._prefix, self.there)
+        return None
+
+    def copy_of(self, name: str) -> str:
         return self._prefix + name.removeprefix("refs/")
 
-    def names(self, names: Sequence[str]) -> str | None:
+    def names(self, names: Sequence[str], seconds: float, most: int | None) -> str | None:
         """Fetch these refs together, without those that the remote no longer has. Return None, or git's errors."""
         while names := [name for name in names if name in self.there]:
-            given = "".join(f"+{name}:{self.into(name)}\n" for name in names)
-            for attempt in range(3):
-                done = self._ask(self._head, os.fsencode(given))
-                if done.code == 0:
-                    return None
-                if "cannot lock ref" not in done.err:  # else another sync of this clone is fetching: retry
-                    break
-                time.sleep(0.05 * attempt)
+            given = "".join(f"+{name}:{REFS}{name.removeprefix('refs/')}\n" for name in names)
+            try:
+                done = self._ask([*_HEAD, "--stdin", "--", self._url], os.fsencode(given), seconds, most)
+            except run.GitTimeoutError:
+                return f"unpack: {TOO_MUCH}{seconds:g} seconds"
+            if done.code == 0:
+                self._into.admit()
+                return None
             gone = _GONE.search(done.err)
             if gone is None or self.there.pop(gone[1], None) is None:
                 return done.err
         return None
 
-    def shared(self) -> str | None:
+    def shared(self, seconds: float) -> str | None:
         """Fetch the shared refs. Return git's errors if the remote cannot be reached, else None."""
         names = [name for name in SHARED if name in self.there and name not in self.bad]
-        err = self.names(names)
+        err = self.names(names, seconds, self._limits.pack_bytes)
         if err is None:
             return None
         for name in names:
-            err = self.names([name])
+            err = self.names([name], seconds, self._limits.pack_bytes) if len(names) > 1 else err
             if err is not None and not is_about_objects(err):
                 return err
             if err is not None:
-                self.bad[name] = reason(err)
+                self.bad[name] = reason(err, self._limits.pack_bytes)
         return None
 
     def outboxes(self, names: Sequence[str]) -> None:
@@ -126,96 +171,105 @@ class _Fetch:
 
         After a rejected group the next is a quarter as large, after a successful one twice as large.
         """
-        until = time.monotonic() + SECONDS_MAX
+        until = time.monotonic() + self._limits.outboxes_seconds
         waiting, size, runs = list(names), GROUP, 0
         while waiting and runs < RUNS_MAX and time.monotonic() < until:
             runs += 1
             group = waiting[:size]
-            try:
-                err = self.names(group)
-            except RemoteError:  # timeout
-                return
+            seconds = min(self._limits.outbox_seconds, max(1.0, until - time.monotonic()))
+            err = self.names(group, seconds, self._limits.outbox_bytes)
             if err is None:
                 size *= 2
             elif not is_about_objects(err):
                 return
             elif len(group) > 1:
-                size = max(1, len(group) // 4)
+                size = 1 if TOO_MUCH in err else max(1, len(group) // 4)
                 continue
+            elif seconds < self._limits.outbox_seconds and TOO_MUCH in err:
+                return  # it did not get the time that it may take
             else:
-                self.bad[group[0]] = reason(err)
+                self.bad[group[0]] = reason(err, self._limits.outbox_bytes)
             waiting = waiting[len(group) :]
-
-    def prune(self, copies: Iterable[str]) -> None:
-        """Delete local copies of refs that the remote no longer has.
-
-        This comes before the fetch, because their names may conflict with new ones.
-        """
-        have = {self.into(name) for name in self.there}
-        gone = [f"delete {name}\n" for name in copies if name not in have and self._is_copy(name)]
-        if gone:
-            run.run(self._common, ["update-ref", "--stdin"], input=os.fsencode("".join(gone)), check=False)
-
-    def _is_copy(self, name: str) -> bool:
-        return name.removeprefix(self._prefix).startswith(("heads/", "gitmem/"))
 
 
 def fetch(
-    common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str
+    into: Incoming, ask: Ask, look: Look, url: str, prefix: str, timeout: float, limits: Limits
 ) -> tuple[dict[str, tuple[str, str]], str | None]:
-    """Fetch those log refs of a remote that can be fetched.
+    """Fetch those log refs of a remote that can be fetched, and move our copies below `prefix`.
 
-    Outboxes that this call did not reach have the reason `NOT_FETCHED`. Their order is random, so that nobody can put
-    another clone's outbox last.
+    Outboxes that this call did not reach have the reason `NOT_FETCHED`. Those without a copy are fetched in a random order, so
+    that nobody can put another clone's outbox last.
 
     Args:
         ask: Runs git.
-        head: Arguments of a fetch, before the URL.
-        into_prefix: Prefix of the local copies of the remote's refs.
+        look: Lists the refs of the remote that match some patterns.
+        timeout: Seconds for the shared refs.
 
     Returns:
         Commit and reason by ref, for refs that were not fetched; and git's errors if the remote is offline, else None.
     """
-    done = ask(["ls-remote", "--quiet", "--refs", "--", url, *PATTERNS], b"")
-    if done.code != 0:
-        return {}, done.err
-    rows = (line.partition("\t") for line in done.out.decode("utf-8", "surrogateescape").splitlines())
-    step = _Fetch(common, ask, head, url, into_prefix)
-    step.there = {name: oid for oid, _, name in rows if name in SHARED or _OUTBOX.fullmatch(name)}
-    copies = queries.refs_below(common, into_prefix)
-    step.prune(copies)
-    refused = RefusedRef(common)
-    step.bad = {name: refused.why[oid] for name, oid in step.there.items() if oid in refused.why}
-    words = step.shared()
+    step, refused = _Fetch(into, ask, url, prefix, limits), RefusedRef(into.common, prefix)
+    if not refused.exists:
+        err = step.everything()
+        if err is None or not is_about_objects(err):
+            return {}, err
+        into.reset()
+    shared = look(*SHARED)  # alone: these names come after a flood of others, in a list that is cut off
+    boxes = {
+        name: oid
+        for name, oid in look(*OUTBOXES).items()
+        if (box := _OUTBOX.fullmatch(name)) and box[2] == oid
+    }
+    step.there = {**{name: oid for name, oid in shared.items() if name in SHARED}, **boxes}
+    have = queries.refs_below(into.common, prefix)
+    step.bad = {
+        name: refused.why[oid]
+        for name, oid in step.there.items()
+        if oid in refused.why and not (limits.pack_bytes is None and is_too_much(refused.why[oid]))
+    }
+    words = step.shared(timeout)
     if words is not None:
         return {}, words
     outboxes = [
-        name
-        for name, oid in step.there.items()
-        if name not in SHARED and name not in step.bad and copies.get(step.into(name)) != oid
+        name for name in boxes if name not in step.bad and have.get(step.copy_of(name)) != boxes[name]
     ]
     if outboxes:
         import random
 
         random.SystemRandom().shuffle(outboxes)
-        step.outboxes(outboxes)
-    found = {step.there[name]: why for name, why in step.bad.items() if why != MISSING}
-    refused.add(found, step.there.values())
-    have = queries.refs_below(common, into_prefix) if outboxes else {}
-    late = [name for name in outboxes if name in step.there and name not in step.bad]
-    left = {name: NOT_FETCHED for name in late if have.get(step.into(name)) != step.there[name]}
-    return {
-        name: (step.there[name], why) for name, why in (step.bad | left).items() if name in step.there
-    }, None
+        step.outboxes(outboxes[: limits.outboxes])
+    came = into.refs()
+    kept = {name: have[copy] for name in step.there if (copy := step.copy_of(name)) in have}
+    into.move_refs(prefix, {**kept, **came})
+    why = {name: NOT_FETCHED for name in outboxes if name not in came} | step.bad
+    left = {name: (step.there[name], why[name]) for name in why if name in step.there}
+    found = {oid: why for oid, why in left.values() if why not in (MISSING, NOT_FETCHED)}
+    refused.save(found, step.there.values(), wrong=bool(left))
+    return left, None
 
 
 def is_about_objects(err: str) -> bool:
     """Return whether a fetch failed because of a ref's objects; a lost connection does not count."""
+    if any(words in err for words in _LIMITED):
+        return True
     return any(words in err for words in _OBJECTS) and not any(words in err for words in _CUT_OFF)
 
 
-def reason(err: str) -> str:
-    """Return in a few words why git rejected a ref."""
+def is_too_much(why: str) -> bool:
+    """Return whether a ref was not fetched because of a limit that the user may lift."""
+    return why.startswith(TOO_MUCH)
+
+
+def reason(err: str, most: int | None = None) -> str:
+    """Return in a few words why a ref was not fetched (`most`: the limit of bytes)."""
+    _, found, amount = err.partition(TOO_MUCH)
+    if found:
+        return found + amount
+    over = _OVER.search(err)
+    if over is not None:
+        return f"an object of it has more than {int(over[1]) // MIB:,} MiB"
+    if most is not None and any(words in err for words in _LIMITED):
+        return f"{TOO_MUCH}{most // MIB:,} MiB"
     if any(words in err for words in _MISSING):
         return MISSING
     lines = [line for line in err.splitlines() if "error: object" in line or "fsck" in line]

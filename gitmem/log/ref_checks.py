@@ -9,6 +9,7 @@ import math
 
 from ..git import partial
 from ..git.fork_point import STEPS_MAX, STEPS_MIN, HistoryWalk
+from ..git.separate_fetch import is_too_much
 from . import left_out, log_refs, reading_order, ref
 from .check_budget import LIMITS, LimitExceeded, Rejected
 from .replaced_project_ids import LOST_PROJECTS, ProjectIds, projects_of
@@ -221,6 +222,7 @@ class RefCheck:
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
         """Record a ref as left out. Its content no longer counts against the limits."""
         self.trees.forget(name)
+        kind = LARGE if is_too_much(self.unfetchable.get(oid, "")) else kind
         self.left_out[name] = left_out.describe(
             self.log.git, name, oid, kind, why, is_fetched=oid not in self.unfetchable
         )

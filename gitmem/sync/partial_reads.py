@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..digests import sha256
 from ..errors import StoreError
+from ..git.incoming import LIMITS
 from ..log.check_budget import ANCESTORS_MAX
 from ..log.ref_checks import FOREIGN, LARGE, RefCheck
 
@@ -13,15 +14,20 @@ if TYPE_CHECKING:
     from ..log.log_refs import LogTip
     from .remote import Remote
 
-OUTBOXES_MAX = 200
+OUTBOXES_MAX = LIMITS.outboxes
 
 
 def sample_outboxes(remote: Remote, outboxes: dict[str, str]) -> dict[str, str]:
-    """Return as many outboxes as one sync reads, drawn at random, so that an attacker can't crowd out the others."""
+    """Return as many outboxes as one sync reads: new ones first, then at random, so that nobody can crowd out the others."""
     if len(outboxes) <= OUTBOXES_MAX:
         return outboxes
     salt = remote.log.random(16)
-    drawn = sorted(outboxes, key=lambda name: sha256(salt + name.encode()).digest())[:OUTBOXES_MAX]
+    seen = remote.host.seen
+
+    def order(name: str) -> tuple[bool, bytes]:
+        return outboxes[name] in seen, sha256(salt + name.encode()).digest()
+
+    drawn = sorted(outboxes, key=order)[:OUTBOXES_MAX]
     remote.add_sentence(
         f"{remote.name} has {len(outboxes):,} outboxes; {OUTBOXES_MAX} of them were read, and the next syncs read others: gitmem sync"
     )
@@ -30,7 +36,7 @@ def sample_outboxes(remote: Remote, outboxes: dict[str, str]) -> dict[str, str]:
 
 def replacement_tip(check: RefCheck, ref_name: str, found: LeftOut) -> LogTip | None:
     """Return the tip to read instead of a shared ref that was left out: the last accepted one, or a part of it."""
-    if found.kind == LARGE:
+    if found.kind == LARGE and found.is_fetched:
         return largest_readable_ancestor(check, ref_name, found.commit) or check.accepted
     if check.accepted is None and found.kind != FOREIGN:
         return valid_ancestor(check, ref_name, found.commit)

@@ -2,6 +2,7 @@
 
 1. No outbox waits: push to the shared ref, once a round. That is cheapest while one clone writes at a time.
 2. The shared ref moved, or outboxes wait: push the lines that the remote lacks to an outbox, which can't lose a race.
+   Where more wait than a sync reads, the shared ref is tried first.
 3. Outboxes wait and this clone may merge them: put their lines on the shared ref, and then delete them.
 
 A clone may merge with a chance of one in the number of outboxes that are new since the last read, so that one clone
@@ -63,7 +64,7 @@ def attempt_primary(
         return _attempt_blocked(log, remote, shared, tips, outboxes, timeout)
     may_merge = remote.may_merge_outboxes()
     to_shared = not remote.state and (
-        may_merge or not remote.waiting or _must_push_shared(log, remote, shared)
+        may_merge or not remote.waiting or remote.is_crowded or _must_push_shared(log, remote, shared)
     )
     tip = rebase.rebase_log(log, shared, tips, outboxes, announce=False)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)

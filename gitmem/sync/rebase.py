@@ -268,9 +268,10 @@ def fetch(log: LocalLog, url: str, prefix: str, timeout: float) -> dict[str, tup
     Raises:
         RemoteError: The fetch failed.
     """
+    log.network.unlimited = log.allow_large
     try:
         return dict(log.network.fetch(url, prefix, timeout) or {})
-    except RemoteError:
+    except (RemoteError, StoreError):
         if not break_stale_locks(log):  # a killed fetch leaves locks on our copies
             raise
         return dict(log.network.fetch(url, prefix, timeout) or {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..git import remotes
+from ..git.incoming import LIMITS
 from ..log import log_refs, ref
 from . import rebase
 from .remote_state import RemoteState
@@ -176,7 +177,12 @@ class Remote:
 
     def fail(self, error: RemoteError) -> None:
         """End as `refused` or `offline`, with the message of the error."""
-        self.end("refused" if error.code == "refused" else "offline", error.message)
+        self.end("refused" if error.code in ("refused", "denied") else "offline", error.message)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether it has more outboxes than a sync reads: one more would hardly be found."""
+        return bool(self.unexamined) or sum(map(log_refs.is_outbox, self.refs)) > LIMITS.outboxes
 
     def may_merge_outboxes(self) -> bool:
         """Return whether this clone is drawn to merge the remote's outboxes, or to delete those that are merged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..git.separate_fetch import MISSING, NOT_FETCHED
+from ..git.separate_fetch import MISSING, NOT_FETCHED, is_too_much
 from ..log import log_refs
 from ..log.ref_checks import INVALID
 
@@ -53,12 +53,13 @@ def report(remote: Remote) -> None:
         )
     if remote.unexamined:
         remote.add_sentence(
-            f"{remote.unexamined:,} outboxes of {remote.name} were not fetched yet, because git refuses some of them and "
-            f"each has to be tried: the next sync continues. All outboxes: {listing}"
+            f"{remote.unexamined:,} outboxes of {remote.name} were not fetched yet: the next sync continues. All outboxes: {listing}"
         )
 
 
 def _removal(remote: Remote, each: LeftOut) -> str:
+    if is_too_much(each.why):
+        return f" To try it again: gitmem sync --allow-large --timeout 10m {_word(remote)}"
     if each.kind != INVALID or each.why == MISSING or (each.is_commit and not log_refs.is_outbox(each.ref)):
         return ""
     import shlex

@@ -198,8 +198,6 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         ("fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.\n\n"
          "Please make sure you have the correct access rights\nand the repository exists.\n",
          "fatal: '/x' does not appear to be a git repository"),
-        ("git@hub: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
-         "git@hub: Permission denied (publickey)"),
         ("fatal: Could not read from remote repository.\n", "fatal: Could not read from remote repository"),
     ],
 )  # fmt: skip
