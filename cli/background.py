@@ -99,11 +99,14 @@ def start_committer(at: OpenedRepo) -> None:
 
 
 def program() -> list[str]:
-    """Return the command line of this program, from a checkout, too; append its arguments."""
+    """Return the command line of this program, from a checkout, too; append its arguments.
+
+    It starts without the folders of PYTHONPATH and the current one: see `__init__`.
+    """
     package = __package__ or "cli"
     above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     code = f"import sys; sys.path.insert(0, {above!r}); from {package}.main import main; sys.exit(main())"
-    return [sys.executable, "-P", "-c", code]
+    return [sys.executable, "-E", "-P", "-c", code]
 
 
 def _spawn(command: list[str]) -> int:

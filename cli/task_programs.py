@@ -105,7 +105,8 @@ def _function(at: Environment, typed: str) -> Start:
     from gitmem.invocation.runs import FunctionRun
 
     module, _, name = typed.partition(":")
-    sys.path.insert(0, at.folder)
+    # Imports are the user's here, so the folders that `__init__` has left out count again.
+    sys.path[:0] = [at.folder, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

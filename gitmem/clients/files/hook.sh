@@ -7,6 +7,7 @@ trap 'exit "$status"' EXIT # a shell that cannot fork or read this exits with 2,
 cr=
 [ -z "$cr" ] || exit 0 # no shell can run the rest with CRs
 set +eu
+unset PYTHONPATH # of the project: gitmem must not import its modules
 
 #@ claude-code: Copilot also runs the hooks of .claude/settings.json. Its agent's commands get the session id; its hooks do not.
 [ -z "${COPILOT_CLI-}" ] || [ -n "${COPILOT_AGENT_SESSION_ID-}" ] || exit 0
