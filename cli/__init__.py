@@ -25,7 +25,7 @@ def _leave_out_projects() -> None:
         site = sys.modules.get("site")
         kept = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__)]
         kept += [*site.getsitepackages(), site.USER_SITE] if site is not None else []
-        sys.path[:] = [each for each in sys.path if each not in theirs or each in kept]
+        sys.path[:] = [each for each in sys.path if each not in theirs or (each or at) in kept]
 
 
 _leave_out_projects()

@@ -100,6 +100,7 @@ def check(
         return guard
     addresses = {each for caller in callers for each in caller.ids}
     blocks, warns = [], []
+    blocked: dict[str, None] = {}  # a path of each claim that blocks
     passed = _passed(store, callers)
     budget = path_patterns.Budget(STEPS_MAX)
     given = [(each, path_patterns.normal(each)) for each in paths[:PATHS_MAX]]
@@ -118,6 +119,7 @@ def check(
         is_known = claim.status == standing_claims.HELD and not _of_same_task(claim, callers, found)
         if is_known and _was_changed_after(store, touched, claim, before_edit=before_edit):
             blocks.append(claim)
+            blocked[touched[0]] = None
         else:
             warns.append(claim)
     if mode == WARN:
@@ -131,7 +133,7 @@ def check(
     if blocks and not guard.open:
         guard.next = [
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),
-            command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why"),
+            command("gitmem", "gate", "--paths", *list(blocked)[:CLAIMS_SHOWN], "--anyway", "why"),
         ]
     guard.warnings += [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
     if invalid := invalid_mode(store):
